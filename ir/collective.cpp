@@ -1,0 +1,123 @@
+#include "ir/collective.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+std::vector<Rank> all_ranks(int ranks) {
+  std::vector<Rank> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Chunks of a collective in which rank `root` deals with the whole vector, position i for chunk i.
+void add_vector_chunks(Collective& c, const std::vector<Rank>& pre, const std::vector<Rank>& post) {
+  for (int i = 0; i < c.chunks_per_block; ++i)
+    c.chunks.push_back({.pre = pre, .post = post, .input = i, .output = i});
+}
+
+}  // namespace
+
+const std::vector<std::string>& collective_names() {
+  static const std::vector<std::string> names = {"broadcast", "scatter", "gather",        "allgather",
+                                                 "alltoall",  "reduce",  "reducescatter", "allreduce"};
+  return names;
+}
+
+Collective make_collective(const std::string& name, int ranks, int chunks, Rank root) {
+  if (ranks < 1) throw InputError("collective " + name, std::to_string(ranks) + " ranks", "use at least 1");
+  if (chunks < 1) throw InputError("collective " + name, std::to_string(chunks) + " chunks", "use at least 1");
+  if (root < 0 || root >= ranks)
+    throw InputError("collective " + name, "root " + std::to_string(root) + " is not a rank",
+                     "use 0 to " + std::to_string(ranks - 1));
+  if (static_cast<long long>(ranks) * ranks * chunks > 50'000'000)
+    throw InputError("collective " + name, std::to_string(chunks) + " chunks for " + std::to_string(ranks) + " ranks",
+                     "use fewer chunks");
+  Collective c{.name = name, .ranks = ranks, .root = root, .chunks_per_block = chunks};
+  const std::vector<Rank> all = all_ranks(ranks);
+  const int k = chunks;
+  if (name == "broadcast") {
+    add_vector_chunks(c, {root}, all);
+  } else if (name == "reduce") {
+    c.combining = true;
+    add_vector_chunks(c, all, {root});
+  } else if (name == "allreduce") {
+    c.combining = true;
+    add_vector_chunks(c, all, all);
+  } else if (name == "scatter") {
+    for (Rank d = 0; d < ranks; ++d)
+      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {root}, .post = {d}, .input = d * k + i, .output = i});
+  } else if (name == "gather") {
+    for (Rank s = 0; s < ranks; ++s)
+      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = {root}, .input = i, .output = s * k + i});
+  } else if (name == "allgather") {
+    for (Rank s = 0; s < ranks; ++s)
+      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = s * k + i});
+  } else if (name == "allreduce_by_gather") {
+    for (Rank s = 0; s < ranks; ++s)
+      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = i});
+  } else if (name == "reducescatter") {
+    c.combining = true;
+    for (Rank d = 0; d < ranks; ++d)
+      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = all, .post = {d}, .input = d * k + i, .output = i});
+  } else if (name == "alltoall") {
+    for (Rank s = 0; s < ranks; ++s)
+      for (Rank d = 0; d < ranks; ++d)
+        for (int i = 0; i < k; ++i)
+          c.chunks.push_back({.pre = {s}, .post = {d}, .input = d * k + i, .output = s * k + i});
+  } else {
+    std::string known;
+    for (const std::string& n : collective_names()) known += (known.empty() ? "" : ", ") + n;
+    throw InputError("collective", "unknown name '" + name + "'", "use one of " + known + ", or a JSON file");
+  }
+  return c;
+}
+
+Collective refined(const Collective& whole, int chunks) {
+  if (chunks < 1) throw InputError("collective " + whole.name, std::to_string(chunks) + " chunks", "use at least 1");
+  Collective result = whole;
+  result.chunks_per_block = whole.chunks_per_block * chunks;
+  result.chunks.clear();
+  for (const ChunkSpec& spec : whole.chunks)
+    for (int i = 0; i < chunks; ++i) {
+      result.chunks.push_back(spec);
+      result.chunks.back().input = spec.input * chunks + i;
+      result.chunks.back().output = spec.output * chunks + i;
+    }
+  return result;
+}
+
+Collective dual(const Collective& collective) {
+  Collective result = collective;
+  result.name = "dual of " + collective.name;
+  if (collective.name == "reduce") result.name = "broadcast";
+  if (collective.name == "broadcast") result.name = "reduce";
+  if (collective.name == "reducescatter") result.name = "allgather";
+  if (collective.name == "allgather") result.name = "reducescatter";
+  result.combining = !collective.combining;
+  for (ChunkSpec& spec : result.chunks) {
+    std::swap(spec.pre, spec.post);
+    std::swap(spec.input, spec.output);
+  }
+  return result;
+}
+
+int input_chunks(const Collective& collective, Rank rank) {
+  int size = 0;
+  for (const ChunkSpec& spec : collective.chunks)
+    if (std::binary_search(spec.pre.begin(), spec.pre.end(), rank)) size = std::max(size, spec.input + 1);
+  return size;
+}
+
+int output_chunks(const Collective& collective, Rank rank) {
+  int size = 0;
+  for (const ChunkSpec& spec : collective.chunks)
+    if (std::binary_search(spec.post.begin(), spec.post.end(), rank)) size = std::max(size, spec.output + 1);
+  return size;
+}
+
+}  // namespace chorale

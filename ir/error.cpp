@@ -1,0 +1,17 @@
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+}  // namespace
+
+InputError::InputError(const std::string& where, const std::string& problem, const std::string& remedy)
+    : std::runtime_error(one_line(where + ": " + problem + (remedy.empty() ? "" : "; " + remedy))) {}
+
+}  // namespace chorale

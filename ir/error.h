@@ -1,0 +1,17 @@
+// The user's errors. A bug of ours is an assert; an unsolvable or unfinished question is a value (Verdict);
+// what the user gave us and cannot be used is an InputError: one line that says what, where and what to do.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace chorale {
+
+class InputError : public std::runtime_error {
+ public:
+  // where: a file, an option or a place in a file ("dgx.json: links[3].dst"); problem: what is wrong there;
+  // remedy: what to do about it, may be empty. The message is "where: problem; remedy", without newlines.
+  InputError(const std::string& where, const std::string& problem, const std::string& remedy = "");
+};
+
+}  // namespace chorale

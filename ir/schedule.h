@@ -1,0 +1,35 @@
+// An algorithm: steps that follow each other; in a step all sends read what their rank held *before* the step.
+#pragma once
+
+#include <compare>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct Send {
+  Chunk chunk = 0;
+  LinkId link = 0;      // from topology.links[link].src to its .dst
+  bool reduce = false;  // the receiver adds the value to its own; otherwise the value replaces its own
+  auto operator<=>(const Send&) const = default;
+};
+
+struct Step {
+  int rounds = 1;                // >= 1: each link moves at most rounds * bandwidth chunks in this step
+  std::vector<Send> sends = {};  // sorted
+  bool operator==(const Step&) const = default;
+};
+
+struct Schedule {
+  std::vector<Step> steps = {};
+  bool operator==(const Schedule&) const = default;
+};
+
+int total_rounds(const Schedule&);
+
+// Steps in reverse order, for the reversed topology and the dual collective; every send gets `reduce`.
+Schedule reversed(const Schedule&, bool reduce);
+
+}  // namespace chorale

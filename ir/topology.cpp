@@ -1,0 +1,54 @@
+#include "ir/topology.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace chorale {
+
+Topology reversed(const Topology& topology) {
+  Topology result = topology;
+  for (Link& link : result.links) std::swap(link.src, link.dst);
+  return result;
+}
+
+LinkId find_link(const Topology& topology, Node src, Node dst) {
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    if (topology.links[l].src == src && topology.links[l].dst == dst) return l;
+  return -1;
+}
+
+std::vector<int> hops(const Topology& topology, const std::vector<Node>& from) {
+  const int nodes = topology.ranks + topology.switches;
+  std::vector<std::vector<Node>> next(nodes);
+  for (const Link& link : topology.links) next[link.src].push_back(link.dst);
+  std::vector<int> distance(nodes, -1);
+  std::queue<Node> queue;
+  for (Node n : from) {
+    distance[n] = 0;
+    queue.push(n);
+  }
+  while (!queue.empty()) {
+    const Node n = queue.front();
+    queue.pop();
+    for (Node m : next[n])
+      if (distance[m] < 0) {
+        distance[m] = distance[n] + 1;
+        queue.push(m);
+      }
+  }
+  return distance;
+}
+
+double step_alpha_us(const Topology& topology) {
+  double worst = 0;
+  for (const Link& link : topology.links) worst = std::max(worst, link.alpha_us);
+  return worst;
+}
+
+double round_beta_us_per_byte(const Topology& topology) {
+  double worst = 0;
+  for (const Link& link : topology.links) worst = std::max(worst, link.beta_us_per_byte);
+  return worst;
+}
+
+}  // namespace chorale

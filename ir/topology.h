@@ -1,0 +1,53 @@
+// A machine: ranks, switches, and the directed links between them, in the model of Cai et al. 2021 (SCCL): in one
+// round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+using Rank = int;    // 0 .. ranks-1
+using Node = int;    // a rank, or a switch: ranks .. ranks+switches-1
+using LinkId = int;  // index into Topology::links
+
+struct Link {
+  Node src = 0;
+  Node dst = 0;
+  int bandwidth = 1;               // chunks per round, >= 1
+  double alpha_us = 1.0;           // microseconds that a step over this link costs, >= 0
+  double beta_us_per_byte = 4e-5;  // microseconds per byte for *one* unit of bandwidth (4e-5: 25 GB/s), > 0
+  bool operator==(const Link&) const = default;
+};
+
+struct SharedLimit {  // a switch port, a NIC: these links together move at most `bandwidth` chunks per round
+  std::string name = {};
+  std::vector<LinkId> links = {};  // sorted, without duplicates
+  int bandwidth = 1;
+  bool operator==(const SharedLimit&) const = default;
+};
+
+struct Topology {
+  std::string name = {};
+  int ranks = 0;
+  int switches = 0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
+  std::vector<Link> links = {};
+  std::vector<SharedLimit> limits = {};
+  bool operator==(const Topology&) const = default;
+};
+
+// The same machine with every link turned round. Link and limit numbers stay, so a schedule of the one is read as
+// a schedule of the other by reversing its steps.
+Topology reversed(const Topology&);
+
+// The first link src -> dst, or -1.
+LinkId find_link(const Topology&, Node src, Node dst);
+
+// Hops from each node of `from` (distance 0) to every node along links; -1 where there is no path.
+std::vector<int> hops(const Topology&, const std::vector<Node>& from);
+
+// alpha of a step and beta of a round on this machine: the worst link decides, since a step waits for all links.
+double step_alpha_us(const Topology&);
+double round_beta_us_per_byte(const Topology&);
+
+}  // namespace chorale

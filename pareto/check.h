@@ -1,0 +1,24 @@
+// Re-verifies a result from nothing: every schedule by the referee, every claim by its checker, every refutation by
+// solving and checking its proof again (or by the kept proof, if its hash fits), and that the claims show what the
+// points say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "solvers/sat_solver.h"
+
+namespace chorale {
+
+struct CheckReport {
+  std::vector<std::string> faults = {};  // empty: all is well
+  int schedules = 0;                     // verified
+  int bounds = 0;                        // certificates accepted
+  int refutations = 0;                   // proofs accepted
+  int undecided = 0;                     // refutations not re-done within the limits
+};
+
+CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&);
+
+}  // namespace chorale

@@ -1,0 +1,38 @@
+// One interface to SAT solvers, one adapter a solver (cadical.cpp).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ir/formula.h"
+#include "ir/instance.h"
+
+namespace chorale {
+
+struct SolveLimits {
+  std::int64_t conflicts = -1;            // none if negative; the same on every machine
+  std::chrono::milliseconds time{-1};     // wall clock, none if negative
+  const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
+};
+
+class SatSolver {
+ public:
+  virtual ~SatSolver() = default;
+  virtual std::string name() const = 0;
+  virtual void add(std::span<const Lit> clause) = 0;
+  void add(const Formula&, std::size_t from_literal = 0);  // all clauses from that position of `literals` on
+  // Under assumptions, which hold for this call only.
+  virtual Verdict solve(std::span<const Lit> assumptions, const SolveLimits&) = 0;
+  virtual bool value(Lit variable) const = 0;  // after Sat
+  virtual std::int64_t conflicts() const = 0;  // so far
+};
+
+// proof_path: where to write a DRAT proof (binary is false: text), "" for none. With a proof, solve only once and
+// without assumptions; the file is complete when the solver is destroyed.
+std::unique_ptr<SatSolver> make_cadical(int seed = 0, const std::string& proof_path = "");
+
+}  // namespace chorale
