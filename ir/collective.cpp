@@ -30,12 +30,14 @@ const std::vector<std::string>& collective_names() {
 
 Collective make_collective(const std::string& name, int ranks, int chunks, Rank root) {
   if (ranks < 1) throw InputError("collective " + name, std::to_string(ranks) + " ranks", "use at least 1");
-  if (chunks < 1) throw InputError("collective " + name, std::to_string(chunks) + " chunks", "use at least 1");
+  if (chunks < 1)
+    throw InputError("collective " + name, std::to_string(chunks) + " chunks", "use at least 1");
   if (root < 0 || root >= ranks)
     throw InputError("collective " + name, "root " + std::to_string(root) + " is not a rank",
                      "use 0 to " + std::to_string(ranks - 1));
   if (static_cast<long long>(ranks) * ranks * chunks > 50'000'000)
-    throw InputError("collective " + name, std::to_string(chunks) + " chunks for " + std::to_string(ranks) + " ranks",
+    throw InputError("collective " + name,
+                     std::to_string(chunks) + " chunks for " + std::to_string(ranks) + " ranks",
                      "use fewer chunks");
   Collective c{.name = name, .ranks = ranks, .root = root, .chunks_per_block = chunks};
   const std::vector<Rank> all = all_ranks(ranks);
@@ -50,20 +52,24 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
     add_vector_chunks(c, all, all);
   } else if (name == "scatter") {
     for (Rank d = 0; d < ranks; ++d)
-      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {root}, .post = {d}, .input = d * k + i, .output = i});
+      for (int i = 0; i < k; ++i)
+        c.chunks.push_back({.pre = {root}, .post = {d}, .input = d * k + i, .output = i});
   } else if (name == "gather") {
     for (Rank s = 0; s < ranks; ++s)
-      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = {root}, .input = i, .output = s * k + i});
+      for (int i = 0; i < k; ++i)
+        c.chunks.push_back({.pre = {s}, .post = {root}, .input = i, .output = s * k + i});
   } else if (name == "allgather") {
     for (Rank s = 0; s < ranks; ++s)
-      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = s * k + i});
+      for (int i = 0; i < k; ++i)
+        c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = s * k + i});
   } else if (name == "allreduce_by_gather") {
     for (Rank s = 0; s < ranks; ++s)
       for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = i});
   } else if (name == "reducescatter") {
     c.combining = true;
     for (Rank d = 0; d < ranks; ++d)
-      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = all, .post = {d}, .input = d * k + i, .output = i});
+      for (int i = 0; i < k; ++i)
+        c.chunks.push_back({.pre = all, .post = {d}, .input = d * k + i, .output = i});
   } else if (name == "alltoall") {
     for (Rank s = 0; s < ranks; ++s)
       for (Rank d = 0; d < ranks; ++d)
@@ -78,7 +84,8 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
 }
 
 Collective refined(const Collective& whole, int chunks) {
-  if (chunks < 1) throw InputError("collective " + whole.name, std::to_string(chunks) + " chunks", "use at least 1");
+  if (chunks < 1)
+    throw InputError("collective " + whole.name, std::to_string(chunks) + " chunks", "use at least 1");
   Collective result = whole;
   result.chunks_per_block = whole.chunks_per_block * chunks;
   result.chunks.clear();

@@ -1,12 +1,14 @@
-// A communication: which rank holds which chunk before, which ranks want it after, and where it lies in their buffers.
+// A communication: which rank holds which chunk before, which ranks want it after, and where it lies in their
+// buffers.
 //
-// A collective that combines (Reduce, ReduceScatter, AllReduce) starts with one *contribution* to chunk c at each rank
-// of pre(c); each rank of post(c) wants the sum of all contributions, each counted once. One that does not combine
-// starts with copies of c at pre(c); each rank of post(c) wants a copy.
+// A collective that combines (Reduce, ReduceScatter, AllReduce) starts with one *contribution* to chunk c at
+// each rank of pre(c); each rank of post(c) wants the sum of all contributions, each counted once. One that
+// does not combine starts with copies of c at pre(c); each rank of post(c) wants a copy.
 //
-// Positions are counted in chunks. Every rank of pre(c) has chunk c at `input` of its input buffer; every rank of
-// post(c) wants it at `output` of its output buffer. Several chunks of a non-combining collective may share an output
-// position: the rank adds them up locally when they have arrived (AllReduce by gathering everything).
+// Positions are counted in chunks. Every rank of pre(c) has chunk c at `input` of its input buffer; every
+// rank of post(c) wants it at `output` of its output buffer. Several chunks of a non-combining collective may
+// share an output position: the rank adds them up locally when they have arrived (AllReduce by gathering
+// everything).
 #pragma once
 
 #include <string>
@@ -27,12 +29,12 @@ struct ChunkSpec {
 };
 
 struct Collective {
-  std::string name = {};       // one of collective_names(), "allreduce_by_gather", or the name of a custom one
+  std::string name = {};  // one of collective_names(), "allreduce_by_gather", or the name of a custom one
   int ranks = 0;
-  Rank root = 0;               // of broadcast, scatter, gather, reduce
-  int chunks_per_block = 1;    // the C of the cost (steps, rounds/C); see make_collective
+  Rank root = 0;             // of broadcast, scatter, gather, reduce
+  int chunks_per_block = 1;  // the C of the cost (steps, rounds/C); see make_collective
   bool combining = false;
-  bool custom = false;         // chunks come from a file, not from the name
+  bool custom = false;  // chunks come from a file, not from the name
   std::vector<ChunkSpec> chunks = {};
   bool operator==(const Collective&) const = default;
 };
@@ -40,19 +42,19 @@ struct Collective {
 // broadcast scatter gather allgather alltoall reduce reducescatter allreduce
 const std::vector<std::string>& collective_names();
 
-// A named collective with `chunks` chunks a *block*: what a rank contributes to an Allgather or receives from a
-// ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the whole vector in Broadcast, Reduce
-// and AllReduce. Scatter, Gather and Alltoall include the block that stays where it is: chunks with pre == post
-// whose transfer is a local copy. Requires a name of collective_names() or "allreduce_by_gather", ranks >= 1,
-// chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
+// A named collective with `chunks` chunks a *block*: what a rank contributes to an Allgather or receives from
+// a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the whole vector in
+// Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that stays where it is:
+// chunks with pre == post whose transfer is a local copy. Requires a name of collective_names() or
+// "allreduce_by_gather", ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
 Collective make_collective(const std::string& name, int ranks, int chunks, Rank root = 0);
 
 // A custom collective with each of its chunks cut into `chunks` pieces.
 Collective refined(const Collective&, int chunks);
 
-// The collective with its data flowing backwards: pre and post exchanged. For a combining collective whose chunks each
-// have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast, Allgather) on the
-// reversed topology, and the other way round. Positions are exchanged too.
+// The collective with its data flowing backwards: pre and post exchanged. For a combining collective whose
+// chunks each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,
+// Allgather) on the reversed topology, and the other way round. Positions are exchanged too.
 Collective dual(const Collective&);
 
 // Chunks per rank of the input and output buffers: one past the largest position that the rank uses.

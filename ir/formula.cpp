@@ -15,7 +15,8 @@ void Formula::add(std::span<const Lit> clause) {
 }
 
 std::string to_dimacs(const Formula& formula) {
-  std::string text = "p cnf " + std::to_string(formula.variables) + " " + std::to_string(formula.clauses) + "\n";
+  std::string text =
+      "p cnf " + std::to_string(formula.variables) + " " + std::to_string(formula.clauses) + "\n";
   for (Lit lit : formula.literals) {
     text += std::to_string(lit);
     text += lit == 0 ? '\n' : ' ';

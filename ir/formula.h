@@ -1,5 +1,5 @@
-// A formula in conjunctive normal form, DIMACS conventions: variables 1..variables, a literal is a variable or its
-// negative.
+// A formula in conjunctive normal form, DIMACS conventions: variables 1..variables, a literal is a variable
+// or its negative.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What synthesis returns: points (schedules with their cost) and claims (lower bounds with their certificates), such
-// that the claims show the points to be optimal. Everything in here can be checked by someone who trusts none of it.
+// What synthesis returns: points (schedules with their cost) and claims (lower bounds with their
+// certificates), such that the claims show the points to be optimal. Everything in here can be checked by
+// someone who trusts none of it.
 #pragma once
 
 #include <climits>
@@ -35,16 +36,22 @@ struct Prices {
 // Why a Claim holds. Which fields count depends on the kind.
 //
 //   None        nothing was shown
-//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many hops.
+//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many
+//   hops.
 //               (Combining: a contribution to `chunk` at `rank` cannot reach all its destinations.)
-//   Weights     `prices`: moving chunk c over link l in step s costs w = price of l + prices of the limits with l. Every
-//               chunk pays at least the cheapest path (one link a step, or waiting for free) to its most expensive
-//               destination; a round of step s can be paid at most sum(bandwidth * price) of step s. Prices for each
-//               step of the claim, or one entry that holds for every step and any number of them.
-//               Cuts and duals of flow problems are of this kind (reference: ForestColl; maximum concurrent flow).
-//   Partition   AllReduce: `group` of each rank, k groups. Every chunk crosses between groups at least 2(k-1) times;
-//               `prices` (one entry) give every crossing link a w >= 1, so 2(k-1)*chunks <= rounds * sum(bandwidth * price).
-//   Refutation  the formula of the claim with one round less was refuted; a proof checker accepted the proof. Both are
+//   Weights     `prices`: moving chunk c over link l in step s costs w = price of l + prices of the limits
+//   with l. Every
+//               chunk pays at least the cheapest path (one link a step, or waiting for free) to its most
+//               expensive destination; a round of step s can be paid at most sum(bandwidth * price) of step
+//               s. Prices for each step of the claim, or one entry that holds for every step and any number
+//               of them. Cuts and duals of flow problems are of this kind (reference: ForestColl; maximum
+//               concurrent flow).
+//   Partition   AllReduce: `group` of each rank, k groups. Every chunk crosses between groups at least 2(k-1)
+//   times;
+//               `prices` (one entry) give every crossing link a w >= 1, so 2(k-1)*chunks <= rounds *
+//               sum(bandwidth * price).
+//   Refutation  the formula of the claim with one round less was refuted; a proof checker accepted the proof.
+//   Both are
 //               named by their SHA-256.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Refutation };
@@ -63,7 +70,8 @@ struct Certificate {
 inline constexpr int kAnySteps = INT_MAX;    // Claim::steps: however many
 inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at all
 
-// "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least `rounds` rounds."
+// "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
+// `rounds` rounds."
 struct Claim {
   std::string collective = {};  // name; for the parts of a composition this differs from the result's
   int chunks = 1;
@@ -76,13 +84,14 @@ struct Claim {
 
 struct Point {
   Cost cost = {};
-  std::string method = {};      // "direct", "reduce_scatter+allgather", "gather+local_reduce", "dual", "ring", ...
-  Collective collective = {};   // what the schedule does: chunk numbers and buffer positions are its
+  std::string method =
+      {};  // "direct", "reduce_scatter+allgather", "gather+local_reduce", "dual", "ring", ...
+  Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
-  bool on_frontier = true;      // no other point of the result dominates it
-  bool proven = false;          // claims of the result show that no schedule in the searched space dominates it
-  std::string certificate = {}; // in words: which bounds, or refutations, close the gap
-  double seconds = 0;           // of search
+  bool on_frontier = true;  // no other point of the result dominates it
+  bool proven = false;      // claims of the result show that no schedule in the searched space dominates it
+  std::string certificate = {};  // in words: which bounds, or refutations, close the gap
+  double seconds = 0;            // of search
   bool operator==(const Point&) const = default;
 };
 
@@ -92,10 +101,10 @@ struct Result {
   Collective collective = {};     // asked for, with one chunk a block (synthesis: with the chunks asked for)
   int min_chunks = 1;             // the searched space: chunks per block ...
   int max_chunks = 1;
-  int extra_rounds = -1;          // ... and rounds <= steps + this, if not negative (the k of k-synchronous)
-  bool complete = false;          // every point is proven and nothing of the searched space was left undecided
-  std::string stopped = {};       // why not complete: "", "time limit", "interrupted", "conflict limit"
-  std::vector<Point> points = {}; // by chunks, then steps
+  int extra_rounds = -1;     // ... and rounds <= steps + this, if not negative (the k of k-synchronous)
+  bool complete = false;     // every point is proven and nothing of the searched space was left undecided
+  std::string stopped = {};  // why not complete: "", "time limit", "interrupted", "conflict limit"
+  std::vector<Point> points = {};  // by chunks, then steps
   std::vector<Claim> claims = {};
   double seconds = 0;
   bool operator==(const Result&) const = default;

@@ -1,9 +1,9 @@
 // The text form of the nouns. from_json(to_json(x)) == x; the formats are described in docs/formats.md.
 //
-// Readers take the text and the name under which errors cite it, and accept nothing that is not described: unknown or
-// missing keys, numbers that are not integers in range, NaN, links to nowhere, a truncated text. They throw InputError
-// that names the place ("dgx.json: links[3].dst: ...") and the remedy. They check form, not meaning: whether a
-// schedule performs its collective is said by semantics/.
+// Readers take the text and the name under which errors cite it, and accept nothing that is not described:
+// unknown or missing keys, numbers that are not integers in range, NaN, links to nowhere, a truncated text.
+// They throw InputError that names the place ("dgx.json: links[3].dst: ...") and the remedy. They check form,
+// not meaning: whether a schedule performs its collective is said by semantics/.
 #pragma once
 
 #include <string>
@@ -26,8 +26,9 @@ Topology topology_from_json(std::string_view text, const std::string& file);
 Collective collective_from_json(std::string_view text, const std::string& file, int ranks);
 Result result_from_json(std::string_view text, const std::string& file);
 
-// Whole files. read_file throws InputError where the file cannot be read; write_file writes a temporary file beside
-// `path` and renames it, so that nothing half-written is ever found there, and throws InputError where it cannot.
+// Whole files. read_file throws InputError where the file cannot be read; write_file writes a temporary file
+// beside `path` and renames it, so that nothing half-written is ever found there, and throws InputError where
+// it cannot.
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, std::string_view text);
 

@@ -1,4 +1,5 @@
-// An algorithm: steps that follow each other; in a step all sends read what their rank held *before* the step.
+// An algorithm: steps that follow each other; in a step all sends read what their rank held *before* the
+// step.
 #pragma once
 
 #include <compare>

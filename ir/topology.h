@@ -1,5 +1,5 @@
-// A machine: ranks, switches, and the directed links between them, in the model of Cai et al. 2021 (SCCL): in one
-// round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
+// A machine: ranks, switches, and the directed links between them, in the model of Cai et al. 2021 (SCCL): in
+// one round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
 #pragma once
 
 #include <string>
@@ -30,14 +30,15 @@ struct SharedLimit {  // a switch port, a NIC: these links together move at most
 struct Topology {
   std::string name = {};
   int ranks = 0;
-  int switches = 0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
+  int switches =
+      0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
   std::vector<Link> links = {};
   std::vector<SharedLimit> limits = {};
   bool operator==(const Topology&) const = default;
 };
 
-// The same machine with every link turned round. Link and limit numbers stay, so a schedule of the one is read as
-// a schedule of the other by reversing its steps.
+// The same machine with every link turned round. Link and limit numbers stay, so a schedule of the one is
+// read as a schedule of the other by reversing its steps.
 Topology reversed(const Topology&);
 
 // The first link src -> dst, or -1.
@@ -46,7 +47,8 @@ LinkId find_link(const Topology&, Node src, Node dst);
 // Hops from each node of `from` (distance 0) to every node along links; -1 where there is no path.
 std::vector<int> hops(const Topology&, const std::vector<Node>& from);
 
-// alpha of a step and beta of a round on this machine: the worst link decides, since a step waits for all links.
+// alpha of a step and beta of a round on this machine: the worst link decides, since a step waits for all
+// links.
 double step_alpha_us(const Topology&);
 double round_beta_us_per_byte(const Topology&);
 

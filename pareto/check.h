@@ -1,6 +1,6 @@
-// Re-verifies a result from nothing: every schedule by the referee, every claim by its checker, every refutation by
-// solving and checking its proof again (or by the kept proof, if its hash fits), and that the claims show what the
-// points say.
+// Re-verifies a result from nothing: every schedule by the referee, every claim by its checker, every
+// refutation by solving and checking its proof again (or by the kept proof, if its hash fits), and that the
+// claims show what the points say.
 #pragma once
 
 #include <string>

@@ -25,8 +25,8 @@ struct FrontierOptions {
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
 };
 
-// Points for every chunk count, those on the merged frontier marked; claims that prove them. A limit or `stop` leaves
-// what was found, marked unproven, and says why in Result::stopped.
+// Points for every chunk count, those on the merged frontier marked; claims that prove them. A limit or
+// `stop` leaves what was found, marked unproven, and says why in Result::stopped.
 Result search_frontier(const Topology&, const Collective& one_chunk, const FrontierOptions&);
 
 }  // namespace chorale

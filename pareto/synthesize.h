@@ -1,4 +1,5 @@
-// One instance answered: bounds first, then symmetric schedules, then the full formula. What leaves here is verified.
+// One instance answered: bounds first, then symmetric schedules, then the full formula. What leaves here is
+// verified.
 #pragma once
 
 #include <functional>
@@ -19,17 +20,18 @@ enum class Engine {
 
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
-  SolveLimits limits = {};        // for each question to a solver
-  bool use_bounds = true;         // off: let the solver refute what a bound would have refuted
-  bool use_symmetry = true;       // off: no symmetric schedules first
-  std::string proof_dir = {};     // keep DRAT proofs here, named by their SHA-256; "": check and forget them
+  SolveLimits limits = {};     // for each question to a solver
+  bool use_bounds = true;      // off: let the solver refute what a bound would have refuted
+  bool use_symmetry = true;    // off: no symmetric schedules first
+  std::string proof_dir = {};  // keep DRAT proofs here, named by their SHA-256; "": check and forget them
   int seed = 0;
 };
 
 struct Answer {
   Verdict verdict = Verdict::Unknown;
   std::optional<Point> point = {};  // Sat: verified
-  std::optional<Claim> claim = {};  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
+  std::optional<Claim> claim =
+      {};  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
   std::int64_t conflicts = 0;
   double cpu_seconds = 0;
 };

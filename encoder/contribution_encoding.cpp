@@ -1,0 +1,257 @@
+#include "encoder/contribution_encoding.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+#include "encoder/orbits.h"
+#include "encoder/tidy.h"
+
+namespace chorale {
+namespace {
+
+constexpr Lit kTrue = std::numeric_limits<Lit>::max();
+constexpr Lit kFalse = -kTrue;
+
+bool contains(const std::vector<Rank>& sorted, Rank n) {
+  return std::binary_search(sorted.begin(), sorted.end(), n);
+}
+
+}  // namespace
+
+ContributionEncoding::ContributionEncoding(const Topology& topology, const Collective& collective,
+                                           const Budget& horizon, const EncodingOptions& options)
+    : topology_(topology), collective_(collective), horizon_(horizon), budget_(formula_, horizon) {
+  assert(topology.switches == 0 && collective.combining && topology.ranks == collective.ranks);
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  const int links = static_cast<int>(topology_.links.size());
+  const int ranks = topology_.ranks;
+  links_into_.resize(ranks);
+  for (LinkId l = 0; l < links; ++l) links_into_[topology_.links[l].dst].push_back(l);
+  for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops(topology_, {i}));
+
+  Orbits in_orbits(chunks * ranks * ranks), send_orbits(chunks * links), keep_orbits(chunks * ranks),
+      part_orbits(chunks * links * ranks), link_orbits(links),
+      limit_orbits(static_cast<int>(topology_.limits.size()));
+  for (const Automorphism& g : options.symmetry) {
+    const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);
+    assert(moved.has_value());
+    for (Chunk c = 0; c < chunks; ++c) {
+      const Chunk to = (*moved)[c];
+      for (LinkId l = 0; l < links; ++l) {
+        send_orbits.join(c * links + l, to * links + g.links[l]);
+        for (Rank i = 0; i < ranks; ++i)
+          part_orbits.join((c * links + l) * ranks + i, (to * links + g.links[l]) * ranks + g.ranks[i]);
+      }
+      for (Rank n = 0; n < ranks; ++n) {
+        keep_orbits.join(c * ranks + n, to * ranks + g.ranks[n]);
+        for (Rank i = 0; i < ranks; ++i)
+          in_orbits.join((c * ranks + n) * ranks + i, (to * ranks + g.ranks[n]) * ranks + g.ranks[i]);
+      }
+    }
+    for (LinkId l = 0; l < links; ++l) link_orbits.join(l, g.links[l]);
+    for (std::size_t i = 0; i < topology_.limits.size(); ++i)
+      limit_orbits.join(static_cast<int>(i), g.limits[i]);
+  }
+  in_orbit_ = in_orbits.representatives();
+  send_orbit_ = send_orbits.representatives();
+  part_orbit_ = part_orbits.representatives();
+  rank_orbit_ = keep_orbits.representatives();
+  link_orbit_ = link_orbits.representatives();
+
+  const int times = horizon_.steps + 1;
+  in_.assign(static_cast<std::size_t>(chunks) * ranks * ranks * times, kFalse);
+  send_.assign(static_cast<std::size_t>(chunks) * links * times, kFalse);
+  part_.assign(static_cast<std::size_t>(chunks) * links * times * ranks, kFalse);
+  keep_.assign(static_cast<std::size_t>(chunks) * ranks * times, kFalse);
+  for (Chunk c = 0; c < chunks; ++c)
+    for (Rank n = 0; n < ranks; ++n)
+      if (rank_orbit_[c * ranks + n] == c * ranks + n) state(c, n);
+  for (Chunk c = 0; c < chunks; ++c)
+    for (LinkId l = 0; l < links; ++l)
+      if (send_orbit_[c * links + l] == c * links + l) value_sent(c, l);
+  for (Chunk c = 0; c < chunks; ++c)
+    for (LinkId l = 0; l < links; ++l)
+      for (Rank i = 0; i < ranks; ++i)
+        if (const int at = (c * links + l) * ranks + i; part_orbit_[at] == at) part_of(c, l, i);
+  for (Chunk c = 0; c < chunks; ++c)
+    for (Rank n = 0; n < ranks; ++n)
+      if (rank_orbit_[c * ranks + n] == c * ranks + n)
+        for (int s = 1; s <= horizon_.steps; ++s) joined(c, n, s);
+  wanted();
+  const auto bound = [&](const std::vector<LinkId>& over, int bandwidth) {
+    for (int s = 1; s <= horizon_.steps; ++s) {
+      std::vector<Lit> sends;
+      for (LinkId l : over)
+        for (Chunk c = 0; c < chunks; ++c)
+          if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+      budget_.bandwidth(formula_, s, sends, bandwidth, options.counter);
+    }
+  };
+  for (LinkId l = 0; l < links; ++l)
+    if (link_orbit_[l] == l) bound({l}, topology_.links[l].bandwidth);
+  const std::vector<int> limit_orbit = limit_orbits.representatives();
+  for (std::size_t i = 0; i < topology_.limits.size(); ++i)
+    if (limit_orbit[i] == static_cast<int>(i))
+      bound(topology_.limits[i].links, topology_.limits[i].bandwidth);
+  if (options.order_chunks && options.symmetry.empty()) order();
+}
+
+// (starts), (near): variables of what a rank may hold.
+void ContributionEncoding::state(Chunk c, Rank n) {
+  for (int t = 0; t <= horizon_.steps; ++t) {
+    for (Rank i = 0; i < topology_.ranks; ++i) {
+      const int at = (c * topology_.ranks + n) * topology_.ranks + i;
+      if (in_orbit_[at] != at) continue;
+      Lit& lit = in_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + t];
+      if (!contains(collective_.chunks[c].pre, i) || hops_[i][n] < 0 || hops_[i][n] > t) continue;
+      lit = t == 0 ? kTrue : formula_.fresh();
+    }
+    keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + t] = formula_.fresh();
+  }
+}
+
+// Only a rank that holds something sends, and only to a rank whose sum is not complete: (full).
+void ContributionEncoding::value_sent(Chunk c, LinkId l) {
+  const Link& link = topology_.links[l];
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    std::vector<Lit> something, missing;
+    for (Rank i : collective_.chunks[c].pre) {
+      something.push_back(in(c, link.src, s - 1, i));
+      missing.push_back(-in(c, link.dst, s - 1, i));
+    }
+    if (std::all_of(something.begin(), something.end(), [](Lit lit) { return lit == kFalse; })) continue;
+    const Lit moves = formula_.fresh();
+    const int at = c * static_cast<int>(topology_.links.size()) + l;
+    send_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + s] = moves;
+    something.push_back(-moves);
+    missing.push_back(-moves);
+    add(something);
+    add(missing);
+  }
+}
+
+// (part)
+void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
+  const int at = (c * static_cast<int>(topology_.links.size()) + l) * topology_.ranks + i;
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    const Lit moves = send(c, l, s), held = in(c, topology_.links[l].src, s - 1, i);
+    if (moves == kFalse || held == kFalse) continue;
+    const Lit lit = held == kTrue ? moves : formula_.fresh();
+    part_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + s] = lit;
+    if (held == kTrue) continue;
+    add({-lit, moves});
+    add({-lit, held});
+    add({-moves, -held, lit});
+  }
+}
+
+// (union), (once), (loses)
+void ContributionEncoding::joined(Chunk c, Rank n, int s) {
+  const Lit keep = keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + s];
+  std::vector<Lit> arrivals = {keep};
+  for (LinkId l : links_into_[n]) arrivals.push_back(send(c, l, s));
+  add(arrivals);
+  for (Rank i = 0; i < topology_.ranks; ++i) {
+    const Lit before = in(c, n, s - 1, i), after = in(c, n, s, i);
+    std::vector<Lit> terms;
+    for (LinkId l : links_into_[n])
+      if (const Lit lit = part(c, l, s, i); lit != kFalse) terms.push_back(lit);
+    if (before != kFalse) {
+      const Lit kept = formula_.fresh();
+      add({-kept, keep});
+      add({-kept, before});
+      add({-keep, -before, kept});
+      terms.push_back(kept);
+    }
+    for (std::size_t j = 1; j < terms.size(); ++j)  // equal terms (one orbit) would count twice
+      if (std::find(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(j), terms[j]) !=
+          terms.begin() + static_cast<std::ptrdiff_t>(j))
+        add({-terms[j]});
+    std::sort(terms.begin(), terms.end());
+    terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
+    at_most_one(formula_, terms);
+    for (Lit lit : terms) add({-lit, after});
+    terms.push_back(-after);
+    add(terms);
+  }
+}
+
+void ContributionEncoding::wanted() {
+  for (int t = 0; t <= horizon_.steps; ++t)
+    for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+      for (Rank d : collective_.chunks[c].post)
+        for (Rank i : collective_.chunks[c].pre)
+          if (const int at = (c * topology_.ranks + d) * topology_.ranks + i; in_orbit_[at] == at)
+            add({-budget_.within(t), in(c, d, t, i)});
+}
+
+// Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every
+// schedule can be renumbered so.
+void ContributionEncoding::order() {
+  for (const ChunkSpec& spec : collective_.chunks)
+    if (spec.pre != collective_.chunks[0].pre || spec.post != collective_.chunks[0].post) return;
+  const Rank chosen = collective_.chunks[0].post[0];
+  std::vector<Lit> previous;
+  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
+    std::vector<Lit> sofar;
+    for (int s = 1; s <= horizon_.steps; ++s)
+      for (LinkId l : links_into_[chosen]) {
+        const Lit now = send(c, l, s);
+        if (now == kFalse) continue;
+        const Lit lit = formula_.fresh();
+        add({-now, lit});
+        if (!sofar.empty()) add({-sofar.back(), lit});
+        add({-lit, now, sofar.empty() ? kFalse : sofar.back()});
+        sofar.push_back(lit);
+      }
+    for (std::size_t k = 0; k < previous.size(); ++k) add({-sofar[k], previous[k]});
+    previous = std::move(sofar);
+  }
+}
+
+Schedule ContributionEncoding::decode(const Assignment& model) const {
+  Schedule schedule;
+  schedule.steps.resize(horizon_.steps);
+  for (int s = 1; s <= horizon_.steps; ++s)
+    for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        const int orbit = rank_orbit_[c * topology_.ranks + n];
+        bool add_up = model[keep_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s]];
+        for (LinkId l : links_into_[n]) {
+          const Lit lit = send(c, l, s);
+          if (lit == kFalse || !model[lit]) continue;
+          schedule.steps[s - 1].sends.push_back({.chunk = c, .link = l, .reduce = add_up});
+          add_up = true;
+        }
+      }
+  return tidy(topology_, collective_, std::move(schedule));
+}
+
+Lit ContributionEncoding::in(Chunk c, Rank n, int t, Rank i) const {
+  const int orbit = in_orbit_[(c * topology_.ranks + n) * topology_.ranks + i];
+  return in_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
+}
+
+Lit ContributionEncoding::send(Chunk c, LinkId l, int s) const {
+  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
+  return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
+}
+
+Lit ContributionEncoding::part(Chunk c, LinkId l, int s, Rank i) const {
+  const int orbit = part_orbit_[(c * static_cast<int>(topology_.links.size()) + l) * topology_.ranks + i];
+  return part_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
+}
+
+void ContributionEncoding::add(std::vector<Lit> clause) {
+  std::size_t kept = 0;
+  for (Lit lit : clause) {
+    if (lit == kTrue) return;
+    if (lit != kFalse) clause[kept++] = lit;
+  }
+  clause.resize(kept);
+  formula_.add(clause);
+}
+
+}  // namespace chorale

@@ -1,0 +1,71 @@
+// The CNF encoding of a collective that combines, synthesized directly: one accumulator per (chunk, rank),
+// whose state is the set of contributions in it. For all budgets up to a horizon, like StepRoundEncoding.
+//
+// Variables (c chunk, n rank, i contributing rank, l link, s step 1..S):
+//   in(c,n,t,i)    the value that n holds of c at the end of step t contains i's contribution
+//   send(c,l,s)    the value of c moves over l in step s
+//   keep(c,n,s)    n adds what arrives in step s to its own value; otherwise the first arrival replaces it
+//   part(c,l,s,i)  the value sent contains i's contribution
+//   round, within, total as in StepRoundEncoding
+//
+//   (starts)     in(c,n,0,i) iff n = i and i has a contribution to c
+//   (near)       no in(c,n,t,i) where i is more than t hops from n
+//   (part)       part(c,l,s,i) <-> send(c,l,s) and in(c,src,s-1,i)
+//   (union)      in(c,n,s,i) <-> keep and in(c,n,s-1,i), or some part(c,l,s,i) with l into n
+//   (once)       of the terms of (union), at most one is true: a sum is not a union
+//   (loses)      not keep(c,n,s) -> some send(c,l,s) with l into n
+//   (full)       no send to a rank whose sum is complete
+//   (wanted)     within(t) -> in(c,d,t,i) for all destinations d and contributions i
+//   (bandwidth)  as in StepRoundEncoding
+//   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
+//
+// The space is that of schedules with one value per (chunk, rank): a rank that would keep two partial sums of
+// one chunk apart is outside of it. Those that gather all inputs first are found as "allreduce_by_gather".
+#pragma once
+
+#include <vector>
+
+#include "encoder/automorphisms.h"
+#include "encoder/counter.h"
+#include "encoder/round_budget.h"
+#include "encoder/step_round_encoding.h"
+#include "ir/formula.h"
+#include "ir/instance.h"
+#include "ir/schedule.h"
+
+namespace chorale {
+
+class ContributionEncoding {
+ public:
+  // Requires a flattened topology and collective.combining.
+  ContributionEncoding(const Topology&, const Collective&, const Budget& horizon,
+                       const EncodingOptions& = {});
+
+  const Formula& formula() const { return formula_; }
+  std::vector<Lit> assume(const Budget& budget) const { return budget_.assume(budget); }
+  Schedule decode(const Assignment&) const;
+
+ private:
+  void state(Chunk, Rank);
+  void value_sent(Chunk, LinkId);
+  void part_of(Chunk, LinkId, Rank i);
+  void joined(Chunk, Rank, int s);
+  void wanted();
+  void order();
+  Lit in(Chunk, Rank, int t, Rank i) const;
+  Lit send(Chunk, LinkId, int s) const;
+  Lit part(Chunk, LinkId, int s, Rank i) const;
+  void add(std::vector<Lit>);
+
+  const Topology topology_;
+  const Collective collective_;
+  const Budget horizon_;
+  Formula formula_ = {};
+  RoundBudget budget_;
+  std::vector<std::vector<LinkId>> links_into_ = {};
+  std::vector<std::vector<int>> hops_ = {};  // [i][n]
+  std::vector<int> in_orbit_ = {}, send_orbit_ = {}, part_orbit_ = {}, rank_orbit_ = {}, link_orbit_ = {};
+  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {};
+};
+
+}  // namespace chorale

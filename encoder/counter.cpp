@@ -1,0 +1,66 @@
+#include "encoder/counter.h"
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+std::vector<Lit> totalizer(Formula& f, std::span<const Lit> inputs, int cap) {
+  if (inputs.size() == 1) return {inputs[0]};
+  const std::size_t half = inputs.size() / 2;
+  const std::vector<Lit> left = totalizer(f, inputs.first(half), cap);
+  const std::vector<Lit> right = totalizer(f, inputs.subspan(half), cap);
+  return add_unary(f, left, right, cap);
+}
+
+std::vector<Lit> sequential(Formula& f, std::span<const Lit> inputs, int cap) {
+  std::vector<Lit> sum = {inputs[0]};
+  for (std::size_t i = 1; i < inputs.size(); ++i) sum = add_unary(f, sum, inputs.subspan(i, 1), cap);
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Lit> add_unary(Formula& f, std::span<const Lit> a, std::span<const Lit> b, int cap) {
+  const int na = static_cast<int>(a.size()), nb = static_cast<int>(b.size());
+  std::vector<Lit> sum(std::min(cap, na + nb));
+  for (Lit& lit : sum) lit = f.fresh();
+  const int n = static_cast<int>(sum.size());
+  // Beyond the cap everything saturates at the last output, which the caller forbids or maps to its highest
+  // bound.
+  for (int i = 0; i <= na; ++i)
+    for (int j = 0; j <= nb; ++j) {
+      if (i + j == 0 || i + j > n) continue;
+      const Lit out = sum[i + j - 1];
+      if (i == 0)
+        f.add({-b[j - 1], out});
+      else if (j == 0)
+        f.add({-a[i - 1], out});
+      else
+        f.add({-a[i - 1], -b[j - 1], out});
+    }
+  return sum;
+}
+
+std::vector<Lit> count(Formula& f, std::span<const Lit> inputs, int cap, Counter counter) {
+  if (inputs.empty() || cap <= 0) return {};
+  return counter == Counter::Totalizer ? totalizer(f, inputs, cap) : sequential(f, inputs, cap);
+}
+
+void at_most_one(Formula& f, std::span<const Lit> literals) {
+  if (literals.size() <= 6) {
+    for (std::size_t i = 0; i < literals.size(); ++i)
+      for (std::size_t j = i + 1; j < literals.size(); ++j) f.add({-literals[i], -literals[j]});
+    return;
+  }
+  std::vector<Lit> commanders;
+  for (std::size_t i = 0; i < literals.size(); i += 4) {
+    const std::span<const Lit> group = literals.subspan(i, std::min<std::size_t>(4, literals.size() - i));
+    at_most_one(f, group);
+    commanders.push_back(f.fresh());
+    for (Lit lit : group) f.add({-lit, commanders.back()});
+  }
+  at_most_one(f, commanders);
+}
+
+}  // namespace chorale

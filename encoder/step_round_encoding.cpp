@@ -1,0 +1,266 @@
+#include "encoder/step_round_encoding.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "encoder/orbits.h"
+#include "encoder/tidy.h"
+
+namespace chorale {
+namespace {
+
+constexpr Lit kTrue = std::numeric_limits<Lit>::max();
+constexpr Lit kFalse = -kTrue;
+
+bool contains(const std::vector<Rank>& sorted, Rank n) {
+  return std::binary_search(sorted.begin(), sorted.end(), n);
+}
+
+std::vector<Rank> image(const std::vector<Rank>& ranks, const std::vector<Rank>& permutation) {
+  std::vector<Rank> result;
+  for (Rank n : ranks) result.push_back(permutation[n]);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+using ChunkClass = std::pair<std::vector<Rank>, std::vector<Rank>>;  // pre, post
+
+std::map<ChunkClass, std::vector<Chunk>> chunk_classes(const Collective& collective) {
+  std::map<ChunkClass, std::vector<Chunk>> classes;
+  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
+    classes[{collective.chunks[c].pre, collective.chunks[c].post}].push_back(c);
+  return classes;
+}
+
+}  // namespace
+
+std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
+                                                 const Automorphism& automorphism) {
+  const auto classes = chunk_classes(collective);
+  std::vector<Chunk> result(collective.chunks.size());
+  for (const auto& [key, chunks] : classes) {
+    const auto target =
+        classes.find({image(key.first, automorphism.ranks), image(key.second, automorphism.ranks)});
+    if (target == classes.end() || target->second.size() != chunks.size()) return std::nullopt;
+    for (std::size_t i = 0; i < chunks.size(); ++i) result[chunks[i]] = target->second[i];
+  }
+  return result;
+}
+
+StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,
+                                     const Budget& horizon, const EncodingOptions& options)
+    : topology_(topology), collective_(collective), horizon_(horizon), budget_(formula_, horizon) {
+  assert(topology.switches == 0 && !collective.combining && topology.ranks == collective.ranks);
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  const int links = static_cast<int>(topology_.links.size());
+  links_into_.resize(topology_.ranks);
+  for (LinkId l = 0; l < links; ++l) links_into_[topology_.links[l].dst].push_back(l);
+
+  prune();
+  number_orbits(options.symmetry);
+  for (Chunk c = 0; c < chunks; ++c)
+    for (Rank n = 0; n < topology_.ranks; ++n) {
+      if (here_orbit_[c * topology_.ranks + n] != c * topology_.ranks + n) continue;
+      stays(c, n);
+      arrives(c, n);
+      one(c, n);
+    }
+  for (Chunk c = 0; c < chunks; ++c)
+    for (LinkId l = 0; l < links; ++l)
+      if (send_orbit_[c * links + l] == c * links + l) moves(c, l);
+  wanted();
+  for (LinkId l = 0; l < links; ++l)
+    if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
+  for (int i = 0; i < static_cast<int>(topology_.limits.size()); ++i)
+    if (limit_orbit_[i] == i)
+      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter);
+  if (options.order_chunks && options.symmetry.empty()) order();
+}
+
+// Which (chunk, rank) can matter when. A rank that has the chunk from the start is there at 0 and receives
+// nothing.
+void StepRoundEncoding::prune() {
+  const int never = horizon_.steps + 1;
+  const Topology back = reversed(topology_);
+  std::map<std::vector<Rank>, std::vector<int>> from, to;
+  for (const ChunkSpec& spec : collective_.chunks) {
+    auto& forward = from[spec.pre];
+    if (forward.empty()) forward = hops(topology_, spec.pre);
+    auto& backward = to[spec.post];
+    if (backward.empty()) backward = hops(back, spec.post);
+    for (Rank n = 0; n < topology_.ranks; ++n) {
+      earliest_.push_back(forward[n] < 0 ? never : std::min(forward[n], never));
+      remaining_.push_back(backward[n] < 0 ? never : std::min(backward[n], never));
+    }
+  }
+}
+
+// Variables exist for orbits: of (chunk, rank) and (chunk, link), under the group that the automorphisms
+// generate.
+void StepRoundEncoding::number_orbits(const std::vector<Automorphism>& generators) {
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  const int links = static_cast<int>(topology_.links.size());
+  const int ranks = topology_.ranks;
+  Orbits here(chunks * ranks), send(chunks * links), link(links),
+      limit(static_cast<int>(topology_.limits.size()));
+  for (const Automorphism& g : generators) {
+    const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);
+    assert(moved.has_value());
+    for (Chunk c = 0; c < chunks; ++c) {
+      for (Rank n = 0; n < ranks; ++n) here.join(c * ranks + n, (*moved)[c] * ranks + g.ranks[n]);
+      for (LinkId l = 0; l < links; ++l) send.join(c * links + l, (*moved)[c] * links + g.links[l]);
+    }
+    for (LinkId l = 0; l < links; ++l) link.join(l, g.links[l]);
+    for (std::size_t i = 0; i < topology_.limits.size(); ++i) limit.join(static_cast<int>(i), g.limits[i]);
+  }
+  here_orbit_ = here.representatives();
+  send_orbit_ = send.representatives();
+  link_orbit_ = link.representatives();
+  limit_orbit_ = limit.representatives();
+
+  const int times = horizon_.steps + 1;
+  here_.assign(static_cast<std::size_t>(chunks) * ranks * times, kFalse);
+  for (int i = 0; i < chunks * ranks; ++i) {
+    if (here_orbit_[i] != i) continue;
+    if (contains(collective_.chunks[i / ranks].pre, i % ranks))
+      std::fill_n(here_.begin() + static_cast<std::ptrdiff_t>(i) * times, times, kTrue);
+    else
+      for (int t = earliest_[i]; t + remaining_[i] <= horizon_.steps; ++t)
+        here_[static_cast<std::size_t>(i) * times + t] = formula_.fresh();
+  }
+  send_.assign(static_cast<std::size_t>(chunks) * links * times, kFalse);
+  for (int i = 0; i < chunks * links; ++i) {
+    if (send_orbit_[i] != i) continue;
+    const Chunk c = i / links;
+    const Link& l = topology_.links[i % links];
+    if (contains(collective_.chunks[c].pre, l.dst)) continue;
+    for (int s = earliest_[c * ranks + l.src] + 1; s + remaining_[c * ranks + l.dst] <= horizon_.steps; ++s)
+      send_[static_cast<std::size_t>(i) * times + s] = formula_.fresh();
+  }
+}
+
+void StepRoundEncoding::stays(Chunk c, Rank n) {
+  const int i = c * topology_.ranks + n;
+  for (int t = earliest_[i]; t + 1 + remaining_[i] <= horizon_.steps; ++t)
+    add({-here(c, n, t), here(c, n, t + 1)});
+}
+
+void StepRoundEncoding::arrives(Chunk c, Rank n) {
+  const int i = c * topology_.ranks + n;
+  for (int t = std::max(1, earliest_[i]); t + remaining_[i] <= horizon_.steps; ++t) {
+    std::vector<Lit> clause = {-here(c, n, t), here(c, n, t - 1)};
+    for (LinkId l : links_into_[n]) clause.push_back(send(c, l, t));
+    add(std::move(clause));
+  }
+}
+
+void StepRoundEncoding::moves(Chunk c, LinkId l) {
+  const Link& link = topology_.links[l];
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    if (send(c, l, s) == kFalse) continue;
+    add({-send(c, l, s), here(c, link.src, s - 1)});
+    add({-send(c, l, s), -here(c, link.dst, s - 1)});
+    add({-send(c, l, s), here(c, link.dst, s)});
+  }
+}
+
+void StepRoundEncoding::one(Chunk c, Rank n) {
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    std::vector<Lit> sends;
+    for (LinkId l : links_into_[n])
+      if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+    // Two links of one orbit are one variable: both or neither, and both would be two arrivals.
+    std::sort(sends.begin(), sends.end());
+    for (std::size_t i = 1; i < sends.size(); ++i)
+      if (sends[i] == sends[i - 1]) formula_.add({-sends[i]});
+    sends.erase(std::unique(sends.begin(), sends.end()), sends.end());
+    at_most_one(formula_, sends);
+  }
+}
+
+void StepRoundEncoding::wanted() {
+  for (int t = 0; t <= horizon_.steps; ++t)
+    for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+      for (Rank d : collective_.chunks[c].post)
+        if (const int i = c * topology_.ranks + d; here_orbit_[i] == i)
+          add({-budget_.within(t), here(c, d, t)});
+}
+
+void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_per_round, Counter counter) {
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    std::vector<Lit> sends;
+    for (LinkId l : links)
+      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+        if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+    budget_.bandwidth(formula_, s, sends, chunks_per_round, counter);
+  }
+}
+
+void StepRoundEncoding::order() {
+  for (const auto& [key, chunks] : chunk_classes(collective_)) {
+    const auto d =
+        std::find_if(key.second.begin(), key.second.end(), [&](Rank n) { return !contains(key.first, n); });
+    if (chunks.size() < 2 || d == key.second.end()) continue;
+    // sofar[k]: the chunk has arrived at d by the k-th (step, link).
+    std::vector<Lit> previous;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      std::vector<Lit> sofar;
+      for (int s = 1; s <= horizon_.steps; ++s)
+        for (LinkId l : links_into_[*d]) {
+          const Lit now = send(chunks[i], l, s);
+          if (now == kFalse) continue;
+          const Lit lit = formula_.fresh();
+          formula_.add({-now, lit});
+          if (!sofar.empty()) formula_.add({-sofar.back(), lit});
+          if (sofar.empty())
+            formula_.add({-lit, now});
+          else
+            formula_.add({-lit, now, sofar.back()});
+          sofar.push_back(lit);
+        }
+      for (std::size_t k = 0; k < previous.size(); ++k) formula_.add({-sofar[k], previous[k]});
+      previous = std::move(sofar);
+    }
+  }
+}
+
+Schedule StepRoundEncoding::decode(const Assignment& model) const {
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  Schedule schedule;
+  schedule.steps.resize(horizon_.steps);
+  for (int s = 1; s <= horizon_.steps; ++s)
+    for (Chunk c = 0; c < chunks; ++c)
+      for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
+        if (const Lit lit = send(c, l, s); lit != kFalse && model[lit])
+          schedule.steps[s - 1].sends.push_back({.chunk = c, .link = l});
+  return tidy(topology_, collective_, std::move(schedule));
+}
+
+Lit StepRoundEncoding::here(Chunk c, Rank n, int t) const {
+  const int orbit = here_orbit_[c * topology_.ranks + n];
+  return here_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
+}
+
+Lit StepRoundEncoding::send(Chunk c, LinkId l, int s) const {
+  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
+  return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
+}
+
+void StepRoundEncoding::add(std::initializer_list<Lit> clause) {
+  add(std::vector<Lit>(clause));
+}
+
+void StepRoundEncoding::add(std::vector<Lit> clause) {
+  std::size_t kept = 0;
+  for (Lit lit : clause) {
+    if (lit == kTrue) return;
+    if (lit != kFalse) clause[kept++] = lit;
+  }
+  clause.resize(kept);
+  formula_.add(clause);
+}
+
+}  // namespace chorale

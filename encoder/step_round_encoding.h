@@ -1,0 +1,101 @@
+// The CNF encoding of a collective that does not combine, for all budgets up to a horizon of steps and
+// rounds.
+//
+// Variables (c chunk, n rank, l link, s step 1..S):
+//   here(c,n,t)   rank n has chunk c at the end of step t (t = 0: before the first)
+//   send(c,l,s)   chunk c moves over link l in step s
+//   round(s,j)    step s has at least j rounds
+//   within(t)     the schedule is done after t steps              (assumption)
+//   total(j)      all steps together have at least j rounds       (negated: assumption)
+//
+// Only what distance allows has a variable: c is not at n before it can be there, and is not sent to n when
+// from there it would reach no destination by the horizon any more. Constraints, one function of the same
+// name each:
+//
+//   (stays)      here(c,n,t) -> here(c,n,t+1)
+//   (arrives)    here(c,n,t) and not here(c,n,t-1) -> some send(c,l,t) with l into n
+//   (moves)      send(c,l,s) -> here(c,src,s-1), not here(c,dst,s-1), here(c,dst,s)
+//   (one)        at most one of the send(c,l,s) with l into n: with (moves), one arrival per (chunk, rank)
+//   (wanted)     within(t) -> here(c,d,t) for each destination d of c
+//   (bandwidth)  per step and link or shared limit: number of sends <= bandwidth * rounds of the step
+//   (rounds)     total counts all rounds; within(t) -> not round(s,1) for s > t
+//   (order)      chunks with equal pre- and postcondition arrive at one chosen rank in the order of their
+//   numbers,
+//                by (step, link): every schedule can be renumbered so
+//
+// Rounds of a step may be 0 (then the step is dropped): "at most S steps" is one formula. An Unsat of the
+// formula of a claim is what its DRAT proof refutes.
+//
+// Symmetric schedules: with generators of a group of automorphisms, variables of one orbit are one variable
+// and of the constraints of an orbit one is written. Models are schedules; an Unsat says nothing about
+// others.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "encoder/automorphisms.h"
+#include "encoder/counter.h"
+#include "encoder/round_budget.h"
+#include "ir/formula.h"
+#include "ir/instance.h"
+#include "ir/schedule.h"
+
+namespace chorale {
+
+struct EncodingOptions {
+  std::vector<Automorphism> symmetry = {};  // generators; empty: all schedules
+  bool order_chunks = true;  // (order); left out under symmetry, where it need not be consistent
+  Counter counter = Counter::Totalizer;
+};
+
+// The permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and post)
+// goes to the i-th of the image class. None if the automorphism does not preserve the collective.
+std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
+
+class StepRoundEncoding {
+ public:
+  // `horizon`: the largest budget that will be asked for. Requires a flattened topology,
+  // !collective.combining, and that every automorphism preserves the collective.
+  StepRoundEncoding(const Topology&, const Collective&, const Budget& horizon, const EncodingOptions& = {});
+
+  const Formula& formula() const { return formula_; }
+  // Assumptions for "at most this budget", which must lie within the horizon.
+  std::vector<Lit> assume(const Budget& budget) const { return budget_.assume(budget); }
+  // The schedule of a model, without empty steps and without sends that lead to no destination.
+  Schedule decode(const Assignment&) const;
+
+ private:
+  void prune();
+  void number_orbits(const std::vector<Automorphism>&);
+  void stays(Chunk, Rank);
+  void arrives(Chunk, Rank);
+  void moves(Chunk, LinkId);
+  void one(Chunk, Rank);
+  void wanted();
+  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter);
+  void order();
+
+  Lit here(Chunk, Rank, int t) const;    // kTrue, kFalse or a variable
+  Lit send(Chunk, LinkId, int s) const;  // kFalse or a variable
+  void add(std::initializer_list<Lit>);  // drops kFalse literals and satisfied clauses
+  void add(std::vector<Lit>);
+
+  const Topology topology_;
+  const Collective collective_;
+  const Budget horizon_;
+  Formula formula_ = {};
+  RoundBudget budget_;
+  std::vector<std::vector<LinkId>> links_into_ = {};
+  std::vector<int> earliest_ =
+      {};  // by (chunk, rank): first t at which the chunk can be there; horizon+1 if never
+  std::vector<int> remaining_ = {};   // by (chunk, rank): hops from there to the nearest destination
+  std::vector<int> here_orbit_ = {};  // by (chunk, rank): smallest member of its orbit
+  std::vector<int> send_orbit_ = {};  // by (chunk, link)
+  std::vector<int> link_orbit_ = {};
+  std::vector<int> limit_orbit_ = {};
+  std::vector<Lit> here_ = {};  // by (chunk, rank, t)
+  std::vector<Lit> send_ = {};  // by (chunk, link, s)
+};
+
+}  // namespace chorale

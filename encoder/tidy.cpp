@@ -1,0 +1,85 @@
+#include "encoder/tidy.h"
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+void keep_first_arrivals(const Topology& topology, const Collective& collective, Schedule& schedule) {
+  std::vector<bool> has(collective.chunks.size() * topology.ranks, false);
+  for (std::size_t c = 0; c < collective.chunks.size(); ++c)
+    for (Rank n : collective.chunks[c].pre) has[c * topology.ranks + n] = true;
+  for (Step& step : schedule.steps)
+    std::erase_if(step.sends, [&](const Send& send) {
+      const std::size_t at =
+          static_cast<std::size_t>(send.chunk) * topology.ranks + topology.links[send.link].dst;
+      const bool second = has[at];
+      has[at] = true;
+      return second;
+    });
+}
+
+// Backwards: a value is needed if its rank wants it at the end, adds to it or sends it on; what arrives for a
+// value that is not needed is dropped.
+void keep_needed(const Topology& topology, const Collective& collective, Schedule& schedule) {
+  std::vector<bool> needed(collective.chunks.size() * topology.ranks, false);
+  const auto at = [&](Chunk c, Rank n) { return static_cast<std::size_t>(c) * topology.ranks + n; };
+  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
+    for (Rank n : collective.chunks[c].post) needed[at(c, n)] = true;
+  for (auto step = schedule.steps.rbegin(); step != schedule.steps.rend(); ++step) {
+    std::erase_if(step->sends,
+                  [&](const Send& send) { return !needed[at(send.chunk, topology.links[send.link].dst)]; });
+    for (const Send& send : step->sends)
+      if (!send.reduce) needed[at(send.chunk, topology.links[send.link].dst)] = false;
+    for (const Send& send : step->sends) needed[at(send.chunk, topology.links[send.link].src)] = true;
+  }
+}
+
+// Backwards: a copy is useful if its receiver wants the chunk or sends it on usefully.
+void keep_useful(const Topology& topology, const Collective& collective, Schedule& schedule) {
+  std::vector<bool> useful(collective.chunks.size() * topology.ranks, false);
+  for (std::size_t c = 0; c < collective.chunks.size(); ++c)
+    for (Rank n : collective.chunks[c].post) useful[c * topology.ranks + n] = true;
+  for (auto step = schedule.steps.rbegin(); step != schedule.steps.rend(); ++step)
+    std::erase_if(step->sends, [&](const Send& send) {
+      const std::size_t row = static_cast<std::size_t>(send.chunk) * topology.ranks;
+      if (!useful[row + topology.links[send.link].dst]) return true;
+      useful[row + topology.links[send.link].src] = true;
+      return false;
+    });
+}
+
+int needed_rounds(const Topology& topology, const Step& step) {
+  std::vector<int> load(topology.links.size(), 0);
+  for (const Send& send : step.sends) ++load[send.link];
+  int rounds = 1;
+  const auto need = [&rounds](int chunks, int bandwidth) {
+    rounds = std::max(rounds, (chunks + bandwidth - 1) / bandwidth);
+  };
+  for (std::size_t l = 0; l < load.size(); ++l) need(load[l], topology.links[l].bandwidth);
+  for (const SharedLimit& limit : topology.limits) {
+    int sum = 0;
+    for (LinkId l : limit.links) sum += load[l];
+    need(sum, limit.bandwidth);
+  }
+  return rounds;
+}
+
+}  // namespace
+
+Schedule tidy(const Topology& topology, const Collective& collective, Schedule schedule) {
+  if (!collective.combining) {
+    keep_first_arrivals(topology, collective, schedule);
+    keep_useful(topology, collective, schedule);
+  } else {
+    keep_needed(topology, collective, schedule);
+  }
+  std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  for (Step& step : schedule.steps) {
+    std::sort(step.sends.begin(), step.sends.end());
+    step.rounds = needed_rounds(topology, step);
+  }
+  return schedule;
+}
+
+}  // namespace chorale

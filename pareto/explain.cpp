@@ -1,0 +1,70 @@
+#include "pareto/explain.h"
+
+#include <algorithm>
+#include <set>
+
+#include "pareto/optimality.h"
+
+namespace chorale {
+namespace {
+
+std::string words(const Certificate& certificate) {
+  switch (certificate.kind) {
+    case Certificate::Kind::Distance:
+      return "distance";
+    case Certificate::Kind::Weights:
+      return certificate.prices.size() == 1 ? "cut or flow bound" : "time-expanded LP bound";
+    case Certificate::Kind::Partition:
+      return "partition bound";
+    case Certificate::Kind::Refutation:
+      return "refutation " + certificate.proof_sha256.substr(0, 8);
+    case Certificate::Kind::None:
+      break;
+  }
+  return "nothing";
+}
+
+// The first claim that alone leaves nothing better than `rounds` with at most `steps` steps, in the order of
+// the result: bounds come before refutations.
+std::string closing(const Result& result, const std::string& collective, int chunks, int steps, int rounds) {
+  Result one;
+  one.topology = result.topology;
+  one.extra_rounds = result.extra_rounds;
+  for (const Claim& claim : result.claims) {
+    one.claims = {claim};
+    if (rounds_left(one, collective, chunks, steps) >= rounds) return words(claim.certificate);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string explain(const Result& result, const Point& point) {
+  if (!point.proven) return "not proven";
+  std::set<std::string> kinds;
+  const auto note = [&](const std::string& name, int chunks, int steps, int rounds) {
+    const std::string kind = closing(result, name, chunks, steps, rounds);
+    if (!kind.empty()) kinds.insert(kind);
+  };
+  const int steps = point.cost.steps, rounds = point.cost.rounds, chunks = point.cost.chunks;
+  std::string text;
+  const bool composed = point.method == "reduce_scatter+allgather";
+  const bool gathered = point.method == "gather+local_reduce";
+  if (composed) {
+    // Its parts are points of their own frontiers; what excludes direct schedules is among the claims too.
+    for (const Claim& claim : result.claims)
+      if (claim.chunks * result.topology.ranks == chunks && claim.collective != "allreduce")
+        kinds.insert(words(claim.certificate));
+    text = "parts: ";
+  } else {
+    const std::string name = gathered ? "allgather" : result.collective.name;
+    note(name, chunks, steps, rounds);
+    const std::string fewer = closing(result, name, chunks, steps - 1, rounds + 1);
+    for (const std::string& kind : kinds) text += "rounds: " + kind + "; ";
+    return text + "steps: " + (fewer.empty() ? "several claims" : fewer);
+  }
+  for (const std::string& kind : kinds) text += (text.back() == ' ' ? "" : ", ") + kind;
+  return text;
+}
+
+}  // namespace chorale

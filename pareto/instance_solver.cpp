@@ -1,0 +1,215 @@
+#include "pareto/instance_solver.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <variant>
+
+#include "encoder/automorphisms.h"
+#include "encoder/contribution_encoding.h"
+#include "encoder/step_round_encoding.h"
+#include "ir/json.h"
+#include "semantics/verify.h"
+#include "solvers/proof.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::int64_t kFirstConflicts = 2000;
+
+bool single_destinations(const Collective& collective) {
+  return std::all_of(collective.chunks.begin(), collective.chunks.end(),
+                     [](const ChunkSpec& spec) { return spec.post.size() == 1; });
+}
+
+bool solved_as_dual(const Collective& collective) {
+  return collective.combining && single_destinations(collective);
+}
+
+// One of the two encodings, as the collective needs.
+class Encoding {
+ public:
+  Encoding(const Topology& t, const Collective& c, const Budget& horizon, const EncodingOptions& options)
+      : encoding_(c.combining ? Either(std::in_place_type<ContributionEncoding>, t, c, horizon, options)
+                              : Either(std::in_place_type<StepRoundEncoding>, t, c, horizon, options)) {}
+  const Formula& formula() const {
+    return std::visit([](const auto& e) -> const Formula& { return e.formula(); }, encoding_);
+  }
+  std::vector<Lit> assume(const Budget& budget) const {
+    return std::visit([&](const auto& e) { return e.assume(budget); }, encoding_);
+  }
+  Schedule decode(const Assignment& model) const {
+    return std::visit([&](const auto& e) { return e.decode(model); }, encoding_);
+  }
+
+ private:
+  using Either = std::variant<StepRoundEncoding, ContributionEncoding>;
+  const Either encoding_;
+};
+
+Formula with_units(const Encoding& encoding, const Budget& budget) {
+  Formula formula = encoding.formula();
+  for (Lit lit : encoding.assume(budget)) formula.add({lit});
+  return formula;
+}
+
+// Ranks that differ in what they start with or want are not exchangeable. Roughly: by the pattern of their
+// roles; what remains wrong is found by induced_chunks.
+std::vector<int> rank_colours(const Collective& collective) {
+  std::vector<std::vector<int>> roles(collective.ranks);
+  for (const ChunkSpec& spec : collective.chunks) {
+    for (Rank n : spec.pre) roles[n].push_back(static_cast<int>(2 * spec.post.size()));
+    for (Rank n : spec.post) roles[n].push_back(static_cast<int>(2 * spec.pre.size() + 1));
+  }
+  for (auto& role : roles) std::sort(role.begin(), role.end());
+  const std::set<std::vector<int>> kinds(roles.begin(), roles.end());
+  std::vector<int> colours;
+  for (const auto& role : roles)
+    colours.push_back(static_cast<int>(std::distance(kinds.begin(), kinds.find(role))));
+  return colours;
+}
+
+}  // namespace
+
+struct InstanceSolver::Part {
+  std::vector<Automorphism> symmetry = {};
+  Budget horizon = {.steps = 0, .rounds = 0};
+  std::optional<Encoding> encoding = {};
+  std::unique_ptr<SatSolver> solver = {};
+  bool given_up = false;  // for this question
+};
+
+Formula refutable_formula(const Topology& topology, const Collective& collective, const Budget& budget) {
+  const bool turn = solved_as_dual(collective);
+  const Encoding encoding(turn ? reversed(topology) : topology, turn ? dual(collective) : collective, budget,
+                          {});
+  return with_units(encoding, budget);
+}
+
+InstanceSolver::InstanceSolver(const Topology& topology, const Collective& collective,
+                               const SynthesisOptions& options)
+    : topology_(topology),
+      collective_(collective),
+      dual_(solved_as_dual(collective)),
+      solved_topology_(dual_ ? reversed(topology) : topology),
+      solved_collective_(dual_ ? dual(collective) : collective),
+      options_(options),
+      full_(std::make_unique<Part>()) {
+  if (!options.use_symmetry) return;
+  for (auto& generators : candidate_subgroups(solved_topology_, rank_colours(solved_collective_))) {
+    const bool usable = std::all_of(generators.begin(), generators.end(), [this](const Automorphism& g) {
+      return induced_chunks(solved_collective_, g).has_value();
+    });
+    if (!usable) continue;
+    symmetric_.push_back(std::make_unique<Part>());
+    symmetric_.back()->symmetry = std::move(generators);
+  }
+}
+
+InstanceSolver::~InstanceSolver() = default;
+
+Answer InstanceSolver::ask(const Budget& budget) {
+  started_ = std::chrono::steady_clock::now();
+  conflicts_ = 0;
+  for (auto& part : symmetric_) part->given_up = false;
+  const std::int64_t most = options_.limits.conflicts < 0 ? INT64_MAX / 8 : options_.limits.conflicts;
+  const std::int64_t first = std::min(kFirstConflicts, most);
+  for (std::int64_t effort = first;; effort = std::min(effort * 4, most)) {
+    Answer answer = attempt(budget, effort, effort == first);
+    answer.conflicts = conflicts_;
+    if (answer.verdict != Verdict::Unknown || effort == most || !time_left()) return answer;
+  }
+}
+
+Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool first) {
+  Schedule found;
+  for (auto& part : symmetric_)
+    if (!part->given_up && ask_part(*part, budget, effort, found) == Verdict::Sat)
+      return {.verdict = Verdict::Sat, .point = verified(std::move(found))};
+  if (!first) return refute(budget, effort);
+  switch (ask_part(*full_, budget, effort, found)) {
+    case Verdict::Sat:
+      return {.verdict = Verdict::Sat, .point = verified(std::move(found))};
+    case Verdict::Unsat:
+      return refute(budget, -1);  // was soon found, so its proof is too
+    case Verdict::Unknown:
+      break;
+  }
+  return {};
+}
+
+Verdict InstanceSolver::ask_part(Part& part, const Budget& budget, std::int64_t conflicts, Schedule& found) {
+  if (budget.steps > part.horizon.steps || budget.rounds > part.horizon.rounds) {
+    const bool again = part.horizon.steps > 0;
+    part.horizon.steps = again ? std::max(budget.steps, part.horizon.steps + 1) : budget.steps;
+    part.horizon.rounds = std::max(budget.rounds, again ? part.horizon.rounds + 2 : budget.rounds);
+    part.encoding.emplace(solved_topology_, solved_collective_, part.horizon,
+                          EncodingOptions{.symmetry = part.symmetry});
+    part.solver = make_cadical(options_.seed);
+    part.solver->add(part.encoding->formula());
+  }
+  std::optional<SolveLimits> limits = time_left();
+  if (!limits) return Verdict::Unknown;
+  limits->conflicts = conflicts;
+  const std::int64_t before = part.solver->conflicts();
+  const std::vector<Lit> assumptions = part.encoding->assume(budget);
+  const Verdict verdict = part.solver->solve(assumptions, *limits);
+  conflicts_ += part.solver->conflicts() - before;
+  part.given_up = verdict == Verdict::Unsat;
+  if (verdict != Verdict::Sat) return verdict;
+  Assignment model(part.encoding->formula().variables + 1);
+  for (int v = 1; v <= part.encoding->formula().variables; ++v) model[v] = part.solver->value(v);
+  found = part.encoding->decode(model);
+  return verdict;
+}
+
+// The full formula afresh, with a proof.
+Answer InstanceSolver::refute(const Budget& budget, std::int64_t conflicts) {
+  std::optional<SolveLimits> limits = time_left();
+  if (!limits) return {};
+  limits->conflicts = conflicts;
+  const Encoding encoding(solved_topology_, solved_collective_, budget, {});
+  const Refutation refutation = solve_with_proof(with_units(encoding, budget), *limits, options_.seed);
+  conflicts_ += refutation.conflicts;
+  Answer answer{.verdict = refutation.verdict};
+  if (refutation.verdict == Verdict::Sat) answer.point = verified(encoding.decode(refutation.model));
+  if (refutation.verdict == Verdict::Unsat) {
+    answer.claim = Claim{.collective = collective_.name,
+                         .chunks = collective_.chunks_per_block,
+                         .steps = budget.steps,
+                         .rounds = budget.rounds + 1,
+                         .certificate = {.kind = Certificate::Kind::Refutation,
+                                         .engine = "sat",
+                                         .formula_sha256 = refutation.formula_sha256,
+                                         .proof_sha256 = refutation.proof_sha256,
+                                         .proof_bytes = static_cast<std::int64_t>(refutation.proof.size())}};
+    if (!options_.proof_dir.empty())
+      write_file((std::filesystem::path(options_.proof_dir) / (refutation.proof_sha256 + ".drat")).string(),
+                 refutation.proof);
+  }
+  return answer;
+}
+
+Point InstanceSolver::verified(Schedule schedule) const {
+  Point point{.method = dual_ ? "dual" : "direct", .collective = collective_};
+  point.schedule = dual_ ? reversed(schedule, true) : std::move(schedule);
+  const std::vector<std::string> wrong = violations(topology_, collective_, point.schedule);
+  if (!wrong.empty()) throw std::logic_error("a schedule of our own encoding is wrong: " + wrong.front());
+  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
+                .rounds = total_rounds(point.schedule),
+                .chunks = collective_.chunks_per_block};
+  return point;
+}
+
+std::optional<SolveLimits> InstanceSolver::time_left() const {
+  SolveLimits limits = options_.limits;
+  if (limits.stop != nullptr && *limits.stop) return std::nullopt;
+  if (limits.time.count() < 0) return limits;
+  limits.time -=
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_);
+  if (limits.time.count() <= 0) return std::nullopt;
+  return limits;
+}
+
+}  // namespace chorale
