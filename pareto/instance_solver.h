@@ -43,8 +43,8 @@ class InstanceSolver {
   const Topology solved_topology_;      // reversed if dual_
   const Collective solved_collective_;  // the dual if dual_
   SynthesisOptions options_;
-  std::vector<std::unique_ptr<Part>> symmetric_ = {};
-  std::unique_ptr<Part> full_ = {};
+  std::vector<std::unique_ptr<Part>> symmetric_;
+  std::unique_ptr<Part> full_;
   std::chrono::steady_clock::time_point started_ = {};
   std::int64_t conflicts_ = 0;
 };

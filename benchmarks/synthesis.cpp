@@ -1,0 +1,315 @@
+// What synthesis must show: the grid of known topologies and collectives proven, ours against the published
+// encodings on the same questions in one run, and schedules for 64 ranks. Prints tables; --json keeps them.
+//
+// Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
+// ratios are taken question by question and reported as geometric mean and median.
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "pareto/search.h"
+#include "pareto/synthesize.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string> kTopologies = {"dgx1",   "dgx2",   "amd-z52", "line:4",
+                                              "ring:4", "ring:8", "full:8",  "hypercube:3"};
+const std::vector<std::string> kCollectives = {"broadcast", "scatter",       "gather",   "allgather",
+                                               "alltoall",  "reducescatter", "allreduce"};
+
+struct Options {
+  std::vector<std::string> topologies = kTopologies;
+  std::vector<std::string> collectives = kCollectives;
+  int max_chunks = 5;
+  double limit_seconds = 300;
+  int jobs = 1;
+  std::string results = {};  // directory for a result file a grid cell
+  std::string json = {};
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (double v : values) sum += std::log(v);
+  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
+}
+
+std::string first_line(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(key, 0) == 0) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+void print_machine() {
+  utsname name = {};
+  uname(&name);
+  fmt::print("machine: {}, {} {}\n", first_line("/proc/cpuinfo", "model name"), name.sysname, name.machine);
+}
+
+Topology machine(const std::string& name) {
+  return flatten(load_topology(name));
+}
+
+// One question put to every engine.
+struct Question {
+  std::string topology;
+  std::string collective;
+  int chunks;
+  Budget budget;
+  Verdict expected;
+};
+
+// The grid: per topology, collective and chunk count the frontier, all of it proven. Returns the questions at
+// its corners: each end of a frontier, and what lies just below it.
+std::vector<Question> grid(const Options& options, Json& out) {
+  std::vector<Question> questions;
+  const auto started = std::chrono::steady_clock::now();
+  int points = 0, unproven = 0, by_bound = 0, refuted = 0;
+  double slowest = 0;
+  std::string slowest_name;
+  fmt::print(
+      "\ngrid: frontier of each (steps,rounds,chunks); proven by bounds alone unless marked r "
+      "(refutation)\n");
+  for (const std::string& topology_name : options.topologies)
+    for (const std::string& collective_name : options.collectives) {
+      const Topology topology = machine(topology_name);
+      std::string row;
+      double row_seconds = 0;
+      for (int chunks = 1; chunks <= options.max_chunks; ++chunks) {
+        const Result result =
+            search_frontier(topology, make_collective(collective_name, topology.ranks, 1),
+                            {.min_chunks = chunks, .max_chunks = chunks, .jobs = options.jobs});
+        if (!options.results.empty())
+          write_file(fmt::format("{}/{}_{}_{}.json", options.results, topology_name, collective_name, chunks),
+                     to_json(result));
+        row_seconds += result.seconds;
+        int refutations = 0;
+        for (const Claim& claim : result.claims) {
+          refutations += claim.certificate.kind == Certificate::Kind::Refutation;
+          if (claim.seconds > slowest) {
+            slowest = claim.seconds;
+            slowest_name =
+                fmt::format("a claim of {} {} {} chunks", topology_name, claim.collective, claim.chunks);
+          }
+        }
+        refuted += refutations;
+        for (const Point& point : result.points) {
+          ++points;
+          unproven += !point.proven;
+          row += fmt::format(" ({},{},{}{}{})", point.cost.steps, point.cost.rounds, point.cost.chunks,
+                             point.certificate.find("refutation") != std::string::npos ? " r" : "",
+                             point.proven ? "" : " UNPROVEN");
+          by_bound += point.certificate.find("refutation") == std::string::npos;
+          if (point.seconds > slowest) {
+            slowest = point.seconds;
+            slowest_name = fmt::format("{} {} ({},{},{})", topology_name, collective_name, point.cost.steps,
+                                       point.cost.rounds, point.cost.chunks);
+          }
+          if (point.method != "direct" && point.method != "dual") continue;
+          questions.push_back({topology_name,
+                               collective_name,
+                               chunks,
+                               {.steps = point.cost.steps, .rounds = point.cost.rounds},
+                               Verdict::Sat});
+          if (point.cost.rounds > 1)
+            questions.push_back({topology_name,
+                                 collective_name,
+                                 chunks,
+                                 {.steps = point.cost.steps, .rounds = point.cost.rounds - 1},
+                                 Verdict::Unsat});
+        }
+        if (!result.complete) row += " INCOMPLETE";
+      }
+      fmt::print("{:<12}{:<14}{:7.2f} s {}\n", topology_name, collective_name, row_seconds, row);
+      std::fflush(stdout);
+      out["grid"].push_back({{"topology", topology_name},
+                             {"collective", collective_name},
+                             {"seconds", row_seconds},
+                             {"points", row}});
+    }
+  const double total = seconds_since(started);
+  fmt::print(
+      "grid: {} points, {} unproven; {} closed by bounds alone; {} checked refutations; {:.1f} s in all; "
+      "slowest {:.2f} s: {}\n",
+      points, unproven, by_bound, refuted, total, slowest, slowest_name);
+  out["grid_summary"] = {{"points", points},       {"unproven", unproven}, {"by_bounds", by_bound},
+                         {"refutations", refuted}, {"seconds", total},     {"slowest_seconds", slowest},
+                         {"slowest", slowest_name}};
+  return questions;
+}
+
+// Ours against the engines of the literature on the same questions.
+void compare(const Options& options, const std::vector<Question>& questions, Json& out) {
+  const std::vector<std::pair<std::string, Engine>> others = {{"smt", Engine::Smt},
+                                                              {"sat-partition", Engine::SatPartition}};
+  std::map<std::string, std::vector<double>> ratios;
+  std::map<std::string, int> timeouts;
+  int ours_undecided = 0, asked = 0;
+  const auto limit = std::chrono::milliseconds(static_cast<long>(options.limit_seconds * 1000));
+  fmt::print("\nours against the published encodings, limit {} s, CPU seconds\n", options.limit_seconds);
+  fmt::print("{:<12}{:<14}{:>2} {:>8} {:>6} {:>10} {:>10} {:>14}\n", "topology", "collective", "C", "(S,R)",
+             "answer", "ours", "smt", "sat-partition");
+  for (const Question& q : questions) {
+    if (q.collective == "allreduce") continue;  // the baselines know it only as its two parts
+    const Topology topology = machine(q.topology);
+    const Collective collective = make_collective(q.collective, topology.ranks, q.chunks);
+    const Answer ours = synthesize(topology, collective, q.budget, {.limits = {.time = limit}});
+    if (ours.verdict == Verdict::Unknown) ++ours_undecided;
+    if (ours.verdict != Verdict::Unknown && ours.verdict != q.expected)
+      throw std::logic_error("the grid and a single question disagree");
+    ++asked;
+    Json row = {{"topology", q.topology},    {"collective", q.collective},
+                {"chunks", q.chunks},        {"steps", q.budget.steps},
+                {"rounds", q.budget.rounds}, {"answer", q.expected == Verdict::Sat ? "sat" : "unsat"},
+                {"ours", ours.cpu_seconds}};
+    std::vector<std::string> cells;
+    for (const auto& [name, engine] : others) {
+      const Answer other = synthesize(topology, collective, q.budget,
+                                      {.engine = engine, .limits = {.time = limit}, .use_bounds = false});
+      const bool timed_out = other.verdict == Verdict::Unknown;
+      if (!timed_out && ours.verdict != Verdict::Unknown && other.verdict != ours.verdict)
+        throw std::logic_error("engines disagree on " + q.topology + " " + q.collective);
+      timeouts[name] += timed_out;
+      // A time-out counts as the limit, which flatters the other engine.
+      const double seconds = timed_out ? options.limit_seconds : other.cpu_seconds;
+      ratios[name].push_back(seconds / std::max(ours.cpu_seconds, 1e-6));
+      cells.push_back(timed_out ? ">" + fmt::format("{:.0f}", options.limit_seconds)
+                                : fmt::format("{:.3f}", seconds));
+      row[name] = timed_out ? Json("timeout") : Json(seconds);
+    }
+    fmt::print("{:<12}{:<14}{:>2} {:>8} {:>6} {:>10.4f} {:>10} {:>14}\n", q.topology, q.collective, q.chunks,
+               fmt::format("({},{})", q.budget.steps, q.budget.rounds),
+               q.expected == Verdict::Sat ? "sat" : "unsat", ours.cpu_seconds, cells[0], cells[1]);
+    std::fflush(stdout);
+    out["compare"].push_back(row);
+  }
+  for (const auto& [name, values] : ratios) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    fmt::print(
+        "{} / ours over {} questions: geometric mean {:.1f}, median {:.1f}, from {:.2f} to {:.0f}; "
+        "time-outs: {} {}, ours {}\n",
+        name, asked, geometric_mean(values), median(values), *low, *high, name, timeouts[name],
+        ours_undecided);
+    out["compare_summary"][name] = {{"questions", asked},
+                                    {"geometric_mean", geometric_mean(values)},
+                                    {"median", median(values)},
+                                    {"min", *low},
+                                    {"max", *high},
+                                    {"timeouts", timeouts[name]},
+                                    {"ours_undecided", ours_undecided}};
+  }
+}
+
+// 64 ranks: a verified schedule within 1 % of the cut bound.
+void scale(Json& out) {
+  struct Case {
+    std::string topology;
+    int chunks;
+    Budget budget;
+  };
+  fmt::print("\nscale: Allgather, 64 ranks\n");
+  for (const Case& c :
+       {Case{"torus:8x8", 4, {.steps = 12, .rounds = 63}}, Case{"hypercube:6", 2, {.steps = 8, .rounds = 21}},
+        Case{"dgx-a100:8", 15, {.steps = 12, .rounds = 106}}}) {
+    const auto started = std::chrono::steady_clock::now();
+    const Topology topology = machine(c.topology);
+    const Collective collective = make_collective("allgather", topology.ranks, c.chunks);
+    const Claim bound = fewest_rounds(topology, collective);
+    const std::string wrong = fault(topology, collective, bound);
+    if (!wrong.empty()) throw std::logic_error("the bound's certificate is refused: " + wrong);
+    const Rate rate = rate_shown(topology, collective, bound.certificate);
+    const Answer answer =
+        synthesize(topology, collective, c.budget, {.limits = {.time = std::chrono::seconds(60)}});
+    const double seconds = seconds_since(started);
+    if (!answer.point) {
+      fmt::print("{:<12} no schedule within 60 s\n", c.topology);
+      out["scale"].push_back({{"topology", c.topology}, {"seconds", seconds}, {"found", false}});
+      continue;
+    }
+    const Cost& cost = answer.point->cost;
+    const double gap =
+        static_cast<double>(cost.rounds) / cost.chunks / (static_cast<double>(rate.rounds) / rate.chunks) - 1;
+    fmt::print("{:<12} (S,R,C) = ({},{},{}), cut bound {}/{} rounds per chunk, gap {:.2f} %, {:.1f} s\n",
+               c.topology, cost.steps, cost.rounds, cost.chunks, rate.rounds, rate.chunks, 100 * gap,
+               seconds);
+    out["scale"].push_back({{"topology", c.topology},
+                            {"steps", cost.steps},
+                            {"rounds", cost.rounds},
+                            {"chunks", cost.chunks},
+                            {"gap", gap},
+                            {"seconds", seconds},
+                            {"found", true}});
+  }
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  bool only_grid = false, only_compare = false, only_scale = false;
+  CLI::App app{"The claims about synthesis, measured. Without --grid, --compare or --scale: all three."};
+  app.add_flag("--grid", only_grid, "the grid of topologies, collectives and chunk counts");
+  app.add_flag("--compare", only_compare,
+               "ours against --engine smt and --engine sat-partition (asks the grid first)");
+  app.add_flag("--scale", only_scale, "Allgather on 64 ranks");
+  app.add_option("--topology", options.topologies, "topologies of the grid");
+  app.add_option("--collective", options.collectives, "collectives of the grid");
+  app.add_option("--max-chunks", options.max_chunks, "chunk counts 1 to this")->check(CLI::PositiveNumber);
+  app.add_option("--limit", options.limit_seconds, "seconds for one question of --compare")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--jobs", options.jobs, "threads of one frontier search")->check(CLI::PositiveNumber);
+  app.add_option("--results", options.results,
+                 "keep a result file for each cell of the grid in this directory")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--json", options.json, "keep the figures in this file");
+  CLI11_PARSE(app, argc, argv);
+  const bool all = !only_grid && !only_compare && !only_scale;
+  print_machine();
+  Json out;
+  std::vector<Question> questions;
+  if (all || only_grid || only_compare) questions = grid(options, out);
+  if (all || only_compare) compare(options, questions, out);
+  if (all || only_scale) scale(out);
+  if (!options.json.empty()) write_file(options.json, out.dump(1) + "\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace chorale
+
+int main(int argc, char** argv) {
+  try {
+    return chorale::run(argc, argv);
+  } catch (const chorale::InputError& error) {
+    fmt::print(stderr, "synthesis: error: {}\n", error.what());
+    return 2;
+  }
+}

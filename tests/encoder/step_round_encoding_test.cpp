@@ -1,0 +1,167 @@
+#include "encoder/step_round_encoding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "encoder/brute_force.h"
+#include "encoder/contribution_encoding.h"
+#include "semantics/verify.h"
+#include "solvers/sat_solver.h"
+
+namespace chorale {
+namespace {
+
+Topology ring(int n) {
+  Topology t{.name = "ring", .ranks = n};
+  for (Rank i = 0; i < n; ++i) {
+    t.links.push_back({.src = i, .dst = (i + 1) % n});
+    t.links.push_back({.src = (i + 1) % n, .dst = i});
+  }
+  return t;
+}
+
+// Asks and, where there is a model, has the referee look at the decoded schedule.
+template <typename Encoding>
+Verdict ask(const Topology& t, const Collective& c, const Budget& horizon, const Budget& budget,
+            const EncodingOptions& options = {}) {
+  const Encoding encoding(t, c, horizon, options);
+  const auto solver = make_cadical();
+  solver->add(encoding.formula());
+  const Verdict verdict = solver->solve(encoding.assume(budget), {});
+  if (verdict != Verdict::Sat) return verdict;
+  Assignment model(encoding.formula().variables + 1);
+  for (int v = 1; v <= encoding.formula().variables; ++v) model[v] = solver->value(v);
+  const Schedule schedule = encoding.decode(model);
+  EXPECT_THAT(violations(t, c, schedule), testing::IsEmpty());
+  EXPECT_LE(static_cast<int>(schedule.steps.size()), budget.steps);
+  EXPECT_LE(total_rounds(schedule), budget.rounds);
+  return verdict;
+}
+
+Verdict copy(const Topology& t, const Collective& c, const Budget& b) {
+  return ask<StepRoundEncoding>(t, c, b, b);
+}
+Verdict sum(const Topology& t, const Collective& c, const Budget& b) {
+  return ask<ContributionEncoding>(t, c, b, b);
+}
+
+// Three foreign chunks reach each rank over two links: at least two rounds; the rank opposite is two hops
+// away: at least two steps.
+TEST(StepRoundEncoding, RingOfFourAllgather) {
+  const Collective c = make_collective("allgather", 4, 1);
+  EXPECT_EQ(copy(ring(4), c, {.steps = 1, .rounds = 4}), Verdict::Unsat);
+  EXPECT_EQ(copy(ring(4), c, {.steps = 2, .rounds = 1}), Verdict::Unsat);
+  EXPECT_EQ(copy(ring(4), c, {.steps = 2, .rounds = 2}), Verdict::Sat);
+}
+
+// Two chunks a rank: six foreign chunks over two links are three rounds, which one step of one round and one
+// of two do.
+TEST(StepRoundEncoding, RoundsAreDividedFreely) {
+  const Collective c = make_collective("allgather", 4, 2);
+  EXPECT_EQ(copy(ring(4), c, {.steps = 2, .rounds = 2}), Verdict::Unsat);
+  EXPECT_EQ(copy(ring(4), c, {.steps = 2, .rounds = 3}), Verdict::Sat);
+}
+
+// The opposite rank's contribution must come over a neighbour's: after one step each pair has its sum, after
+// two all.
+TEST(ContributionEncoding, RingOfFourAllreduce) {
+  const Collective c = make_collective("allreduce", 4, 1);
+  EXPECT_EQ(sum(ring(4), c, {.steps = 1, .rounds = 4}), Verdict::Unsat);
+  EXPECT_EQ(sum(ring(4), c, {.steps = 2, .rounds = 1}), Verdict::Unsat);
+  EXPECT_EQ(sum(ring(4), c, {.steps = 2, .rounds = 2}), Verdict::Sat);
+}
+
+// One formula answers every budget within its horizon as the formula of that budget alone does.
+TEST(StepRoundEncoding, AssumptionsSayTheSameAsTightHorizons) {
+  const Collective c = make_collective("allgather", 5, 1);
+  for (int steps = 1; steps <= 4; ++steps)
+    for (int rounds = 1; rounds <= 4; ++rounds) {
+      const Budget budget{.steps = steps, .rounds = rounds};
+      EXPECT_EQ(ask<StepRoundEncoding>(ring(5), c, {.steps = 4, .rounds = 4}, budget),
+                copy(ring(5), c, budget))
+          << steps << " steps, " << rounds << " rounds";
+    }
+}
+
+Topology random_topology(std::mt19937& random, int ranks, int links) {
+  Topology t{.name = "random", .ranks = ranks};
+  while (static_cast<int>(t.links.size()) < links) {
+    const Rank src = static_cast<Rank>(random() % ranks), dst = static_cast<Rank>(random() % ranks);
+    if (src != dst)
+      t.links.push_back({.src = src, .dst = dst, .bandwidth = 1 + static_cast<int>(random() % 3 == 0)});
+  }
+  if (random() % 2 == 0) t.limits.push_back({.name = "nic", .links = {0, 1}, .bandwidth = 1});
+  return t;
+}
+
+std::vector<Rank> random_ranks(std::mt19937& random, int ranks) {
+  std::vector<Rank> some;
+  while (some.empty())
+    for (Rank n = 0; n < ranks; ++n)
+      if (random() % 2 == 0) some.push_back(n);
+  return some;
+}
+
+// Every budget of random instances, against exhaustive search. Parallel links and limits included.
+template <typename Encoding>
+void agrees_with_brute_force(bool combining, int chunks, int cases, unsigned seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  int sat = 0, unsat = 0;
+  for (int i = 0; i < cases; ++i) {
+    const Topology t = random_topology(random, 3, 4);
+    Collective c{.name = "random", .ranks = 3, .combining = combining, .custom = true};
+    for (int k = 0; k < chunks; ++k)
+      c.chunks.push_back({.pre = random_ranks(random, 3), .post = random_ranks(random, 3)});
+    if (i % 2 == 0 && chunks > 1) c.chunks[1] = c.chunks[0];  // so that (order) has something to do
+    BruteForce brute(t, c);
+    for (int steps = 1; steps <= 3; ++steps)
+      for (int rounds = 1; rounds <= 3; ++rounds) {
+        const Budget budget{.steps = steps, .rounds = rounds};
+        const bool possible = brute.possible(budget);
+        ++(possible ? sat : unsat);
+        ASSERT_EQ(ask<Encoding>(t, c, budget, budget), possible ? Verdict::Sat : Verdict::Unsat)
+            << "case " << i << ", " << steps << " steps, " << rounds << " rounds";
+      }
+  }
+  EXPECT_GT(sat, 20);
+  EXPECT_GT(unsat, 20);
+}
+
+TEST(StepRoundEncoding, AgreesWithExhaustiveSearch) {
+  agrees_with_brute_force<StepRoundEncoding>(false, 2, 40, 1);
+}
+TEST(ContributionEncoding, AgreesWithExhaustiveSearch) {
+  agrees_with_brute_force<ContributionEncoding>(true, 1, 60, 2);
+}
+
+TEST(Encodings, CountersSayTheSame) {
+  const Collective c = make_collective("allgather", 4, 3);
+  for (int rounds = 3; rounds <= 6; ++rounds) {
+    const Budget budget{.steps = 3, .rounds = rounds};
+    EXPECT_EQ(ask<StepRoundEncoding>(ring(4), c, budget, budget, {.counter = Counter::Sequential}),
+              ask<StepRoundEncoding>(ring(4), c, budget, budget, {.counter = Counter::Totalizer}));
+  }
+}
+
+// Rotations of a ring: a schedule that looks the same from every rank. With the group the formula is a
+// quarter.
+TEST(StepRoundEncoding, SymmetricSchedules) {
+  const Topology t = ring(4);
+  Automorphism rotation{.ranks = {1, 2, 3, 0}};
+  for (const Link& link : t.links)
+    rotation.links.push_back(find_link(t, rotation.ranks[link.src], rotation.ranks[link.dst]));
+  const Collective c = make_collective("allgather", 4, 2);
+  const Budget budget{.steps = 2, .rounds = 3};
+  EXPECT_EQ(ask<StepRoundEncoding>(t, c, budget, budget, {.symmetry = {rotation}}), Verdict::Sat);
+  const StepRoundEncoding whole(t, c, budget, {.order_chunks = false}),
+      part(t, c, budget, {.symmetry = {rotation}});
+  EXPECT_LT(part.formula().clauses * 3, whole.formula().clauses);
+  // A Broadcast's root moves under the rotation.
+  EXPECT_FALSE(induced_chunks(make_collective("broadcast", 4, 1), rotation).has_value());
+}
+
+}  // namespace
+}  // namespace chorale
