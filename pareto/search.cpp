@@ -85,12 +85,15 @@ void keep_undominated(std::vector<Point>& points) {
   points = std::move(kept);
 }
 
-// The most rounds with C chunks that beat all points of at most these steps.
+// The most rounds with C chunks that beat all points of at most these steps. One that gathers everything first is beaten
+// by its equal: a direct schedule needs no memory for what it gathers.
 std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int steps, int chunks) {
   std::optional<int> most;
   for (const Point& point : undominated)
-    if (point.cost.steps <= steps)
-      most = static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - 1) / point.cost.chunks);
+    if (point.cost.steps <= steps) {
+      const int equal = point.method == "gather+local_reduce" ? 0 : 1;
+      most = static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - equal) / point.cost.chunks);
+    }
   return most;
 }
 
@@ -173,7 +176,8 @@ class FrontierSearch {
                     [this](const Point& p) { return p.cost.rounds > p.cost.steps + options_.extra_rounds; });
     keep_undominated(points);
     const std::vector<Point> to_beat = points;
-    for (Point& direct : all_chunk_counts("allreduce", &to_beat)) points.push_back(std::move(direct));
+    std::vector<Point> direct = all_chunk_counts("allreduce", &to_beat);
+    points.insert(points.begin(), std::make_move_iterator(direct.begin()), std::make_move_iterator(direct.end()));
     keep_undominated(points);
   }
 
