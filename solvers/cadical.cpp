@@ -1,0 +1,89 @@
+// The adapter to CaDiCaL 1.5 (Biere et al.).
+#include <algorithm>
+#include <cadical.hpp>
+#include <climits>
+#include <cstdio>
+#include <stdexcept>
+
+#include "solvers/sat_solver.h"
+
+namespace chorale {
+namespace {
+
+class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaDiCaL::Learner {
+ public:
+  Cadical(int seed, const std::string& proof_path) {
+    solver_.set("seed", seed);
+    if (!proof_path.empty()) {
+      solver_.set("binary", 0);
+      if (!solver_.trace_proof(proof_path.c_str()))
+        throw std::runtime_error("cannot write the proof file " + proof_path);
+    }
+    solver_.connect_terminator(this);
+    solver_.connect_learner(this);
+  }
+  ~Cadical() override {
+    solver_.disconnect_learner();
+    solver_.disconnect_terminator();
+  }
+
+  std::string name() const override { return "cadical"; }
+
+  using SatSolver::add;
+  void add(std::span<const Lit> clause) override {
+    for (Lit lit : clause) solver_.add(lit);
+    solver_.add(0);
+  }
+
+  Verdict solve(std::span<const Lit> assumptions, const SolveLimits& limits) override {
+    for (Lit lit : assumptions) solver_.assume(lit);
+    if (limits.conflicts >= 0)
+      solver_.limit("conflicts", static_cast<int>(std::min<std::int64_t>(limits.conflicts, INT_MAX)));
+    stop_ = limits.stop;
+    timed_ = limits.time.count() >= 0;
+    deadline_ = std::chrono::steady_clock::now() + (timed_ ? limits.time : std::chrono::milliseconds(0));
+    const int answer = solver_.solve();
+    return answer == 10 ? Verdict::Sat : answer == 20 ? Verdict::Unsat : Verdict::Unknown;
+  }
+
+  // val() is not const in CaDiCaL, though it changes nothing that can be seen.
+  bool value(Lit variable) const override { return const_cast<CaDiCaL::Solver&>(solver_).val(variable) > 0; }
+
+  std::int64_t conflicts() const override { return conflicts_; }
+
+ private:
+  bool terminate() override {
+    return (stop_ != nullptr && *stop_) || (timed_ && std::chrono::steady_clock::now() >= deadline_);
+  }
+
+  // Called once for each clause learnt, that is, for each conflict: this version has no other way to count them.
+  bool learning(int) override {
+    ++conflicts_;
+    return false;
+  }
+  void learn(int) override {}
+
+  CaDiCaL::Solver solver_;
+  std::int64_t conflicts_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
+  bool timed_ = false;
+  std::chrono::steady_clock::time_point deadline_ = {};
+};
+
+}  // namespace
+
+void SatSolver::add(const Formula& formula, std::size_t from_literal) {
+  const auto begin = formula.literals.begin();
+  for (std::size_t at = from_literal; at < formula.literals.size();) {
+    const auto end = std::find(begin + static_cast<std::ptrdiff_t>(at), formula.literals.end(), 0);
+    const std::size_t length = static_cast<std::size_t>(end - begin) - at;
+    add(std::span<const Lit>(formula.literals).subspan(at, length));
+    at += length + 1;
+  }
+}
+
+std::unique_ptr<SatSolver> make_cadical(int seed, const std::string& proof_path) {
+  return std::make_unique<Cadical>(seed, proof_path);
+}
+
+}  // namespace chorale
