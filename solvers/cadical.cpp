@@ -56,7 +56,8 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
     return (stop_ != nullptr && *stop_) || (timed_ && std::chrono::steady_clock::now() >= deadline_);
   }
 
-  // Called once for each clause learnt, that is, for each conflict: this version has no other way to count them.
+  // Called once for each clause learnt, that is, for each conflict: this version has no other way to count
+  // them.
   bool learning(int) override {
     ++conflicts_;
     return false;

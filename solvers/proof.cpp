@@ -1,6 +1,7 @@
-// A forward RUP checker. Clauses live in one arena and are found again, for deletions, by a hash of their sorted
-// literals; two literals of each are watched. Literals that are true without assumptions (units and what follows) stay
-// assigned; a lemma is checked by assuming its negation on top of them and propagating to a conflict.
+// A forward RUP checker. Clauses live in one arena and are found again, for deletions, by a hash of their
+// sorted literals; two literals of each are watched. Literals that are true without assumptions (units and
+// what follows) stay assigned; a lemma is checked by assuming its negation on top of them and propagating to
+// a conflict.
 
 #include "solvers/proof.h"
 
@@ -86,7 +87,8 @@ class RupChecker {
                             arena_.begin() + static_cast<std::ptrdiff_t>(found.start) + found.size);
       std::sort(same.begin(), same.end());
       if (same != clause) continue;
-      const bool reason = std::count_if(clause.begin(), clause.end(), [this](Lit lit) { return value(lit) > 0; }) > 0;
+      const bool reason =
+          std::count_if(clause.begin(), clause.end(), [this](Lit lit) { return value(lit) > 0; }) > 0;
       if (!reason) {
         found.removed = true;  // its watches are dropped when they are next visited
         by_hash_.erase(at);
@@ -209,7 +211,8 @@ std::string proof_fault(const Formula& formula, const std::string& text, const s
     const std::string where = "line " + std::to_string(line_number) + ": ";
     if (!parse_line(line, deletion, clause)) return where + "not a clause in DRAT text";
     for (Lit lit : clause)
-      if (!checker.knows(lit)) return where + "variable " + std::to_string(std::abs(lit)) + " is not in the formula";
+      if (!checker.knows(lit))
+        return where + "variable " + std::to_string(std::abs(lit)) + " is not in the formula";
     if (deletion) {
       checker.remove(clause);
       continue;

@@ -1,0 +1,237 @@
+#include "topology/builders.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "ir/error.h"
+#include "ir/json.h"
+
+namespace chorale {
+namespace {
+
+// One unit of bandwidth everywhere: 25 GB/s, one NVLink 2 or 3 or one 200 Gb/s NIC, 4e-5 microseconds a byte.
+constexpr double kNvlinkAlpha = 0.7, kNicAlpha = 5.0, kUnitBeta = 4e-5;
+constexpr int kMostRanks = 4096;
+constexpr int kMostLinks = 1'000'000;
+
+Link nvlink(Rank src, Rank dst, int bandwidth) {
+  return {.src = src,
+          .dst = dst,
+          .bandwidth = bandwidth,
+          .alpha_us = kNvlinkAlpha,
+          .beta_us_per_byte = kUnitBeta};
+}
+
+void connect(Topology& t, Rank a, Rank b, int bandwidth = 1) {
+  t.links.push_back(nvlink(a, b, bandwidth));
+  t.links.push_back(nvlink(b, a, bandwidth));
+}
+
+void connect_cycle(Topology& t, const std::vector<Rank>& cycle, int bandwidth) {
+  for (std::size_t i = 0; i < cycle.size(); ++i)
+    connect(t, cycle[i], cycle[(i + 1) % cycle.size()], bandwidth);
+}
+
+// Each rank sends at most `bandwidth` chunks a round over those of its links that `chosen` accepts, and
+// receives as many.
+template <typename Chosen>
+void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen chosen) {
+  for (Rank n = 0; n < t.ranks; ++n) {
+    SharedLimit out{.name = name + " out " + std::to_string(n), .bandwidth = bandwidth};
+    SharedLimit in{.name = name + " in " + std::to_string(n), .bandwidth = bandwidth};
+    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
+      if (!chosen(t.links[l])) continue;
+      if (t.links[l].src == n) out.links.push_back(l);
+      if (t.links[l].dst == n) in.links.push_back(l);
+    }
+    if (!out.links.empty()) t.limits.push_back(std::move(out));
+    if (!in.links.empty()) t.limits.push_back(std::move(in));
+  }
+}
+
+void link_all_pairs(Topology& t, Rank first, int count, int bandwidth = 1) {
+  for (Rank a = first; a < first + count; ++a)
+    for (Rank b = first; b < first + count; ++b)
+      if (a != b) t.links.push_back(nvlink(a, b, bandwidth));
+}
+
+Topology full(int n) {
+  Topology t{.ranks = n};
+  link_all_pairs(t, 0, n);
+  return t;
+}
+
+Topology hub(int n) {
+  Topology t = full(n);
+  limit_ports(t, "port", 1, [](const Link&) { return true; });
+  return t;
+}
+
+Topology ring(int n) {
+  Topology t{.ranks = n};
+  for (Rank i = 0; i < (n == 2 ? 1 : n); ++i) connect(t, i, (i + 1) % n);
+  return t;
+}
+
+Topology line(int n) {
+  Topology t{.ranks = n};
+  for (Rank i = 0; i + 1 < n; ++i) connect(t, i, i + 1);
+  return t;
+}
+
+Topology star(int n) {
+  Topology t{.ranks = n};
+  for (Rank i = 1; i < n; ++i) connect(t, 0, i);
+  return t;
+}
+
+Topology hypercube(int d) {
+  Topology t{.ranks = 1 << d};
+  for (Rank i = 0; i < t.ranks; ++i)
+    for (int k = 0; k < d; ++k)
+      if ((i >> k & 1) == 0) connect(t, i, i ^ (1 << k));
+  return t;
+}
+
+// Ranks in row-major order; a side of two has one link each way even when it wraps.
+Topology grid(const std::vector<int>& sides, bool wraps) {
+  Topology t{.ranks = 1};
+  for (int side : sides) t.ranks *= side;
+  for (Rank n = 0; n < t.ranks; ++n) {
+    int stride = t.ranks;
+    for (int side : sides) {
+      stride /= side;
+      const int at = n / stride % side;
+      if (at + 1 < side)
+        connect(t, n, n + stride);
+      else if (wraps && side > 2)
+        connect(t, n, n - at * stride);
+    }
+  }
+  return t;
+}
+
+// Cai et al. 2021, figure of the DGX-1: two rings over all GPUs, one of them with two NVLinks an edge.
+Topology dgx1() {
+  Topology t{.ranks = 8};
+  connect_cycle(t, {0, 1, 4, 5, 6, 7, 2, 3}, 2);
+  connect_cycle(t, {0, 2, 1, 3, 6, 4, 7, 5}, 1);
+  return t;
+}
+
+// A DGX A100: twelve NVLinks of a GPU to the NVSwitch, and a NIC for each GPU that reaches its peers on the
+// same rail.
+Topology dgx_a100(int nodes) {
+  constexpr int kGpus = 8, kNvlinks = 12;
+  Topology t{.ranks = kGpus * nodes};
+  for (int node = 0; node < nodes; ++node) link_all_pairs(t, node * kGpus, kGpus, kNvlinks);
+  for (Rank a = 0; a < t.ranks; ++a)
+    for (int node = 0; node < nodes; ++node)
+      if (node != a / kGpus)
+        t.links.push_back({.src = a,
+                           .dst = node * kGpus + a % kGpus,
+                           .bandwidth = 1,
+                           .alpha_us = kNicAlpha,
+                           .beta_us_per_byte = kUnitBeta});
+  const auto inside = [](const Link& l) { return l.src / kGpus == l.dst / kGpus; };
+  limit_ports(t, "nvswitch", kNvlinks, inside);
+  if (nodes > 1) limit_ports(t, "nic", 1, [&](const Link& l) { return !inside(l); });
+  return t;
+}
+
+std::vector<int> parse_sizes(const std::string& spec, std::string_view text, char separator) {
+  std::vector<int> sizes;
+  while (true) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    int size = 0;
+    const auto [next, error] = std::from_chars(text.data(), text.data() + end, size);
+    if (error != std::errc() || next != text.data() + end || size < 1)
+      throw InputError("topology " + spec, "'" + std::string(text.substr(0, 40)) + "' is not a size",
+                       "use a number, 1 to " + std::to_string(kMostRanks));
+    sizes.push_back(size);
+    if (end == text.size()) return sizes;
+    text.remove_prefix(end + 1);
+  }
+}
+
+int one_size(const std::string& spec, const std::string& text, int least, int most) {
+  const std::vector<int> sizes = parse_sizes(spec, text, ',');
+  if (sizes.size() != 1 || sizes[0] < least || sizes[0] > most)
+    throw InputError("topology " + spec, "size " + text.substr(0, 40) + " is out of range",
+                     "use " + std::to_string(least) + " to " + std::to_string(most));
+  return sizes[0];
+}
+
+std::vector<int> sides(const std::string& spec, const std::string& text, std::size_t most_sides) {
+  const std::vector<int> sizes = parse_sizes(spec, text, 'x');
+  long long ranks = 1;
+  for (int side : sizes) ranks = std::min<long long>(ranks * side, kMostRanks + 1);
+  if (sizes.size() < 2 || sizes.size() > most_sides || ranks < 2 || ranks > kMostRanks)
+    throw InputError("topology " + spec, "sides " + text.substr(0, 40) + " are not usable",
+                     "use 2 to " + std::to_string(most_sides) + " sides with 2 to " +
+                         std::to_string(kMostRanks) + " ranks in all, such as 4x4");
+  return sizes;
+}
+
+Topology build(const std::string& spec, const std::string& kind, const std::string& size) {
+  if (kind == "line") return line(one_size(spec, size, 2, kMostRanks));
+  if (kind == "ring") return ring(one_size(spec, size, 2, kMostRanks));
+  if (kind == "full") return full(one_size(spec, size, 2, 1000));
+  if (kind == "star") return star(one_size(spec, size, 2, kMostRanks));
+  if (kind == "hub") return hub(one_size(spec, size, 2, 1000));
+  if (kind == "hypercube") return hypercube(one_size(spec, size, 1, 12));
+  if (kind == "mesh") return grid(sides(spec, size, 2), false);
+  if (kind == "torus") return grid(sides(spec, size, 3), true);
+  if (kind == "dgx-a100") return dgx_a100(one_size(spec, size, 1, 128));
+  throw InputError("topology", "unknown name '" + spec.substr(0, 60) + "'",
+                   "see 'chorale topology list', or give a JSON file");
+}
+
+}  // namespace
+
+const std::vector<CatalogueEntry>& topology_catalogue() {
+  static const std::vector<CatalogueEntry> entries = {
+      {"dgx1", "NVIDIA DGX-1: 8 GPUs, a ring with two NVLinks an edge and one with one (as in SCCL)", "dgx1"},
+      {"dgx2", "NVIDIA DGX-2: 16 GPUs on a non-blocking switch, one unit in and one out per GPU", "dgx2"},
+      {"dgx-a100:nodes",
+       "NVIDIA DGX A100: 8 GPUs a node on an NVSwitch (12 units), one NIC a GPU (1 unit) on its rail",
+       "dgx-a100:2"},
+      {"amd-z52", "AMD Z52: 8 GPUs in a ring", "amd-z52"},
+      {"line:n", "n ranks in a row", "line:4"},
+      {"ring:n", "n ranks in a cycle, both directions", "ring:8"},
+      {"full:n", "all pairs linked", "full:8"},
+      {"hub:n", "all pairs linked, one chunk in and one out per rank and round", "hub:8"},
+      {"star:n", "rank 0 linked to all others", "star:5"},
+      {"hypercube:d", "2^d ranks, linked where one bit differs", "hypercube:3"},
+      {"mesh:AxB", "a grid without wrap-around", "mesh:4x4"},
+      {"torus:AxB[xC]", "a grid with wrap-around", "torus:8x8"},
+  };
+  return entries;
+}
+
+Topology named_topology(const std::string& spec) {
+  Topology t;
+  if (spec == "dgx1")
+    t = dgx1();
+  else if (spec == "dgx2")
+    t = hub(16);
+  else if (spec == "amd-z52")
+    t = ring(8);
+  else if (const std::size_t colon = spec.find(':'); colon == std::string::npos)
+    t = build(spec, spec, "");
+  else
+    t = build(spec, spec.substr(0, colon), spec.substr(colon + 1));
+  if (static_cast<int>(t.links.size()) > kMostLinks)
+    throw InputError("topology " + spec, "has over a million links", "use fewer ranks");
+  t.name = spec;
+  return t;
+}
+
+Topology load_topology(const std::string& spec_or_file) {
+  if (spec_or_file.find('/') == std::string::npos && !spec_or_file.ends_with(".json"))
+    return named_topology(spec_or_file);
+  return topology_from_json(read_file(spec_or_file), spec_or_file);
+}
+
+}  // namespace chorale

@@ -1,0 +1,83 @@
+#include "topology/switches.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostRoutes = 100'000;
+
+class Routes {
+ public:
+  explicit Routes(const Topology& topology) : topology_(topology), out_(topology.ranks + topology.switches) {
+    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+      out_[topology.links[l].src].push_back(l);
+    for (Rank n = 0; n < topology.ranks; ++n) extend(n, n);
+  }
+  const std::vector<std::vector<LinkId>>& all() const { return routes_; }
+
+ private:
+  void extend(Rank start, Node at) {
+    for (LinkId l : out_[at]) {
+      const Node next = topology_.links[l].dst;
+      const bool visited = next == start || std::any_of(way_.begin(), way_.end(), [&](LinkId used) {
+                             return topology_.links[used].dst == next;
+                           });
+      if (visited) continue;
+      way_.push_back(l);
+      if (next < topology_.ranks) {
+        routes_.push_back(way_);
+        if (routes_.size() > kMostRoutes)
+          throw InputError("topology " + topology_.name, "has over 100000 routes through its switches",
+                           "describe switches that act as one by one switch");
+      } else {
+        extend(start, next);
+      }
+      way_.pop_back();
+    }
+  }
+
+  const Topology& topology_;
+  std::vector<std::vector<LinkId>> out_;
+  std::vector<LinkId> way_ = {};
+  std::vector<std::vector<LinkId>> routes_ = {};
+};
+
+}  // namespace
+
+Topology flatten(const Topology& topology) {
+  if (topology.switches == 0) return topology;
+  const Routes routes(topology);
+  Topology flat{.name = topology.name, .ranks = topology.ranks};
+  std::vector<std::vector<LinkId>> users(topology.links.size());  // routes over each physical link
+  for (const std::vector<LinkId>& route : routes.all()) {
+    Link link = topology.links[route.front()];
+    link.alpha_us = 0;
+    link.dst = topology.links[route.back()].dst;
+    for (LinkId l : route) {
+      link.bandwidth = std::min(link.bandwidth, topology.links[l].bandwidth);
+      link.alpha_us += topology.links[l].alpha_us;
+      link.beta_us_per_byte = std::max(link.beta_us_per_byte, topology.links[l].beta_us_per_byte);
+      users[l].push_back(static_cast<LinkId>(flat.links.size()));
+    }
+    flat.links.push_back(link);
+  }
+  for (std::size_t l = 0; l < users.size(); ++l)
+    if (users[l].size() > 1)
+      flat.limits.push_back({.name = "link " + std::to_string(topology.links[l].src) + " -> " +
+                                     std::to_string(topology.links[l].dst),
+                             .links = users[l],
+                             .bandwidth = topology.links[l].bandwidth});
+  for (const SharedLimit& limit : topology.limits) {
+    SharedLimit carried{.name = limit.name, .bandwidth = limit.bandwidth};
+    for (LinkId l : limit.links) carried.links.insert(carried.links.end(), users[l].begin(), users[l].end());
+    std::sort(carried.links.begin(), carried.links.end());
+    carried.links.erase(std::unique(carried.links.begin(), carried.links.end()), carried.links.end());
+    if (!carried.links.empty()) flat.limits.push_back(std::move(carried));
+  }
+  return flat;
+}
+
+}  // namespace chorale

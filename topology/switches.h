@@ -1,0 +1,15 @@
+// Removes switch nodes: what schedules, bounds and encodings work on has ranks only.
+#pragma once
+
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Every route rank -> switches -> rank without a repeated node becomes a direct link: its bandwidth the least
+// on the way, its alpha the sum, its beta the largest. A physical link that several routes use becomes a
+// shared limit with its bandwidth over them; limits of the topology carry over to all routes that use their
+// links. Routes between the same two ranks stay parallel links. A topology without switches is returned as it
+// is. Throws InputError where there are more than 100,000 routes.
+Topology flatten(const Topology&);
+
+}  // namespace chorale
