@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "ir/json.h"
+#include "ir/json_nouns.h"
+#include "ir/json_reader.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostChunks = 1'000'000;
+
+std::vector<Rank> read_ranks(const JsonReader& json, int ranks) {
+  std::vector<Rank> result;
+  for (std::size_t i = 0; i < json.size(ranks); ++i) result.push_back(json.at(i).integer(0, ranks - 1));
+  if (result.empty()) json.fail("is empty", "name at least one rank");
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end())
+    json.fail("names a rank twice", "name each once");
+  return result;
+}
+
+// A position in a buffer belongs to one chunk, except that copies of several chunks may be added up in one
+// output.
+void check_positions(const JsonReader& json, const Collective& collective) {
+  for (Rank n = 0; n < collective.ranks; ++n) {
+    std::vector<int> in, out;
+    for (const ChunkSpec& spec : collective.chunks) {
+      if (std::binary_search(spec.pre.begin(), spec.pre.end(), n)) in.push_back(spec.input);
+      if (std::binary_search(spec.post.begin(), spec.post.end(), n)) out.push_back(spec.output);
+    }
+    std::sort(in.begin(), in.end());
+    std::sort(out.begin(), out.end());
+    if (std::adjacent_find(in.begin(), in.end()) != in.end())
+      json.fail(fmt::format("two chunks lie at one input position of rank {}", n),
+                "give them different inputs");
+    if (collective.combining && std::adjacent_find(out.begin(), out.end()) != out.end())
+      json.fail(fmt::format("two chunks lie at one output position of rank {}", n),
+                "give them different outputs");
+  }
+}
+
+Collective read_custom(const JsonReader& json, int ranks) {
+  Collective collective{.name = json["collective"].text(), .ranks = ranks, .custom = true};
+  const std::vector<std::string>& known = collective_names();
+  if (std::find(known.begin(), known.end(), collective.name) != known.end() || collective.name.empty() ||
+      collective.name == "allreduce_by_gather")
+    json["collective"].fail("'" + collective.name + "' is the name of a known collective", "choose another");
+  if (json.has("combining")) collective.combining = json["combining"].boolean();
+  if (json.has("chunks_per_block"))
+    collective.chunks_per_block = json["chunks_per_block"].integer(1, kMostChunks);
+  const JsonReader chunks = json["chunks"];
+  for (std::size_t i = 0; i < chunks.size(kMostChunks); ++i) {
+    const JsonReader chunk = chunks.at(i);
+    chunk.require_object({"pre", "post", "input", "output"});
+    ChunkSpec spec{.pre = read_ranks(chunk["pre"], ranks),
+                   .post = read_ranks(chunk["post"], ranks),
+                   .input = static_cast<int>(i),
+                   .output = static_cast<int>(i)};
+    if (chunk.has("input")) spec.input = chunk["input"].integer(0, kMostChunks);
+    if (chunk.has("output")) spec.output = chunk["output"].integer(0, kMostChunks);
+    collective.chunks.push_back(std::move(spec));
+  }
+  if (collective.chunks.empty()) chunks.fail("is empty", "list at least one chunk");
+  check_positions(chunks, collective);
+  return collective;
+}
+
+}  // namespace
+
+Collective read_collective(const JsonReader& json, int ranks) {
+  json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root"});
+  if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
+  const JsonReader name = json["collective"];
+  const int chunks = json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1;
+  const Rank root = json.has("root") ? json["root"].integer(0, ranks - 1) : 0;
+  try {
+    return make_collective(name.text(), ranks, chunks, root);
+  } catch (const InputError& error) {
+    name.fail(error.what());
+  }
+}
+
+std::string write_collective(const Collective& collective, const std::string& indent) {
+  if (!collective.custom)
+    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}}})", quoted(collective.name),
+                       collective.chunks_per_block, collective.root);
+  std::vector<std::string> chunks;
+  for (const ChunkSpec& spec : collective.chunks)
+    chunks.push_back(fmt::format(R"({{"pre":{},"post":{},"input":{},"output":{}}})", list(spec.pre),
+                                 list(spec.post), spec.input, spec.output));
+  return fmt::format("{{\"collective\": {}, \"combining\": {}, \"chunks_per_block\": {}, \"chunks\": {}}}",
+                     quoted(collective.name), collective.combining, collective.chunks_per_block,
+                     lines(chunks, indent));
+}
+
+std::string to_json(const Collective& collective) {
+  return write_collective(collective, "") + "\n";
+}
+
+Collective collective_from_json(std::string_view text, const std::string& file, int ranks) {
+  const nlohmann::json json = parse_json(text, file);
+  return read_collective(JsonReader(json, file, ""), ranks);
+}
+
+}  // namespace chorale

@@ -1,0 +1,111 @@
+#include "ir/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+// Deeper nesting than any of our formats has; the library's parser recurses when it destroys.
+constexpr int kDeepest = 32;
+
+void check_depth(std::string_view text, const std::string& file) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest)
+        throw InputError(file, "is nested deeper than any format of ours", "check the file");
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& file) {
+  check_depth(text, file);
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    const std::size_t start = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+    const std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
+    throw InputError(fmt::format("{}:{}:{}", file, line, column),
+                     text.empty() ? "the file is empty" : "is not JSON, or ends too early", "check the file");
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(file, "has a number that no machine number can hold", "check the file");
+  }
+}
+
+void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
+  if (!value_.is_object()) fail("is not an object", "see docs/formats.md");
+  for (const auto& [key, unused] : value_.items())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      std::string known;
+      for (std::string_view k : keys) known += (known.empty() ? "" : ", ") + std::string(k);
+      fail("unknown key '" + key.substr(0, 60) + "'", "known are " + known);
+    }
+}
+
+JsonReader JsonReader::operator[](const char* key) const {
+  if (!value_.is_object()) fail("is not an object", "see docs/formats.md");
+  const auto at = value_.find(key);
+  if (at == value_.end()) fail(fmt::format("'{}' is missing", key), "see docs/formats.md");
+  return {*at, file_, place_.empty() ? key : place_ + "." + key};
+}
+
+JsonReader JsonReader::at(std::size_t index) const {
+  if (!value_.is_array() || index >= value_.size()) fail(fmt::format("has no element {}", index));
+  return {value_[index], file_, fmt::format("{}[{}]", place_, index)};
+}
+
+std::size_t JsonReader::size(std::size_t most) const {
+  if (!value_.is_array()) fail("is not an array", "see docs/formats.md");
+  if (value_.size() > most)
+    fail(fmt::format("has {} elements", value_.size()), fmt::format("at most {} are allowed", most));
+  return value_.size();
+}
+
+long long JsonReader::long_integer(long long least, long long most) const {
+  if (!value_.is_number_integer()) fail("is not an integer", fmt::format("use {} to {}", least, most));
+  const bool huge = value_.is_number_unsigned() && value_.get<unsigned long long>() > LLONG_MAX;
+  const long long number = huge ? LLONG_MAX : value_.get<long long>();
+  if (number < least || number > most)
+    fail(fmt::format("{} is out of range", value_.dump()), fmt::format("use {} to {}", least, most));
+  return number;
+}
+
+double JsonReader::number(double least, double most) const {
+  if (!value_.is_number()) fail("is not a number", fmt::format("use {} to {}", least, most));
+  const double number = value_.get<double>();
+  if (!std::isfinite(number) || number < least || number > most)
+    fail(fmt::format("{} is out of range", value_.dump()), fmt::format("use {} to {}", least, most));
+  return number;
+}
+
+bool JsonReader::boolean() const {
+  if (!value_.is_boolean()) fail("is not true or false");
+  return value_.get<bool>();
+}
+
+std::string JsonReader::text(std::size_t longest) const {
+  if (!value_.is_string()) fail("is not a text in quotes");
+  std::string text = value_.get<std::string>();
+  if (text.size() > longest)
+    fail(fmt::format("is {} bytes long", text.size()), fmt::format("use at most {}", longest));
+  if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }))
+    fail("has control characters", "remove them");
+  return text;
+}
+
+}  // namespace chorale

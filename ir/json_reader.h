@@ -1,0 +1,55 @@
+// A strict cursor over JSON text: it knows its file and place, and refuses what is not described. For the
+// json_*.cpp files of this room only.
+#pragma once
+
+#include <climits>
+#include <cmath>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+
+namespace chorale {
+
+class JsonReader {
+ public:
+  using Json = nlohmann::json;
+
+  JsonReader(const Json& value, std::string file, std::string place)
+      : value_(value), file_(std::move(file)), place_(std::move(place)) {}
+
+  // Where in words: "dgx.json: links[3].dst".
+  std::string where() const { return place_.empty() ? file_ : file_ + ": " + place_; }
+  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "") const {
+    throw InputError(where(), problem, remedy);
+  }
+
+  // This is an object with no other keys than these.
+  void require_object(std::initializer_list<std::string_view> keys) const;
+  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
+  bool is_null() const { return value_.is_null(); }
+  bool is_array() const { return value_.is_array(); }
+  bool is_object() const { return value_.is_object(); }
+
+  JsonReader operator[](const char* key) const;  // fails if it is missing
+  JsonReader at(std::size_t index) const;        // fails if this is not an array or too short
+  std::size_t size(std::size_t most) const;      // of an array; fails beyond `most`
+
+  long long long_integer(long long least, long long most) const;
+  int integer(int least, int most) const { return static_cast<int>(long_integer(least, most)); }
+  double number(double least, double most) const;
+  bool boolean() const;
+  std::string text(std::size_t longest = 200) const;  // without control characters
+
+ private:
+  const Json& value_;
+  std::string file_;
+  std::string place_;
+};
+
+// Parses all of the text, or throws InputError with line and column.
+nlohmann::json parse_json(std::string_view text, const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "ir/json.h"
+#include "ir/json_nouns.h"
+#include "ir/json_reader.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostRanks = 4096, kMostBandwidth = 1'000'000;
+constexpr std::size_t kMostLinks = 1'000'000;
+constexpr double kSmallest = 1e-12, kLargest = 1e9;
+
+Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
+  json.require_object({"src", "dst", "bandwidth", "alpha_us", "beta_us_per_byte", "both_ways"});
+  Link link = defaults;
+  link.src = json["src"].integer(0, nodes - 1);
+  link.dst = json["dst"].integer(0, nodes - 1);
+  if (link.src == link.dst) json.fail("goes from a node to itself", "remove it");
+  if (json.has("bandwidth")) link.bandwidth = json["bandwidth"].integer(1, kMostBandwidth);
+  if (json.has("alpha_us")) link.alpha_us = json["alpha_us"].number(0, kLargest);
+  if (json.has("beta_us_per_byte"))
+    link.beta_us_per_byte = json["beta_us_per_byte"].number(kSmallest, kLargest);
+  return link;
+}
+
+// A link by number, or by [src, dst] where there is one such link.
+LinkId read_link_name(const JsonReader& json, const Topology& topology) {
+  if (!json.is_array()) return json.integer(0, static_cast<int>(topology.links.size()) - 1);
+  if (json.size(2) != 2) json.fail("does not name a link", "use its number or [src, dst]");
+  const int nodes = topology.ranks + topology.switches;
+  const Node src = json.at(0).integer(0, nodes - 1), dst = json.at(1).integer(0, nodes - 1);
+  const LinkId found = find_link(topology, src, dst);
+  if (found < 0) json.fail(fmt::format("there is no link {} -> {}", src, dst), "add it to links");
+  const auto parallel = std::count_if(topology.links.begin(), topology.links.end(),
+                                      [&](const Link& l) { return l.src == src && l.dst == dst; });
+  if (parallel > 1)
+    json.fail(fmt::format("there are {} links {} -> {}", parallel, src, dst), "use their numbers");
+  return found;
+}
+
+}  // namespace
+
+Topology read_topology(const JsonReader& json) {
+  json.require_object({"topology", "ranks", "switches", "links", "limits", "alpha_us", "beta_us_per_byte"});
+  Topology topology{.name = json["topology"].text()};
+  topology.ranks = json["ranks"].integer(1, kMostRanks);
+  if (json.has("switches")) topology.switches = json["switches"].integer(0, kMostRanks);
+  Link defaults;
+  if (json.has("alpha_us")) defaults.alpha_us = json["alpha_us"].number(0, kLargest);
+  if (json.has("beta_us_per_byte"))
+    defaults.beta_us_per_byte = json["beta_us_per_byte"].number(kSmallest, kLargest);
+  const JsonReader links = json["links"];
+  for (std::size_t i = 0; i < links.size(kMostLinks); ++i) {
+    const Link link = read_link(links.at(i), topology.ranks + topology.switches, defaults);
+    topology.links.push_back(link);
+    if (!links.at(i).has("both_ways") || !links.at(i)["both_ways"].boolean()) continue;
+    topology.links.push_back(link);
+    std::swap(topology.links.back().src, topology.links.back().dst);
+  }
+  if (!json.has("limits")) return topology;
+  const JsonReader limits = json["limits"];
+  for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
+    const JsonReader limit = limits.at(i);
+    limit.require_object({"name", "links", "bandwidth"});
+    SharedLimit shared{.bandwidth = limit["bandwidth"].integer(1, kMostBandwidth)};
+    if (limit.has("name")) shared.name = limit["name"].text();
+    const JsonReader names = limit["links"];
+    for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
+      shared.links.push_back(read_link_name(names.at(k), topology));
+    std::sort(shared.links.begin(), shared.links.end());
+    if (shared.links.empty()) names.fail("is empty", "name at least one link");
+    if (std::adjacent_find(shared.links.begin(), shared.links.end()) != shared.links.end())
+      names.fail("names a link twice", "name each once");
+    topology.limits.push_back(std::move(shared));
+  }
+  return topology;
+}
+
+std::string write_topology(const Topology& topology, const std::string& indent) {
+  std::vector<std::string> links, limits;
+  for (const Link& l : topology.links)
+    links.push_back(fmt::format(R"({{"src":{},"dst":{},"bandwidth":{},"alpha_us":{},"beta_us_per_byte":{}}})",
+                                l.src, l.dst, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
+  for (const SharedLimit& limit : topology.limits)
+    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}}})", quoted(limit.name),
+                                 list(limit.links), limit.bandwidth));
+  const std::string inner = indent + "  ";
+  return fmt::format(
+      "{{\n{0}\"topology\": {1},\n{0}\"ranks\": {2},\n{0}\"switches\": {3},\n{0}\"links\": {4},\n"
+      "{0}\"limits\": {5}\n{6}}}",
+      inner, quoted(topology.name), topology.ranks, topology.switches, lines(links, inner),
+      lines(limits, inner), indent);
+}
+
+std::string to_json(const Topology& topology) {
+  return write_topology(topology, "") + "\n";
+}
+
+Topology topology_from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json json = parse_json(text, file);
+  return read_topology(JsonReader(json, file, ""));
+}
+
+}  // namespace chorale

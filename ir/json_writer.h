@@ -1,0 +1,28 @@
+// Small pieces of JSON text for the json_*.cpp files of this room.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+inline std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+inline std::string list(const std::vector<int>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
+}
+
+// The elements one a line, indented.
+inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
+  if (elements.empty()) return "[]";
+  return "[\n" + indent + "  " + fmt::format("{}", fmt::join(elements, ",\n" + indent + "  ")) + "\n" +
+         indent + "]";
+}
+
+}  // namespace chorale
