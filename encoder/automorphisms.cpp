@@ -1,0 +1,253 @@
+#include "encoder/automorphisms.h"
+
+#include <algorithm>
+#include <bliss/graph.hh>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+#include <tuple>
+
+namespace chorale {
+namespace {
+
+using Permutation = std::vector<int>;
+
+auto kind(const Link& l) {
+  return std::tuple(l.bandwidth, l.alpha_us, l.beta_us_per_byte);
+}
+
+Permutation identity(int n) {
+  Permutation p(n);
+  std::iota(p.begin(), p.end(), 0);
+  return p;
+}
+
+Permutation product(const Permutation& first, const Permutation& then) {
+  Permutation result(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) result[i] = then[first[i]];
+  return result;
+}
+
+// All cycles of one length: no power but the identity fixes a point.
+bool acts_freely(const Permutation& p) {
+  std::vector<bool> seen(p.size(), false);
+  int length = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (seen[i]) continue;
+    int cycle = 0;
+    for (int at = static_cast<int>(i); !seen[at]; at = p[at]) {
+      seen[at] = true;
+      ++cycle;
+    }
+    if (length != 0 && cycle != length) return false;
+    length = cycle;
+  }
+  return length > 1;
+}
+
+// All elements; empty if some of them but the identity fixes a point, which a group of more elements than
+// points has.
+std::vector<Permutation> free_closure(const std::vector<Permutation>& generators, int points) {
+  std::set<Permutation> known = {identity(points)};
+  std::vector<Permutation> elements(known.begin(), known.end());
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    for (const Permutation& g : generators) {
+      Permutation next = product(elements[i], g);
+      if (known.contains(next)) continue;
+      if (!acts_freely(next) || static_cast<int>(elements.size()) >= points) return {};
+      known.insert(next);
+      elements.push_back(std::move(next));
+    }
+  return elements;
+}
+
+bool keeps_colours(const Permutation& p, const std::vector<int>& colours) {
+  for (std::size_t n = 0; n < p.size(); ++n)
+    if (colours[n] != colours[p[n]]) return false;
+  return true;
+}
+
+// Permutations that numbering by position suggests: rotations within blocks of consecutive ranks, rotations
+// by whole blocks, flips of a bit. On a torus, a hypercube or equal nodes these are the translations.
+std::vector<Permutation> by_position(int ranks) {
+  std::vector<Permutation> result;
+  for (int block = ranks; block >= 1; --block) {
+    if (ranks % block != 0) continue;
+    Permutation within(ranks), whole(ranks);
+    for (int n = 0; n < ranks; ++n) {
+      within[n] = n / block * block + (n % block + 1) % block;
+      whole[n] = (n + block) % ranks;
+    }
+    if (block > 1) result.push_back(within);
+    if (block < ranks) result.push_back(whole);
+  }
+  for (int bit = 1; bit < ranks; bit *= 2) {
+    if (ranks % (2 * bit) != 0) continue;
+    Permutation flip(ranks);
+    for (int n = 0; n < ranks; ++n) flip[n] = n ^ bit;
+    result.push_back(flip);
+  }
+  return result;
+}
+
+// Elements of the group that act freely, from products of generators drawn with a fixed seed.
+std::vector<Permutation> by_chance(const SymmetryGroup& group, int ranks) {
+  constexpr int kDraws = 300, kLength = 12;
+  std::vector<Permutation> result;
+  if (group.generators.empty()) return result;
+  std::mt19937 random(1);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Permutation p = identity(ranks);
+    for (int k = 0; k < kLength; ++k)
+      p = product(p, group.generators[random() % group.generators.size()].ranks);
+    for (Permutation power = p; power != identity(ranks); power = product(power, p))
+      if (acts_freely(power)) {
+        result.push_back(power);
+        break;
+      }
+  }
+  return result;
+}
+
+struct Subgroup {
+  std::vector<Permutation> generators = {};
+  std::vector<Permutation> elements = {};
+};
+
+// Joins elements that keep the subgroup free, greedily from each start.
+std::vector<Subgroup> grow(const std::vector<Permutation>& elements, int ranks) {
+  constexpr std::size_t kStarts = 24;
+  std::vector<Subgroup> result;
+  for (std::size_t start = 0; start < std::min(kStarts, elements.size()); ++start) {
+    Subgroup group{.generators = {elements[start]}, .elements = free_closure({elements[start]}, ranks)};
+    if (group.elements.empty()) continue;
+    result.push_back(group);
+    for (std::size_t k = 0; k < elements.size() && static_cast<int>(group.elements.size()) < ranks; ++k) {
+      if (std::find(group.elements.begin(), group.elements.end(), elements[k]) != group.elements.end())
+        continue;
+      std::vector<Permutation> generators = group.generators;
+      generators.push_back(elements[k]);
+      std::vector<Permutation> closure = free_closure(generators, ranks);
+      if (!closure.empty()) group = {.generators = std::move(generators), .elements = std::move(closure)};
+    }
+    if (group.generators.size() > 1) result.push_back(std::move(group));
+  }
+  return result;
+}
+
+}  // namespace
+
+Automorphism compose(const Automorphism& first, const Automorphism& then) {
+  return {.ranks = product(first.ranks, then.ranks),
+          .links = product(first.links, then.links),
+          .limits = product(first.limits, then.limits)};
+}
+
+int order(const Automorphism& a) {
+  int n = 1;
+  for (Automorphism power = a; power.ranks != identity(static_cast<int>(a.ranks.size()));
+       power = compose(power, a))
+    ++n;
+  return n;
+}
+
+std::optional<Automorphism> automorphism(const Topology& topology, const std::vector<Rank>& ranks) {
+  using Ends = std::tuple<Rank, Rank, std::tuple<int, double, double>>;
+  std::map<Ends, std::vector<LinkId>> by_ends;
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    by_ends[{topology.links[l].src, topology.links[l].dst, kind(topology.links[l])}].push_back(l);
+  Automorphism result{.ranks = ranks, .links = std::vector<LinkId>(topology.links.size())};
+  for (const auto& [ends, links] : by_ends) {
+    const auto target = by_ends.find({ranks[std::get<0>(ends)], ranks[std::get<1>(ends)], std::get<2>(ends)});
+    if (target == by_ends.end() || target->second.size() != links.size()) return std::nullopt;
+    for (std::size_t i = 0; i < links.size(); ++i) result.links[links[i]] = target->second[i];
+  }
+  std::map<std::pair<std::vector<LinkId>, int>, std::vector<int>> by_links;
+  for (std::size_t i = 0; i < topology.limits.size(); ++i)
+    by_links[{topology.limits[i].links, topology.limits[i].bandwidth}].push_back(static_cast<int>(i));
+  result.limits.resize(topology.limits.size());
+  for (const auto& [key, limits] : by_links) {
+    std::vector<LinkId> image;
+    for (LinkId l : key.first) image.push_back(result.links[l]);
+    std::sort(image.begin(), image.end());
+    const auto target = by_links.find({image, key.second});
+    if (target == by_links.end() || target->second.size() != limits.size()) return std::nullopt;
+    for (std::size_t i = 0; i < limits.size(); ++i) result.limits[limits[i]] = target->second[i];
+  }
+  return result;
+}
+
+// Ranks, links and limits are vertices: a link hangs between its ends by a vertex for each, so that direction
+// counts.
+SymmetryGroup symmetry_group(const Topology& topology, const std::vector<int>& rank_colours) {
+  const int ranks = topology.ranks;
+  std::map<std::tuple<int, int, double, double>, unsigned> colours;  // what, and its kind
+  const auto colour = [&colours](int what, double a, double b, double c) {
+    return colours.try_emplace({what, static_cast<int>(a), b, c}, static_cast<unsigned>(colours.size()))
+        .first->second;
+  };
+  bliss::Graph graph;
+  for (Rank n = 0; n < ranks; ++n) graph.add_vertex(colour(0, rank_colours[n], 0, 0));
+  for (const Link& l : topology.links) {
+    const unsigned tail = graph.add_vertex(colour(1, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
+    const unsigned head = graph.add_vertex(colour(2, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
+    graph.add_edge(static_cast<unsigned>(l.src), tail);
+    graph.add_edge(tail, head);
+    graph.add_edge(head, static_cast<unsigned>(l.dst));
+  }
+  for (const SharedLimit& limit : topology.limits) {
+    const unsigned vertex = graph.add_vertex(colour(3, limit.bandwidth, 0, 0));
+    for (LinkId l : limit.links) graph.add_edge(vertex, static_cast<unsigned>(ranks + 2 * l));
+  }
+  struct Found {
+    const Topology& topology;
+    SymmetryGroup group = {};
+  } found{topology};
+  bliss::Stats stats;
+  graph.find_automorphisms(
+      stats,
+      [](void* where, unsigned, const unsigned* image) {
+        Found& to = *static_cast<Found*>(where);
+        Permutation permutation(to.topology.ranks);
+        for (Rank n = 0; n < to.topology.ranks; ++n) permutation[n] = static_cast<Rank>(image[n]);
+        if (permutation == identity(to.topology.ranks)) return;  // exchanges parallel links only
+        if (auto a = automorphism(to.topology, permutation)) to.group.generators.push_back(std::move(*a));
+      },
+      &found);
+  found.group.order = static_cast<double>(stats.get_group_size_approx());
+  return found.group;
+}
+
+std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topology,
+                                                           const std::vector<int>& rank_colours, int most) {
+  std::vector<Permutation> elements;
+  for (Permutation& p : by_position(topology.ranks))
+    if (keeps_colours(p, rank_colours) && acts_freely(p) && automorphism(topology, p))
+      elements.push_back(std::move(p));
+  const SymmetryGroup group = symmetry_group(topology, rank_colours);
+  for (Permutation& p : by_chance(group, topology.ranks))
+    if (std::find(elements.begin(), elements.end(), p) == elements.end()) elements.push_back(std::move(p));
+  std::vector<Subgroup> subgroups = grow(elements, topology.ranks);
+  // A group with a fixed rank (the root of a Broadcast) has no free element; small cyclic ones still help
+  // there.
+  if (subgroups.empty())
+    for (const Automorphism& g : group.generators)
+      subgroups.push_back({.generators = {g.ranks}, .elements = {}});
+  std::stable_sort(subgroups.begin(), subgroups.end(), [](const Subgroup& a, const Subgroup& b) {
+    return a.elements.size() > b.elements.size();
+  });
+  std::vector<std::vector<Automorphism>> result;
+  std::set<std::set<Permutation>> known;
+  for (const Subgroup& subgroup : subgroups) {
+    if (static_cast<int>(result.size()) == most) break;
+    if (!subgroup.elements.empty() &&
+        !known.insert(std::set<Permutation>(subgroup.elements.begin(), subgroup.elements.end())).second)
+      continue;
+    result.emplace_back();
+    for (const Permutation& p : subgroup.generators) result.back().push_back(*automorphism(topology, p));
+  }
+  return result;
+}
+
+}  // namespace chorale

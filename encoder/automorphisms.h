@@ -1,0 +1,42 @@
+// Symmetries of a machine: permutations of its ranks that carry links to links of equal bandwidth and price,
+// and shared limits to shared limits. Found with bliss; the subgroups that are worth trying for symmetric
+// schedules are chosen here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct Automorphism {
+  std::vector<Rank> ranks = {};    // n goes to ranks[n]
+  std::vector<LinkId> links = {};  // and link l to links[l]
+  std::vector<int> limits = {};    // and limit i to limits[i]
+  bool operator==(const Automorphism&) const = default;
+};
+
+Automorphism compose(const Automorphism& first, const Automorphism& then);
+int order(const Automorphism&);
+
+// The automorphism with this permutation of ranks; none if the permutation is not one. Parallel links of
+// equal kind are carried over in the order of their numbers.
+std::optional<Automorphism> automorphism(const Topology&, const std::vector<Rank>& ranks);
+
+// Generators of the group that preserves the colours of ranks, and its order (a double: it overflows integers
+// soon).
+struct SymmetryGroup {
+  std::vector<Automorphism> generators = {};
+  double order = 1;
+};
+SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
+
+// Generating sets of subgroups, most promising first, at most `most`. Subgroups in which no element but the
+// identity fixes a rank come first, large ones before small ones: translations of a torus, bit flips of a
+// hypercube, rotations. Deterministic.
+std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
+                                                           const std::vector<int>& rank_colours,
+                                                           int most = 4);
+
+}  // namespace chorale
