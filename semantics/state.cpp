@@ -1,6 +1,7 @@
 #include "semantics/state.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace chorale {
 
@@ -9,44 +10,40 @@ State::State(const Topology& topology, const Collective& collective)
       collective_(collective),
       ranks_(topology.ranks),
       width_(collective.combining ? topology.ranks : 1),
-      counts_(collective.chunks.size() * topology.ranks * width_, 0) {
+      counts_(collective.chunks.size() * ranks_ * width_, 0) {
   for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
     for (Rank n : collective.chunks[c].pre) counts_[at(c, n) + (collective.combining ? n : 0)] = 1;
 }
 
 bool State::holds(Chunk c, Rank n) const {
-  return std::any_of(value(c, n), value(c, n) + width_, [](int k) { return k != 0; });
+  return std::ranges::any_of(value(c, n), [](int count) { return count != 0; });
 }
 
-bool State::is_complete_sum(Chunk c, Rank n) const {
-  const int* const counts = value(c, n);
+bool State::is_complete(Chunk c, Rank n) const {
+  const auto counts = value(c, n);
   if (!collective_.combining) return counts[0] == 1;
   const std::vector<Rank>& pre = collective_.chunks[c].pre;
-  for (Rank i = 0; i < width_; ++i)
-    if (counts[i] != (std::binary_search(pre.begin(), pre.end(), i) ? 1 : 0)) return false;
-  return true;
-}
-
-bool State::counts_twice(Chunk c, Rank n) const {
-  return std::any_of(value(c, n), value(c, n) + width_, [](int k) { return k > 1; });
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == pre.size() &&
+         std::ranges::all_of(pre, [&](Rank i) { return counts[i] == 1; });
 }
 
 void State::apply(const Step& step) {
-  std::vector<int> sent;  // the values before the step, send after send
-  sent.reserve(step.sends.size() * width_);
+  sent_.clear();
   for (const Send& send : step.sends) {
-    const int* const from = value(send.chunk, topology_.links[send.link].src);
-    sent.insert(sent.end(), from, from + width_);
+    const auto sent = value(send.chunk, topology_.links[send.link].src);
+    sent_.insert(sent_.end(), sent.begin(), sent.end());
   }
-  for (std::size_t i = 0; i < step.sends.size(); ++i)
-    if (!step.sends[i].reduce)
-      std::copy_n(sent.begin() + static_cast<std::ptrdiff_t>(i * width_), width_,
-                  counts_.begin() + static_cast<std::ptrdiff_t>(
-                                        at(step.sends[i].chunk, topology_.links[step.sends[i].link].dst)));
-  for (std::size_t i = 0; i < step.sends.size(); ++i) {
-    if (!step.sends[i].reduce) continue;
-    const std::size_t to = at(step.sends[i].chunk, topology_.links[step.sends[i].link].dst);
-    for (int k = 0; k < width_; ++k) counts_[to + k] += sent[i * width_ + k];
+  const std::uint8_t* sent = sent_.data();
+  for (const Send& send : step.sends) {
+    if (!send.reduce) std::copy_n(sent, width_, received(send));
+    sent += width_;
+  }
+  sent = sent_.data();
+  for (const Send& send : step.sends) {
+    if (send.reduce)
+      std::transform(sent, sent + width_, received(send), received(send),
+                     [](int a, int b) { return static_cast<std::uint8_t>(std::min(a + b, 255)); });
+    sent += width_;
   }
 }
 

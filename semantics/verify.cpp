@@ -1,10 +1,10 @@
+// Runs the schedule step by step on counts (semantics/state.h) and writes down what breaks a rule. What is
+// out of range is said first and alone, since the rest could not be run.
 #include "semantics/verify.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "semantics/state.h"
@@ -18,15 +18,13 @@ class Referee {
       : topology_(topology), collective_(collective), schedule_(schedule), limit_(limit) {}
 
   std::vector<std::string> run() {
-    if (topology_.ranks != collective_.ranks) {
-      say("the collective is for {} ranks, the topology has {}", collective_.ranks, topology_.ranks);
-      return std::move(found_);
-    }
-    if (!in_range()) return std::move(found_);
+    collective_in_range();
+    schedule_in_range();
+    if (!found_.empty()) return std::move(found_);
     State state(topology_, collective_);
-    for (std::size_t s = 0; s < schedule_.steps.size() && !full(); ++s) {
-      step_ = static_cast<int>(s) + 1;
-      const Step& step = schedule_.steps[s];
+    for (const Step& step : schedule_.steps) {
+      if (full()) break;
+      ++step_;
       no_send_twice(step);
       within_bandwidth(step);
       senders_hold(state, step);
@@ -39,6 +37,8 @@ class Referee {
   }
 
  private:
+  using Arrival = std::pair<Chunk, Rank>;
+
   bool full() const { return static_cast<int>(found_.size()) >= limit_; }
 
   template <typename... Arguments>
@@ -46,146 +46,147 @@ class Referee {
     if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
   }
 
-  std::string link_name(LinkId l) const {
+  Rank src(const Send& send) const { return topology_.links[send.link].src; }
+  Rank dst(const Send& send) const { return topology_.links[send.link].dst; }
+
+  std::string name(LinkId l) const {
     return fmt::format("link {} ({} -> {})", l, topology_.links[l].src, topology_.links[l].dst);
   }
 
-  bool in_range() {
-    const int chunks = static_cast<int>(collective_.chunks.size()),
-              links = static_cast<int>(topology_.links.size());
-    for (std::size_t s = 0; s < schedule_.steps.size(); ++s) {
-      if (schedule_.steps[s].rounds < 1)
-        say("step {}: {} rounds, at least 1 is needed", s + 1, schedule_.steps[s].rounds);
-      for (const Send& send : schedule_.steps[s].sends) {
-        if (send.chunk < 0 || send.chunk >= chunks)
-          say("step {}: chunk {} is not one of {}", s + 1, send.chunk, chunks);
-        if (send.link < 0 || send.link >= links) {
-          say("step {}: link {} is not one of {}", s + 1, send.link, links);
-        } else if (topology_.links[send.link].src >= topology_.ranks ||
-                   topology_.links[send.link].dst >= topology_.ranks) {
-          say("step {}: {} ends at a switch; flatten the topology", s + 1, link_name(send.link));
-        }
+  void collective_in_range() {
+    if (topology_.ranks != collective_.ranks)
+      return say("the collective is for {} ranks, the topology has {}", collective_.ranks, topology_.ranks);
+    for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
+      const ChunkSpec& spec = collective_.chunks[c];
+      if (spec.pre.empty()) say("the collective: no rank has chunk {} at the start", c);
+      for (const std::vector<Rank>* ranks : {&spec.pre, &spec.post}) {
+        if (std::ranges::any_of(*ranks, [&](Rank n) { return n < 0 || n >= topology_.ranks; }))
+          say("the collective: chunk {} names a rank that is not one of {}", c, topology_.ranks);
+        if (!std::ranges::is_sorted(*ranks, std::ranges::less_equal{}))
+          say("the collective: chunk {} names a rank twice or out of order", c);
       }
     }
-    return found_.empty();
   }
 
+  void schedule_in_range() {
+    const int chunks = static_cast<int>(collective_.chunks.size());
+    const int links = static_cast<int>(topology_.links.size());
+    int s = 0;
+    for (const Step& step : schedule_.steps) {
+      ++s;
+      if (step.rounds < 1) say("step {}: {} rounds, at least 1 is needed", s, step.rounds);
+      for (const Send& send : step.sends) {
+        if (send.chunk < 0 || send.chunk >= chunks)
+          say("step {}: there is no chunk {}, the collective has {}", s, send.chunk, chunks);
+        if (send.link < 0 || send.link >= links)
+          say("step {}: there is no link {}, the topology has {}", s, send.link, links);
+        else if (src(send) >= topology_.ranks || dst(send) >= topology_.ranks)
+          say("step {}: {} ends at a switch; schedules need a topology without switches", s, name(send.link));
+      }
+    }
+  }
+
+  // Sends are sorted in a well-formed schedule, but a referee does not rely on it.
   void no_send_twice(const Step& step) {
-    std::set<std::pair<Chunk, LinkId>> seen;
-    for (const Send& send : step.sends)
-      if (!seen.insert({send.chunk, send.link}).second)
-        say("step {}: chunk {} is sent twice over {}", step_, send.chunk, link_name(send.link));
+    std::vector<std::pair<Chunk, LinkId>> sends;
+    for (const Send& send : step.sends) sends.push_back({send.chunk, send.link});
+    for (const auto& [c, l] : repeated(std::move(sends)))
+      say("step {}: chunk {} is sent twice over {}", step_, c, name(l));
   }
 
   void within_bandwidth(const Step& step) {
     std::vector<long long> load(topology_.links.size(), 0);
     for (const Send& send : step.sends) ++load[send.link];
     const long long rounds = step.rounds;
-    for (std::size_t l = 0; l < load.size(); ++l)
-      if (load[l] > rounds * topology_.links[l].bandwidth)
-        say("step {}: {} carries {} chunks, at most {} in {} rounds", step_,
-            link_name(static_cast<LinkId>(l)), load[l], rounds * topology_.links[l].bandwidth, rounds);
-    for (std::size_t i = 0; i < topology_.limits.size(); ++i) {
-      const SharedLimit& limit = topology_.limits[i];
-      long long sum = 0;
-      for (LinkId l : limit.links) sum += load[l];
-      if (sum > rounds * limit.bandwidth)
-        say("step {}: shared limit {} '{}' carries {} chunks, at most {} in {} rounds", step_, i, limit.name,
-            sum, rounds * limit.bandwidth, rounds);
+    for (LinkId l = 0; l < static_cast<int>(load.size()); ++l)
+      if (const long long most = rounds * topology_.links[l].bandwidth; load[l] > most)
+        say("step {}: {} carries {} chunks, at most {} in {} rounds", step_, name(l), load[l], most, rounds);
+    for (const SharedLimit& limit : topology_.limits) {
+      long long carried = 0;
+      for (LinkId l : limit.links) carried += load[l];
+      if (const long long most = rounds * limit.bandwidth; carried > most)
+        say("step {}: shared limit {} ({}) carries {} chunks, at most {} in {} rounds", step_,
+            &limit - topology_.limits.data(), limit.name, carried, most, rounds);
     }
   }
 
   void senders_hold(const State& state, const Step& step) {
     for (const Send& send : step.sends)
-      if (const Rank src = topology_.links[send.link].src; !state.holds(send.chunk, src))
-        say("step {}: rank {} sends chunk {} to rank {}, but does not hold it", step_, src, send.chunk,
-            topology_.links[send.link].dst);
+      if (!state.holds(send.chunk, src(send)))
+        say("step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
+            name(send.link));
   }
 
   void receivers_lack(const State& state, const Step& step) {
-    std::set<std::pair<Chunk, Rank>> copied;
+    std::vector<Arrival> copies;
     for (const Send& send : step.sends) {
-      const Rank dst = topology_.links[send.link].dst;
-      if (send.reduce) {
-        if (!collective_.combining)
-          say("step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
-              dst);
-        continue;
-      }
-      if (!copied.insert({send.chunk, dst}).second)
-        say("step {}: rank {} receives two copies of chunk {}", step_, dst, send.chunk);
-      if (collective_.combining ? state.is_complete_sum(send.chunk, dst) : state.holds(send.chunk, dst))
-        say("step {}: rank {} already has chunk {}", step_, dst, send.chunk);
+      if (send.reduce && !collective_.combining)
+        say("step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
+            dst(send));
+      if (send.reduce) continue;
+      copies.push_back({send.chunk, dst(send)});
+      if (collective_.combining ? state.is_complete(send.chunk, dst(send))
+                                : state.holds(send.chunk, dst(send)))
+        say("step {}: rank {} receives chunk {} over {}, but already has it", step_, dst(send), send.chunk,
+            name(send.link));
     }
+    for (const auto& [c, n] : repeated(std::move(copies)))
+      say("step {}: rank {} receives two copies of chunk {}", step_, n, c);
   }
 
   void nothing_counted_twice(const State& state, const Step& step) {
-    if (!collective_.combining) return;
-    for (const Send& send : step.sends)
-      if (const Rank dst = topology_.links[send.link].dst; state.counts_twice(send.chunk, dst))
-        say("step {}: a contribution to chunk {} is counted twice at rank {}", step_, send.chunk, dst);
+    if (!collective_.combining) return;  // there a second copy is found where it arrives
+    std::vector<Arrival> arrivals;
+    for (const Send& send : step.sends) arrivals.push_back({send.chunk, dst(send)});
+    std::ranges::sort(arrivals);
+    arrivals.erase(std::ranges::unique(arrivals).begin(), arrivals.end());
+    for (const auto& [c, n] : arrivals) {
+      const auto counts = state.value(c, n);
+      const auto twice = std::ranges::find_if(counts, [](int count) { return count > 1; });
+      if (twice != counts.end())
+        say("step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
+            twice - counts.begin(), c, *twice, n);
+    }
   }
 
   void postcondition(const State& state) {
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()) && !full(); ++c)
-      for (Rank n : collective_.chunks[c].post)
-        if (!state.is_complete_sum(c, n)) {
-          if (state.holds(c, n))
-            say("at the end: the sum of chunk {} at rank {} is not complete", c, n);
-          else
-            say("at the end: rank {} does not have chunk {}", n, c);
-        }
+      for (Rank n : collective_.chunks[c].post) {
+        if (state.is_complete(c, n)) continue;
+        const auto counts = state.value(c, n);
+        const auto missing =
+            std::ranges::find_if(collective_.chunks[c].pre, [&](Rank i) { return counts[i] == 0; });
+        if (!state.holds(c, n))
+          say("at the end: rank {} does not have chunk {}", n, c);
+        else if (missing != collective_.chunks[c].pre.end())
+          say("at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n, *missing);
+        else
+          say("at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);
+      }
+  }
+
+  template <typename T>
+  static std::vector<T> repeated(std::vector<T> all) {
+    std::ranges::sort(all);
+    std::vector<T> found;
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (all[i] == all[i - 1] && (found.empty() || found.back() != all[i])) found.push_back(all[i]);
+    return found;
   }
 
   const Topology& topology_;
   const Collective& collective_;
   const Schedule& schedule_;
   const int limit_;
-  int step_ = 0;
+  int step_ = 0;  // counted from 1, as people do
   std::vector<std::string> found_ = {};
 };
-
-using Input = std::pair<Rank, int>;                                    // rank, position
-using Meaning = std::map<std::pair<Rank, int>, std::map<Input, int>>;  // (rank, output position) -> inputs
-
-// A copied chunk may be taken from any rank that has it; the first stands for all of them.
-Meaning meaning(const Collective& collective) {
-  Meaning result;
-  for (const ChunkSpec& spec : collective.chunks)
-    for (Rank n : spec.post) {
-      auto& sum = result[{n, spec.output}];
-      if (collective.combining)
-        for (Rank i : spec.pre) ++sum[{i, spec.input}];
-      else
-        ++sum[{spec.pre.front(), spec.input}];
-    }
-  return result;
-}
 
 }  // namespace
 
 std::vector<std::string> violations(const Topology& topology, const Collective& collective,
                                     const Schedule& schedule, int limit) {
   return Referee(topology, collective, schedule, limit).run();
-}
-
-std::vector<std::string> differences(const Collective& asked, const Collective& done, int limit) {
-  std::vector<std::string> found;
-  const Meaning want = meaning(asked), have = meaning(done);
-  for (const auto& [place, sum] : want) {
-    if (static_cast<int>(found.size()) >= limit) break;
-    const auto at = have.find(place);
-    if (at == have.end())
-      found.push_back(fmt::format("rank {} gets nothing at output position {}", place.first, place.second));
-    else if (at->second != sum)
-      found.push_back(
-          fmt::format("rank {} gets another sum at output position {}", place.first, place.second));
-  }
-  for (const auto& [place, sum] : have)
-    if (!want.contains(place) && static_cast<int>(found.size()) < limit)
-      found.push_back(fmt::format("rank {} writes output position {}, which was not asked for", place.first,
-                                  place.second));
-  return found;
 }
 
 }  // namespace chorale

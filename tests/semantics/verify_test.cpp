@@ -1,0 +1,333 @@
+// Every rule of the referee, broken one at a time in schedules that are right otherwise.
+#include "semantics/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+struct Case {
+  Topology topology = {};
+  Collective collective = {};
+  Schedule schedule = {};
+  std::vector<std::string> faults(int limit = 10) const {
+    return violations(topology, collective, schedule, limit);
+  }
+  Send& send(int step, int i) { return schedule.steps[step].sends[i]; }
+};
+
+// Links of full(3): 0: 0->1, 1: 0->2, 2: 1->0, 3: 1->2, 4: 2->0, 5: 2->1. Everyone sends to everyone at once.
+Case direct_allgather() {
+  Case c{test::full(3), make_collective("allgather", 3, 1), {}};
+  c.schedule.steps = {{.rounds = 1,
+                       .sends = {{.chunk = 0, .link = 0},
+                                 {.chunk = 0, .link = 1},
+                                 {.chunk = 1, .link = 2},
+                                 {.chunk = 1, .link = 3},
+                                 {.chunk = 2, .link = 4},
+                                 {.chunk = 2, .link = 5}}}};
+  return c;
+}
+
+// Links of ring(3): 0: 0->1, 2: 1->2, 4: 2->0 clockwise. One chunk for all: 0 adds into 1, 1 into 2; then 2
+// hands the sum to 0 (link 4) and to 1 (link 3: 2->1).
+Case reduce_then_broadcast() {
+  Case c{test::ring(3), make_collective("allreduce", 3, 1), {}};
+  c.schedule.steps = {
+      {.rounds = 1, .sends = {{.chunk = 0, .link = 0, .reduce = true}}},
+      {.rounds = 1, .sends = {{.chunk = 0, .link = 2, .reduce = true}}},
+      {.rounds = 1, .sends = {{.chunk = 0, .link = 3}, {.chunk = 0, .link = 4}}},
+  };
+  return c;
+}
+
+TEST(Violations, NoneInGoodSchedules) {
+  EXPECT_THAT(direct_allgather().faults(), IsEmpty());
+  EXPECT_THAT(reduce_then_broadcast().faults(), IsEmpty());
+}
+
+// All contributions at once, each read before the step: everyone has 0 + 1 + 2 after one step.
+TEST(Violations, NoneWhenAllAddAtOnce) {
+  Case c = direct_allgather();
+  c.collective = make_collective("allreduce", 3, 1);
+  for (Send& send : c.schedule.steps[0].sends) send = {.chunk = 0, .link = send.link, .reduce = true};
+  EXPECT_THAT(c.faults(), IsEmpty());
+}
+
+// A rank outside the group holds nothing; what is added to nothing is what it relays.
+TEST(Violations, NoneWhenARelayAddsUp) {
+  Case c{test::ring(4), {.name = "pair", .ranks = 4, .combining = true, .custom = true}, {}};
+  c.collective.chunks = {{.pre = {0, 2}, .post = {2}}};
+  c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},   // 0 -> 1
+                      {.sends = {{.chunk = 0, .link = 2, .reduce = true}}}};  // 1 -> 2
+  EXPECT_THAT(c.faults(), IsEmpty());
+  c.schedule.steps[0].sends[0].reduce = false;  // a copy does the same
+  EXPECT_THAT(c.faults(), IsEmpty());
+}
+
+// In one step the copy comes first and the addition second: rank 1 gets {2} from 2, then {0} from 0 on top;
+// its own contribution is gone unless it left before.
+TEST(Violations, CopyBeforeAdditionInOneStep) {
+  Case c{test::ring(3), make_collective("reduce", 3, 1, 1), {}};
+  c.schedule.steps = {{.sends = {{.chunk = 0, .link = 2, .reduce = true}}},  // 1 -> 2: {1, 2}
+                      {.sends = {{.chunk = 0, .link = 0, .reduce = true},    // 0 -> 1
+                                 {.chunk = 0, .link = 3}}}};                 // 2 -> 1 replaces
+  EXPECT_THAT(c.faults(), IsEmpty());
+  c.schedule.steps.erase(c.schedule.steps.begin());
+  EXPECT_THAT(c.faults(),
+              ElementsAre("at the end: the sum of chunk 0 at rank 1 lacks the contribution of rank 1"));
+}
+
+TEST(Violations, RemovedSend) {
+  Case c = direct_allgather();
+  c.schedule.steps[0].sends.erase(c.schedule.steps[0].sends.begin() + 3);
+  EXPECT_THAT(c.faults(), ElementsAre("at the end: rank 2 does not have chunk 1"));
+}
+
+TEST(Violations, RemovedAddition) {
+  Case c = reduce_then_broadcast();
+  c.schedule.steps[0].sends.clear();
+  EXPECT_THAT(c.faults(),
+              ElementsAre("at the end: the sum of chunk 0 at rank 0 lacks the contribution of rank 0",
+                          "at the end: the sum of chunk 0 at rank 1 lacks the contribution of rank 0",
+                          "at the end: the sum of chunk 0 at rank 2 lacks the contribution of rank 0"));
+}
+
+TEST(Violations, SameSendTwice) {
+  Case c = direct_allgather();
+  c.schedule.steps[0].sends.push_back({.chunk = 0, .link = 1});  // far from its twin: order does not matter
+  EXPECT_THAT(c.faults(), ElementsAre("step 1: chunk 0 is sent twice over link 1 (0 -> 2)",
+                                      "step 1: link 1 (0 -> 2) carries 2 chunks, at most 1 in 1 rounds",
+                                      "step 1: rank 2 receives two copies of chunk 0"));
+}
+
+TEST(Violations, SecondCopyLater) {
+  Case c = direct_allgather();
+  c.schedule.steps.push_back({.sends = {{.chunk = 2, .link = 0}}});
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 2: rank 1 receives chunk 2 over link 0 (0 -> 1), but already has it"));
+}
+
+TEST(Violations, CopyOfACompleteSum) {
+  Case c = reduce_then_broadcast();
+  c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 0}}});
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 4: rank 1 receives chunk 0 over link 0 (0 -> 1), but already has it"));
+}
+
+TEST(Violations, TwoCopiesInOneStep) {
+  Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
+  c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}}},                            // 0 -> 1
+                      {.sends = {{.chunk = 0, .link = 2}, {.chunk = 0, .link = 5}}}};  // 1 -> 2 and 0 -> 2
+  EXPECT_THAT(c.faults(), ElementsAre("step 2: rank 2 receives two copies of chunk 0"));
+}
+
+TEST(Violations, SwappedLink) {
+  Case c = direct_allgather();
+  c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 rounds",
+                          "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it",
+                          "step 1: rank 2 receives two copies of chunk 0",
+                          "at the end: rank 1 does not have chunk 0"));
+}
+
+TEST(Violations, WrongChunk) {
+  Case c = direct_allgather();
+  c.send(0, 2).chunk = 2;  // 1 -> 0
+  EXPECT_THAT(c.faults(),
+              Contains("step 1: rank 1 sends chunk 2 over link 2 (1 -> 0), but does not hold it"));
+}
+
+// What arrives in a step cannot be passed on in the same step.
+TEST(Violations, PassedOnTooEarly) {
+  Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
+  c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}, {.chunk = 0, .link = 2}}}};
+  EXPECT_THAT(c.faults(),
+              Contains("step 1: rank 1 sends chunk 0 over link 2 (1 -> 2), but does not hold it"));
+}
+
+TEST(Violations, TooManyChunksOnALink) {
+  Case c{test::ring(8), make_collective("broadcast", 8, 4), {}};
+  c.schedule.steps = {{.rounds = 2}};
+  c.topology.links[0].bandwidth = 2;
+  for (Chunk k = 0; k < 4; ++k) c.schedule.steps[0].sends.push_back({.chunk = k, .link = 0});
+  EXPECT_THAT(c.faults(1), ElementsAre(StartsWith("at the end")));  // 4 chunks fit into 2 rounds of 2
+  c.schedule.steps[0].rounds = 1;
+  EXPECT_EQ(c.faults(1)[0], "step 1: link 0 (0 -> 1) carries 4 chunks, at most 2 in 1 rounds");
+}
+
+// On hub(3) each rank sends two chunks, and one may leave in a round.
+TEST(Violations, TooManyChunksInASharedLimit) {
+  Case c = direct_allgather();
+  c.topology = test::hub(3);
+  EXPECT_THAT(c.faults(), SizeIs(6));
+  EXPECT_THAT(c.faults(),
+              Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 rounds"));
+  c.schedule.steps[0].rounds = 2;
+  EXPECT_THAT(c.faults(), IsEmpty());
+}
+
+// rounds * bandwidth is past 32 bits; the referee must not wrap around.
+TEST(Violations, HugeBandwidthDoesNotOverflow) {
+  Case c = direct_allgather();
+  for (Link& link : c.topology.links) link.bandwidth = 2'000'000'000;
+  c.schedule.steps[0].rounds = 2'000'000'000;
+  EXPECT_THAT(c.faults(), IsEmpty());
+}
+
+TEST(Violations, ReducedRounds) {
+  Case c = direct_allgather();
+  c.schedule.steps[0].rounds = 0;
+  EXPECT_THAT(c.faults(), ElementsAre("step 1: 0 rounds, at least 1 is needed"));
+}
+
+TEST(Violations, ReduceFlagFlippedOff) {
+  Case c = reduce_then_broadcast();
+  c.send(0, 0).reduce = false;  // rank 1 loses its own contribution
+  EXPECT_THAT(c.faults(1),
+              ElementsAre("at the end: the sum of chunk 0 at rank 0 lacks the contribution of rank 1"));
+}
+
+TEST(Violations, ReduceFlagFlippedOn) {
+  Case c = direct_allgather();
+  c.send(0, 0).reduce = true;
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 1: chunk 0 is added up at rank 1, but this collective only copies"));
+}
+
+// As sets {0, 1} + {0, 1, 2} would be all of it; as sums 0 and 1 are counted twice.
+TEST(Violations, ContributionTwice) {
+  Case c = reduce_then_broadcast();
+  c.send(2, 0).reduce = true;  // 2 adds the sum to what 1 has
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 3: the contribution of rank 0 to chunk 0 is counted 2 times at rank 1",
+                          "at the end: the sum of chunk 0 at rank 1 counts a contribution more than once"));
+}
+
+// Two neighbours that add to each other every step double what they count; no counter may wrap to a right
+// one.
+TEST(Violations, CountsDoNotWrapAround) {
+  Case c{test::ring(3), make_collective("reduce", 3, 1, 0), {}};
+  for (int s = 0; s < 300; ++s)
+    c.schedule.steps.push_back(
+        {.sends = {{.chunk = 0, .link = 0, .reduce = true}, {.chunk = 0, .link = 1, .reduce = true}}});
+  const std::vector<std::string> faults = c.faults(100'000);
+  EXPECT_THAT(faults, SizeIs(299 * 2 + 1));  // every step but the first, at both; and the end
+}
+
+TEST(Violations, OutOfRange) {
+  Case c = direct_allgather();
+  c.send(0, 0).chunk = 3;
+  c.send(0, 1).chunk = -1;
+  c.send(0, 2).link = 6;
+  c.send(0, 3).link = -1;
+  c.schedule.steps[0].rounds = -5;
+  EXPECT_THAT(c.faults(), ElementsAre("step 1: -5 rounds, at least 1 is needed",
+                                      "step 1: there is no chunk 3, the collective has 3",
+                                      "step 1: there is no chunk -1, the collective has 3",
+                                      "step 1: there is no link 6, the topology has 6",
+                                      "step 1: there is no link -1, the topology has 6"));
+}
+
+TEST(Violations, LinkToASwitch) {
+  Case c = direct_allgather();
+  c.topology.switches = 1;
+  c.topology.links[4].dst = 3;
+  EXPECT_THAT(
+      c.faults(),
+      ElementsAre("step 1: link 4 (2 -> 3) ends at a switch; schedules need a topology without switches"));
+}
+
+TEST(Violations, CollectiveThatDoesNotFit) {
+  Case c = direct_allgather();
+  c.collective = make_collective("allgather", 4, 1);
+  EXPECT_THAT(c.faults(), ElementsAre("the collective is for 4 ranks, the topology has 3"));
+  c = direct_allgather();
+  c.collective.chunks[1].post = {0, 1, 7};
+  c.collective.chunks[2].pre = {};
+  c.collective.chunks[0].post = {2, 1, 1};
+  EXPECT_THAT(c.faults(), ElementsAre("the collective: chunk 0 names a rank twice or out of order",
+                                      "the collective: chunk 1 names a rank that is not one of 3",
+                                      "the collective: no rank has chunk 2 at the start"));
+}
+
+TEST(Violations, EmptyScheduleMissesEverything) {
+  Case c{test::ring(4), make_collective("allgather", 4, 1), {}};
+  EXPECT_THAT(c.faults(100), SizeIs(12));  // 4 ranks lack 3 chunks each
+  EXPECT_THAT(c.faults(), SizeIs(10));     // as many as asked for
+  EXPECT_THAT(c.faults(3), SizeIs(3));
+}
+
+TEST(Violations, OneRankNeedsNoSteps) {
+  for (const std::string& name : collective_names())
+    EXPECT_THAT(violations({.name = "one", .ranks = 1}, make_collective(name, 1, 2), {}), IsEmpty()) << name;
+}
+
+// The largest schedules that are planned: AllReduce with one accumulator for each of 64 contributions to 960
+// chunks at 64 ranks, 60480 reducing sends and as many copies. No clock here; a referee that copied its 4 MB
+// of state every step would still pass, but the test suite would feel it.
+TEST(Violations, LargeRing) {
+  const int ranks = 64, pieces = 15;
+  Case c{test::ring(ranks), make_collective("allreduce", ranks, ranks * pieces), {}};
+  for (int phase = 0; phase < 2; ++phase)
+    for (int s = 0; s < ranks - 1; ++s) {
+      Step step{.rounds = pieces};
+      for (Rank n = 0; n < ranks; ++n)
+        for (int i = 0; i < pieces; ++i) {
+          const int block = ((n - s + phase) % ranks + ranks) % ranks;
+          step.sends.push_back({.chunk = block * pieces + i, .link = 2 * n, .reduce = phase == 0});
+        }
+      c.schedule.steps.push_back(step);
+    }
+  EXPECT_THAT(c.faults(), IsEmpty());
+  c.schedule.steps[100].sends.erase(c.schedule.steps[100].sends.begin() + 500);
+  EXPECT_FALSE(c.faults().empty());
+}
+
+TEST(Differences, NoneBetweenACollectiveAndItself) {
+  for (const std::string& name : collective_names())
+    EXPECT_THAT(differences(make_collective(name, 4, 2), make_collective(name, 4, 2)), IsEmpty()) << name;
+}
+
+// Both put sum over ranks of input i at output i of every rank.
+TEST(Differences, GatheringEverythingIsAnAllReduce) {
+  EXPECT_THAT(differences(make_collective("allreduce", 4, 3), make_collective("allreduce_by_gather", 4, 3)),
+              IsEmpty());
+  EXPECT_THAT(differences(make_collective("allreduce", 4, 3), make_collective("allreduce_by_gather", 4, 2)),
+              SizeIs(4));  // output 2 is missing at each of 4 ranks
+}
+
+TEST(Differences, AllgatherIsNotAnAllReduce) {
+  const auto found = differences(make_collective("allreduce", 2, 1), make_collective("allgather", 2, 1));
+  EXPECT_THAT(found,
+              ElementsAre("output 0 of rank 0: asked is input 0 of rank 0 + input 0 of rank 1, done is "
+                          "input 0 of rank 0",
+                          "output 0 of rank 1: asked is input 0 of rank 0 + input 0 of rank 1, done is "
+                          "input 0 of rank 0",
+                          "output 1 of rank 0: nothing is asked, done is input 0 of rank 1",
+                          "output 1 of rank 1: nothing is asked, done is input 0 of rank 1"));
+}
+
+// A sum is not a union: the same rank twice is another sum.
+TEST(Differences, CountsMatter) {
+  Collective twice = make_collective("allreduce_by_gather", 2, 1);
+  twice.chunks.push_back(twice.chunks[1]);
+  EXPECT_THAT(differences(make_collective("allreduce", 2, 1), twice),
+              Contains("output 0 of rank 0: asked is input 0 of rank 0 + input 0 of rank 1, done is "
+                       "input 0 of rank 0 + 2 x input 0 of rank 1"));
+}
+
+}  // namespace
+}  // namespace chorale
