@@ -6,10 +6,12 @@
 #include <stdexcept>
 #include <variant>
 
+#include "bounds/lower_bounds.h"
 #include "encoder/automorphisms.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/json.h"
+#include "pareto/greedy.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 
@@ -70,6 +72,14 @@ std::vector<int> rank_colours(const Collective& collective) {
   return colours;
 }
 
+// Where a greedy filling is worth its seconds: a formula would take longer to write.
+bool is_large(const Topology& topology, const Collective& collective, const Budget& budget) {
+  constexpr double kLarge = 100'000;
+  return static_cast<double>(topology.links.size()) * static_cast<double>(collective.chunks.size()) *
+             budget.steps >
+         kLarge;
+}
+
 }  // namespace
 
 struct InstanceSolver::Part {
@@ -118,12 +128,19 @@ Answer InstanceSolver::ask(const Budget& budget) {
   for (std::int64_t effort = first;; effort = std::min(effort * 4, most)) {
     Answer answer = attempt(budget, effort, effort == first);
     answer.conflicts = conflicts_;
-    if (answer.verdict != Verdict::Unknown || effort == most || !time_left()) return answer;
+    const bool hopeless =
+        too_large(*full_, budget) && std::all_of(symmetric_.begin(), symmetric_.end(), [&](const auto& part) {
+          return part->given_up || too_large(*part, budget);
+        });
+    if (answer.verdict != Verdict::Unknown || effort == most || hopeless || !time_left()) return answer;
   }
 }
 
 Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool first) {
   Schedule found;
+  if (first && !solved_collective_.combining && is_large(solved_topology_, solved_collective_, budget))
+    if (std::optional<Schedule> schedule = greedy(budget))
+      return {.verdict = Verdict::Sat, .point = verified(std::move(*schedule))};
   for (auto& part : symmetric_)
     if (!part->given_up && ask_part(*part, budget, effort, found) == Verdict::Sat)
       return {.verdict = Verdict::Sat, .point = verified(std::move(found))};
@@ -139,8 +156,35 @@ Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool f
   return {};
 }
 
+std::optional<Schedule> InstanceSolver::greedy(const Budget& budget) const {
+  const Claim bound = fewest_rounds(solved_topology_, solved_collective_);
+  for (const auto& part : symmetric_)
+    if (auto schedule = greedy_schedule(solved_topology_, solved_collective_, budget, part->symmetry, bound))
+      return schedule;
+  return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound);
+}
+
+// Clauses of the counters, which are most of a formula; beyond this it is not built, and the question stays
+// open.
+bool InstanceSolver::too_large(const Part& part, const Budget& budget) const {
+  constexpr double kMostClauses = 3e7;
+  double group = 1;
+  for (const Automorphism& g : part.symmetry) group *= order(g);
+  group = std::min(group, static_cast<double>(solved_topology_.ranks));
+  const double chunks = static_cast<double>(solved_collective_.chunks.size());
+  double clauses = 0;
+  const auto count = [&](double links, int bandwidth) {
+    clauses += links * chunks * std::min(links * chunks, static_cast<double>(bandwidth) * budget.rounds + 1);
+  };
+  for (const Link& link : solved_topology_.links) count(1, link.bandwidth);
+  for (const SharedLimit& limit : solved_topology_.limits)
+    count(static_cast<double>(limit.links.size()), limit.bandwidth);
+  return clauses * budget.steps / group > kMostClauses;
+}
+
 Verdict InstanceSolver::ask_part(Part& part, const Budget& budget, std::int64_t conflicts, Schedule& found) {
   if (budget.steps > part.horizon.steps || budget.rounds > part.horizon.rounds) {
+    if (too_large(part, budget)) return Verdict::Unknown;
     const bool again = part.horizon.steps > 0;
     part.horizon.steps = again ? std::max(budget.steps, part.horizon.steps + 1) : budget.steps;
     part.horizon.rounds = std::max(budget.rounds, again ? part.horizon.rounds + 2 : budget.rounds);
@@ -169,6 +213,7 @@ Answer InstanceSolver::refute(const Budget& budget, std::int64_t conflicts) {
   std::optional<SolveLimits> limits = time_left();
   if (!limits) return {};
   limits->conflicts = conflicts;
+  if (too_large(*full_, budget)) return {};
   const Encoding encoding(solved_topology_, solved_collective_, budget, {});
   const Refutation refutation = solve_with_proof(with_units(encoding, budget), *limits, options_.seed);
   conflicts_ += refutation.conflicts;

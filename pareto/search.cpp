@@ -85,14 +85,15 @@ void keep_undominated(std::vector<Point>& points) {
   points = std::move(kept);
 }
 
-// The most rounds with C chunks that beat all points of at most these steps. One that gathers everything first is beaten
-// by its equal: a direct schedule needs no memory for what it gathers.
+// The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
+// first is beaten by its equal: a direct schedule needs no memory for what it gathers.
 std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int steps, int chunks) {
   std::optional<int> most;
   for (const Point& point : undominated)
     if (point.cost.steps <= steps) {
       const int equal = point.method == "gather+local_reduce" ? 0 : 1;
-      most = static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - equal) / point.cost.chunks);
+      most =
+          static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - equal) / point.cost.chunks);
     }
   return most;
 }
@@ -177,7 +178,8 @@ class FrontierSearch {
     keep_undominated(points);
     const std::vector<Point> to_beat = points;
     std::vector<Point> direct = all_chunk_counts("allreduce", &to_beat);
-    points.insert(points.begin(), std::make_move_iterator(direct.begin()), std::make_move_iterator(direct.end()));
+    points.insert(points.begin(), std::make_move_iterator(direct.begin()),
+                  std::make_move_iterator(direct.end()));
     keep_undominated(points);
   }
 

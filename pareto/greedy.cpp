@@ -1,0 +1,247 @@
+#include "pareto/greedy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "encoder/step_round_encoding.h"
+#include "encoder/tidy.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostElements = 4096;
+constexpr double kRatios[] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
+
+struct Element {
+  Automorphism on = {};
+  std::vector<Chunk> chunks = {};
+};
+
+// The group that the generators generate; only the identity if it is too large or does not preserve the
+// collective.
+std::vector<Element> group_elements(const Topology& topology, const Collective& collective,
+                                    const std::vector<Automorphism>& generators) {
+  std::vector<Rank> ranks(topology.ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<Element> elements = {{.on = *automorphism(topology, ranks)}};
+  std::set<std::vector<Rank>> known = {ranks};
+  for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
+    for (const Automorphism& g : generators)
+      if (Automorphism next = compose(elements[i].on, g); known.insert(next.ranks).second)
+        elements.push_back({.on = std::move(next)});
+  if (elements.size() > kMostElements) elements.resize(1);
+  for (Element& element : elements) {
+    auto chunks = induced_chunks(collective, element.on);
+    if (!chunks) {
+      elements.resize(1);
+      elements[0].chunks = *induced_chunks(collective, elements[0].on);
+      return elements;
+    }
+    element.chunks = std::move(*chunks);
+  }
+  return elements;
+}
+
+// The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing.
+std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
+  std::vector<Rank> best(topology.ranks);
+  std::iota(best.begin(), best.end(), 0);
+  if (bound.certificate.kind != Certificate::Kind::Weights || bound.certificate.prices.size() != 1)
+    return best;
+  const Prices& prices = bound.certificate.prices[0];
+  std::vector<int> price = prices.links;
+  for (std::size_t i = 0; i < topology.limits.size(); ++i)
+    for (LinkId l : topology.limits[i].links) price[l] += prices.limits[i];
+  Topology back = topology;  // free links only, turned round
+  back.links.clear();
+  for (std::size_t l = 0; l < topology.links.size(); ++l)
+    if (price[l] == 0) back.links.push_back({.src = topology.links[l].dst, .dst = topology.links[l].src});
+  for (Rank v = 0; v < topology.ranks; ++v) {
+    const std::vector<int> distance = hops(back, {v});
+    std::vector<Rank> set;
+    for (Rank n = 0; n < topology.ranks; ++n)
+      if (distance[n] >= 0) set.push_back(n);
+    if (set.size() < best.size()) best = std::move(set);
+  }
+  return best;
+}
+
+// Block of each rank: images of the set where they do not overlap; a rank of its own otherwise.
+std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Element>& elements, int ranks) {
+  std::vector<int> alone(ranks);
+  std::iota(alone.begin(), alone.end(), 0);
+  if (static_cast<int>(set.size()) == ranks) return alone;
+  std::vector<int> block(ranks, -1);
+  for (const Element& element : elements) {
+    std::vector<Rank> image;
+    for (Rank n : set) image.push_back(element.on.ranks[n]);
+    const int name = *std::min_element(image.begin(), image.end());
+    for (Rank n : image) {
+      if (block[n] >= 0 && block[n] != name) return alone;
+      block[n] = name;
+    }
+  }
+  for (Rank n = 0; n < ranks; ++n)
+    if (block[n] < 0) block[n] = n;
+  return block;
+}
+
+std::vector<int> split_rounds(const Budget& budget, double ratio) {
+  std::vector<double> share(budget.steps);
+  for (int s = 0; s < budget.steps; ++s) share[s] = std::pow(ratio, budget.steps - 1 - s);
+  const double sum = std::accumulate(share.begin(), share.end(), 0.0);
+  std::vector<int> rounds(budget.steps, 1);
+  int left = budget.rounds - budget.steps;
+  for (int s = 0; s < budget.steps; ++s) {
+    const int more = static_cast<int>(share[s] / sum * (budget.rounds - budget.steps));
+    rounds[s] += more;
+    left -= more;
+  }
+  for (int s = 0; left > 0; s = (s + 1) % budget.steps, --left) ++rounds[s];
+  return rounds;
+}
+
+class Filling {
+ public:
+  Filling(const Topology& topology, const Collective& collective, const std::vector<Element>& elements,
+          std::vector<int> block)
+      : topology_(topology),
+        collective_(collective),
+        elements_(elements),
+        block_(std::move(block)),
+        chunks_(static_cast<int>(collective.chunks.size())),
+        links_(static_cast<int>(topology.links.size())),
+        limits_of_(topology.links.size()) {
+    for (std::size_t i = 0; i < topology.limits.size(); ++i)
+      for (LinkId l : topology.limits[i].links) limits_of_[l].push_back(static_cast<int>(i));
+    std::vector<bool> seen(static_cast<std::size_t>(chunks_) * links_, false);
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (LinkId l = 0; l < links_; ++l) {
+        if (seen[at_link(c, l)]) continue;
+        for (const Element& g : elements_) seen[at_link(g.chunks[c], g.on.links[l])] = true;
+        representatives_.push_back({.chunk = c, .link = l});
+      }
+  }
+
+  std::optional<Schedule> run(const std::vector<int>& rounds, unsigned seed) {
+    random_.seed(seed);
+    has_.assign(static_cast<std::size_t>(chunks_) * topology_.ranks, 0);
+    in_block_.assign(has_.size(), 0);
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (Rank n : collective_.chunks[c].pre) give(c, n);
+    Schedule schedule;
+    for (int step_rounds : rounds) schedule.steps.push_back(fill(step_rounds));
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (Rank n : collective_.chunks[c].post)
+        if (!has_[at(c, n)]) return std::nullopt;
+    return tidy(topology_, collective_, std::move(schedule));
+  }
+
+ private:
+  std::size_t at(Chunk c, Rank n) const { return static_cast<std::size_t>(c) * topology_.ranks + n; }
+  std::size_t at_link(Chunk c, LinkId l) const { return static_cast<std::size_t>(c) * links_ + l; }
+  void give(Chunk c, Rank n) {
+    has_[at(c, n)] = 1;
+    in_block_[at(c, block_[n])] = 1;
+  }
+
+  Step fill(int rounds) {
+    Step step{.rounds = rounds};
+    struct Candidate {
+      int holders;
+      Send send;
+    };
+    std::vector<Candidate> entering, within;
+    std::vector<int> holders(chunks_, 0);
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (Rank n = 0; n < topology_.ranks; ++n) holders[c] += has_[at(c, n)];
+    for (const Send& send : representatives_) {
+      const Link& link = topology_.links[send.link];
+      if (!has_[at(send.chunk, link.src)] || has_[at(send.chunk, link.dst)]) continue;
+      const bool enters = block_[link.src] != block_[link.dst];
+      if (enters && in_block_[at(send.chunk, block_[link.dst])]) continue;
+      (enters ? entering : within).push_back({holders[send.chunk], send});
+    }
+    load_.assign(links_, 0);
+    limit_load_.assign(topology_.limits.size(), 0);
+    const std::vector<char> before = has_;
+    for (std::vector<Candidate>* list : {&entering, &within}) {
+      std::shuffle(list->begin(), list->end(), random_);
+      std::stable_sort(list->begin(), list->end(),
+                       [](const Candidate& a, const Candidate& b) { return a.holders < b.holders; });
+      for (const Candidate& candidate : *list) take_orbit(candidate.send, rounds, step);
+    }
+    return step;
+  }
+
+  // All sends of the orbit, or none.
+  void take_orbit(const Send& send, int rounds, Step& step) {
+    const Link& link = topology_.links[send.link];
+    if (has_[at(send.chunk, link.dst)]) return;
+    const bool enters = block_[link.src] != block_[link.dst];
+    if (enters && in_block_[at(send.chunk, block_[link.dst])]) return;
+    std::set<Send> orbit;
+    for (const Element& g : elements_)
+      orbit.insert({.chunk = g.chunks[send.chunk], .link = g.on.links[send.link]});
+    if (!fits(orbit, rounds)) {
+      for (const Send& member : orbit) load(member.link, -1);
+      return;
+    }
+    std::set<std::pair<Chunk, Rank>> receivers;
+    for (const Send& member : orbit)
+      if (!receivers.insert({member.chunk, topology_.links[member.link].dst}).second) {
+        for (const Send& undo : orbit) load(undo.link, -1);
+        return;
+      }
+    for (const Send& member : orbit) {
+      step.sends.push_back(member);
+      give(member.chunk, topology_.links[member.link].dst);
+    }
+  }
+
+  void load(LinkId l, int sends) {
+    load_[l] += sends;
+    for (int i : limits_of_[l]) limit_load_[i] += sends;
+  }
+
+  // Loads the orbit and says whether everything is within its bandwidth.
+  bool fits(const std::set<Send>& orbit, int rounds) {
+    for (const Send& member : orbit) load(member.link, 1);
+    return std::all_of(orbit.begin(), orbit.end(), [&](const Send& member) {
+      const auto& limits = limits_of_[member.link];
+      return load_[member.link] <= rounds * topology_.links[member.link].bandwidth &&
+             std::all_of(limits.begin(), limits.end(),
+                         [&](int i) { return limit_load_[i] <= rounds * topology_.limits[i].bandwidth; });
+    });
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  const std::vector<Element>& elements_;
+  const std::vector<int> block_;
+  const int chunks_, links_;
+  std::vector<std::vector<int>> limits_of_;
+  std::vector<Send> representatives_ = {};
+  std::vector<char> has_ = {}, in_block_ = {};
+  std::vector<int> load_ = {}, limit_load_ = {};
+  std::mt19937 random_;
+};
+
+}  // namespace
+
+std::optional<Schedule> greedy_schedule(const Topology& topology, const Collective& collective,
+                                        const Budget& budget, const std::vector<Automorphism>& generators,
+                                        const Claim& bound) {
+  if (budget.rounds < budget.steps) return std::nullopt;
+  const std::vector<Element> elements = group_elements(topology, collective, generators);
+  Filling filling(topology, collective, elements,
+                  blocks(tight_set(topology, bound), elements, topology.ranks));
+  for (double ratio : kRatios)
+    if (auto schedule = filling.run(split_rounds(budget, ratio), 1)) return schedule;
+  return std::nullopt;
+}
+
+}  // namespace chorale
