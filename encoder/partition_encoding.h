@@ -1,0 +1,41 @@
+// The SAT encoding of "Synthesizing Optimal Parallel Collectives via SAT" (2024), as a baseline: one formula
+// for one split of the rounds over the steps, without pruning. Variables here(c,n,t) and send(c,l,t); the
+// page's constraints by number:
+//
+//   (1) here(c,n,0) iff n has c before              (5) per link or limit and step: sends <= bandwidth *
+//   rounds of the step (2) here(c,d,S) for each destination            (6) here(c,n,t-1) -> here(c,n,t) (3)
+//   send(c,l,t) -> here(c,src,t-1)              (7) a chunk moves over a link at most once (4) here(c,n,t)
+//   and not here(c,n,t-1) -> some send(c,l,t) with l into n
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/formula.h"
+#include "ir/instance.h"
+#include "ir/schedule.h"
+
+namespace chorale {
+
+class PartitionEncoding {
+ public:
+  // One number of rounds a step. Requires a flattened topology and a collective that does not combine.
+  PartitionEncoding(const Instance&, std::span<const int> rounds_of_step);
+  const Formula& formula() const { return formula_; }
+  Schedule decode(const Assignment&) const;
+
+ private:
+  Lit here(Chunk c, Rank n, int t) const { return 1 + (c * ranks_ + n) * (steps_ + 1) + t; }
+  Lit send(Chunk c, LinkId l, int t) const { return sends_from_ + (c * links_ + l) * steps_ + t; }
+
+  const Instance instance_;
+  const int ranks_, links_, chunks_, steps_;
+  const Lit sends_from_;  // send(0, 0, 1) is the variable after this
+  Formula formula_ = {};
+};
+
+// All ways to write their sum as so many numbers >= 1, in lexicographic order from 1 1 ... up; false after
+// the last.
+bool next_partition(std::vector<int>& rounds_of_step);
+
+}  // namespace chorale

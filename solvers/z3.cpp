@@ -1,0 +1,84 @@
+// The adapter to Z3 (de Moura and Bjorner), by its C++ interface.
+#include <z3++.h>
+
+#include <algorithm>
+#include <climits>
+#include <thread>
+
+#include "solvers/smt_solver.h"
+
+namespace chorale {
+namespace {
+
+// Interrupts the context when the stop flag becomes true; Z3 has no callback for that.
+class StopWatcher {
+ public:
+  StopWatcher(z3::context& context, const std::atomic<bool>* stop) {
+    if (stop == nullptr) return;
+    thread_ = std::jthread([&context, stop](const std::stop_token& done) {
+      while (!done.stop_requested()) {
+        if (*stop) context.interrupt();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
+
+long long value_of(const z3::model& model, const z3::func_decl& constant) {
+  const z3::expr value = model.eval(constant(), true);
+  if (value.is_bool()) return value.is_true() ? 1 : 0;
+  return value.get_numeral_int64();
+}
+
+}  // namespace
+
+SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted,
+                       const SolveLimits& limits) {
+  SmtAnswer answer;
+  z3::context context;
+  z3::solver solver(context);
+  z3::params params(context);
+  if (limits.time.count() >= 0)
+    params.set("timeout", static_cast<unsigned>(std::clamp<std::int64_t>(limits.time.count(), 1, UINT_MAX)));
+  if (limits.conflicts >= 0)
+    params.set("max_conflicts", static_cast<unsigned>(std::min<std::int64_t>(limits.conflicts, UINT_MAX)));
+  solver.set(params);
+  solver.from_string(text.c_str());
+  {
+    const StopWatcher watcher(context, limits.stop);
+    try {
+      switch (solver.check()) {
+        case z3::sat:
+          answer.verdict = Verdict::Sat;
+          break;
+        case z3::unsat:
+          answer.verdict = Verdict::Unsat;
+          break;
+        case z3::unknown:
+          break;
+      }
+    } catch (const z3::exception&) {
+      return answer;  // interrupted while simplifying: nothing is known
+    }
+  }
+  const z3::stats statistics = solver.statistics();
+  for (unsigned i = 0; i < statistics.size(); ++i)
+    if (statistics.key(i) == "conflicts" && statistics.is_uint(i))
+      answer.conflicts = statistics.uint_value(i);
+  if (answer.verdict != Verdict::Sat) return answer;
+  const z3::model model = solver.get_model();
+  std::map<std::string, z3::func_decl> constants;
+  for (unsigned i = 0; i < model.num_consts(); ++i)
+    constants.emplace(model.get_const_decl(i).name().str(), model.get_const_decl(i));
+  for (const std::string& name : wanted) {
+    const auto at = constants.find(name);
+    answer.values[name] =
+        at == constants.end() ? 0 : value_of(model, at->second);  // not constrained: any value
+  }
+  return answer;
+}
+
+}  // namespace chorale
