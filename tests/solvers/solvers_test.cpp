@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "solvers/proof.h"
+#include "solvers/sat_solver.h"
+#include "solvers/smt_solver.h"
+
+namespace chorale {
+namespace {
+
+// n+1 pigeons do not fit into n holes.
+Formula pigeons(int holes) {
+  Formula f;
+  f.variables = (holes + 1) * holes;
+  const auto in = [holes](int pigeon, int hole) { return pigeon * holes + hole + 1; };
+  for (int p = 0; p <= holes; ++p) {
+    std::vector<Lit> somewhere;
+    for (int h = 0; h < holes; ++h) somewhere.push_back(in(p, h));
+    f.add(somewhere);
+  }
+  for (int h = 0; h < holes; ++h)
+    for (int p = 0; p <= holes; ++p)
+      for (int q = 0; q < p; ++q) f.add({-in(p, h), -in(q, h)});
+  return f;
+}
+
+TEST(Proof, PigeonsAreRefutedAndTheProofIsAccepted) {
+  for (int holes : {3, 5, 7}) {
+    const Refutation r = solve_with_proof(pigeons(holes), {});
+    EXPECT_EQ(r.verdict, Verdict::Unsat);
+    EXPECT_EQ(proof_fault(pigeons(holes), r.proof), "");
+    EXPECT_EQ(r.proof_sha256, sha256_hex(r.proof));
+  }
+}
+
+// Known answer (FIPS 180-2, "abc").
+TEST(Proof, Sha256) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Proof, BogusProofsAreRefused) {
+  Formula f;
+  f.variables = 3;
+  f.add({1, 2});
+  f.add({-1, 3});
+  EXPECT_NE(proof_fault(f, "0\n"), "");           // satisfiable: the empty clause does not follow
+  EXPECT_NE(proof_fault(f, "1 0\n0\n"), "");      // nor does 1
+  EXPECT_NE(proof_fault(f, ""), "");              // nothing derived
+  EXPECT_NE(proof_fault(f, "4 0\n"), "");         // no such variable
+  EXPECT_NE(proof_fault(f, "1 x 0\n"), "");       // not DRAT
+  EXPECT_NE(proof_fault(f, "1 2\n"), "");         // truncated
+}
+
+// The proof must derive each lemma: without its first half, what follows does not follow any more.
+TEST(Proof, ShortenedProofsAreRefused) {
+  const Formula f = pigeons(6);
+  const std::string proof = solve_with_proof(f, {}).proof;
+  EXPECT_NE(proof_fault(f, proof.substr(0, proof.size() / 2)), "");
+  EXPECT_NE(proof_fault(f, proof.substr(proof.find('\n', proof.size() * 9 / 10) + 1)), "");
+  // A formula with one clause less is satisfiable, and no proof of it can be right.
+  Formula less = f;
+  less.literals.erase(less.literals.begin(), less.literals.begin() + 7);
+  EXPECT_NE(proof_fault(less, proof), "");
+}
+
+TEST(Proof, DeletedClausesAreGone) {
+  Formula f;
+  f.variables = 2;
+  for (int bits = 0; bits < 4; ++bits) f.add({bits & 1 ? 1 : -1, bits & 2 ? 2 : -2});
+  EXPECT_EQ(proof_fault(f, "1 0\n0\n"), "");
+  EXPECT_NE(proof_fault(f, "d 1 2 0\n1 0\n0\n"), "");  // 1 needs (1 2) and (1 -2)
+}
+
+bool satisfiable(const Formula& f) {
+  for (unsigned bits = 0; bits < 1u << f.variables; ++bits) {
+    bool all = true, clause = false;
+    for (Lit lit : f.literals) {
+      if (lit == 0) {
+        all = all && clause;
+        clause = false;
+      } else {
+        clause = clause || (bits >> (std::abs(lit) - 1) & 1) == (lit > 0);
+      }
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+TEST(Cadical, AgreesWithTruthTables) {
+  constexpr unsigned kSeed = 7;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  int unsat = 0;
+  for (int i = 0; i < 200; ++i) {
+    Formula f;
+    f.variables = 8;
+    for (int k = 0; k < 38; ++k) {
+      std::vector<Lit> clause;
+      for (int j = 0; j < 3; ++j) clause.push_back((1 + static_cast<int>(random() % 8)) * (random() % 2 ? 1 : -1));
+      f.add(clause);
+    }
+    const Refutation r = solve_with_proof(f, {});
+    ASSERT_EQ(r.verdict, satisfiable(f) ? Verdict::Sat : Verdict::Unsat) << i;
+    unsat += r.verdict == Verdict::Unsat;
+  }
+  EXPECT_GT(unsat, 20);
+}
+
+// A limit never becomes a refutation.
+TEST(Cadical, LimitsGiveUnknown) {
+  const auto solver = make_cadical();
+  solver->add(pigeons(9));
+  EXPECT_EQ(solver->solve({}, {.conflicts = 10}), Verdict::Unknown);
+  EXPECT_LE(solver->conflicts(), 20);
+  const std::atomic<bool> stop = true;
+  EXPECT_EQ(solver->solve({}, {.stop = &stop}), Verdict::Unknown);
+  EXPECT_EQ(solve_with_proof(pigeons(9), {.conflicts = 10}).verdict, Verdict::Unknown);
+}
+
+TEST(Cadical, AssumptionsHoldForOneCall) {
+  Formula f;
+  f.variables = 2;
+  f.add({1, 2});
+  const auto solver = make_cadical();
+  solver->add(f);
+  EXPECT_EQ(solver->solve(std::vector<Lit>{-1, -2}, {}), Verdict::Unsat);
+  EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Sat);
+  EXPECT_TRUE(solver->value(2));
+}
+
+TEST(Z3, AnswersAndValues) {
+  const std::string text = "(declare-const x Int)(declare-const b Bool)(assert (= (* 2 x) 8))(assert b)";
+  const SmtAnswer answer = solve_smtlib(text, {"x", "b"}, {});
+  EXPECT_EQ(answer.verdict, Verdict::Sat);
+  EXPECT_EQ(answer.values.at("x"), 4);
+  EXPECT_EQ(answer.values.at("b"), 1);
+  EXPECT_EQ(solve_smtlib(text + "(assert (> x 4))", {}, {}).verdict, Verdict::Unsat);
+}
+
+}  // namespace
+}  // namespace chorale
