@@ -1,5 +1,5 @@
-// Checks certificates. Shares no code with the finders in lower_bounds.cpp: a few shortest-path runs and sums over
-// integers, written from the definition of Certificate in ir/frontier.h.
+// Checks certificates. Shares no code with the finders in lower_bounds.cpp: a few shortest-path runs and sums
+// over integers, written from the definition of Certificate in ir/frontier.h.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace chorale {
 
-// What is wrong with the claim about this collective (its name and chunks must match the claim's), in words; empty if
-// the certificate shows it. Refutations are not checked here (pareto/check.h) and are answered with a sentence.
+// What is wrong with the claim about this collective (its name and chunks must match the claim's), in words;
+// empty if the certificate shows it. Refutations are not checked here (pareto/check.h) and are answered with
+// a sentence.
 std::string fault(const Topology&, const Collective&, const Claim&);
 
-// rounds per chunk that a Weights or Partition certificate with one entry of prices shows for every number of chunks and
-// steps, as a fraction; 0/1 if it shows none. `collective` is the one that the claim is about.
+// rounds per chunk that a Weights or Partition certificate with one entry of prices shows for every number of
+// chunks and steps, as a fraction; 0/1 if it shows none. `collective` is the one that the claim is about.
 struct Rate {
   long long rounds = 0;
   long long chunks = 1;

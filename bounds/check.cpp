@@ -1,0 +1,324 @@
+// Written from the definition of Certificate alone: breadth-first search, Dijkstra, one dynamic program over
+// the steps, and sums. Numbers are wide enough that no input can overflow them: a link weighs at most
+// kHeaviest, a path has fewer than 2^20 links, and sums over chunks and links are taken in 128 bits.
+#include "bounds/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace chorale {
+namespace {
+
+__extension__ typedef __int128 Wide;
+using Weights = std::vector<std::int64_t>;  // by link
+
+constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kHeaviest = std::int64_t{1} << 40;
+
+// What a certificate shows: rounds * paid_per_round >= owed.
+struct Shown {
+  std::string fault = {};
+  Wide owed = 0;
+  Wide paid_per_round = 0;
+};
+
+class PriceCheck {
+ public:
+  PriceCheck(const Topology& topology, const Collective& collective)
+      : topology_(topology), collective_(collective), next_(topology.ranks), arriving_(topology.ranks) {
+    for (std::size_t l = 0; l < topology.links.size(); ++l) {
+      next_[topology.links[l].src].push_back(static_cast<LinkId>(l));
+      arriving_[topology.links[l].dst].push_back(static_cast<LinkId>(l));
+    }
+  }
+
+  // One entry of prices and `timed` false: for any number of steps. Otherwise an entry a step.
+  Shown weights(const std::vector<Prices>& prices, bool timed) {
+    Shown shown;
+    std::vector<Weights> by_step;
+    for (const Prices& p : prices) {
+      Weights w;
+      Wide budget = 0;
+      if (shown.fault = weigh(p, w, budget); !shown.fault.empty()) return shown;
+      by_step.push_back(std::move(w));
+      shown.paid_per_round = std::max(shown.paid_per_round, budget);
+    }
+    if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
+    std::map<std::vector<Rank>, std::vector<std::int64_t>> known;
+    const auto cheapest = [&](const std::vector<Rank>& from) -> const std::vector<std::int64_t>& {
+      const auto [at, fresh] = known.try_emplace(from);
+      if (fresh) at->second = timed ? within_steps(from, by_step) : along_any_path(from, by_step.front());
+      return at->second;
+    };
+    for (std::size_t c = 0; c < collective_.chunks.size(); ++c) {
+      const std::int64_t pays = owed_by(collective_.chunks[c], cheapest);
+      if (pays == kFar)
+        return {.fault = fmt::format(
+                    "chunk {} cannot reach all its destinations at all: that takes a distance claim", c)};
+      shown.owed += pays;
+    }
+    return shown;
+  }
+
+  Shown partition(const std::vector<Prices>& prices, const std::vector<int>& group) {
+    Shown shown;
+    if (prices.size() != 1) return {.fault = "a partition needs one entry of prices"};
+    if (static_cast<int>(group.size()) != topology_.ranks)
+      return {.fault = fmt::format("the partition names groups of {} ranks, there are {}", group.size(),
+                                   topology_.ranks)};
+    Weights w;
+    if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
+    std::int64_t least = kFar;
+    for (std::size_t l = 0; l < w.size(); ++l)
+      if (group[topology_.links[l].src] != group[topology_.links[l].dst]) least = std::min(least, w[l]);
+    if (least == kFar) return {.fault = "no link crosses the partition"};
+    if (least == 0) return {.fault = "a link that crosses the partition costs nothing"};
+    for (const ChunkSpec& spec : collective_.chunks) shown.owed += Wide{least} * crossings(spec, group);
+    return shown;
+  }
+
+ private:
+  // The weight of each link and what a round can pay at most; returns what is wrong with the prices.
+  std::string weigh(const Prices& prices, Weights& w, Wide& budget) const {
+    if (prices.links.size() != topology_.links.size())
+      return fmt::format("there are prices of {} links, the topology has {}", prices.links.size(),
+                         topology_.links.size());
+    if (prices.limits.size() != topology_.limits.size())
+      return fmt::format("there are prices of {} shared limits, the topology has {}", prices.limits.size(),
+                         topology_.limits.size());
+    w.assign(prices.links.begin(), prices.links.end());
+    for (std::size_t l = 0; l < w.size(); ++l) {
+      if (prices.links[l] < 0) return fmt::format("the price of link {} is negative", l);
+      budget += Wide{prices.links[l]} * topology_.links[l].bandwidth;
+    }
+    for (std::size_t z = 0; z < prices.limits.size(); ++z) {
+      if (prices.limits[z] < 0) return fmt::format("the price of shared limit {} is negative", z);
+      budget += Wide{prices.limits[z]} * topology_.limits[z].bandwidth;
+      for (LinkId l : topology_.limits[z].links) w[l] += prices.limits[z];
+    }
+    for (std::int64_t weight : w)
+      if (weight > kHeaviest) return "a price is too high to be added up";
+    return "";
+  }
+
+  // Copies come from the nearest source; of a sum, every contribution has to travel to every destination.
+  std::int64_t owed_by(
+      const ChunkSpec& spec,
+      const std::function<const std::vector<std::int64_t>&(const std::vector<Rank>&)>& cheapest) const {
+    std::int64_t most = 0;
+    if (!collective_.combining) {
+      const std::vector<std::int64_t>& to = cheapest(spec.pre);
+      for (Rank d : spec.post) most = std::max(most, to[d]);
+      return most;
+    }
+    for (Rank p : spec.pre) {
+      const std::vector<std::int64_t>& to = cheapest({p});
+      for (Rank d : spec.post) most = std::max(most, to[d]);
+    }
+    return most;
+  }
+
+  std::vector<std::int64_t> along_any_path(const std::vector<Rank>& from, const Weights& w) const {
+    std::vector<std::int64_t> cost(topology_.ranks, kFar);
+    using Entry = std::pair<std::int64_t, Rank>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    for (Rank n : from) {
+      cost[n] = 0;
+      queue.push({0, n});
+    }
+    while (!queue.empty()) {
+      const auto [paid, n] = queue.top();
+      queue.pop();
+      if (paid != cost[n]) continue;
+      for (LinkId l : next_[n]) {
+        const Rank m = topology_.links[l].dst;
+        if (paid + w[l] >= cost[m]) continue;
+        cost[m] = paid + w[l];
+        queue.push({cost[m], m});
+      }
+    }
+    return cost;
+  }
+
+  // A step is one link or a wait; what arrives in a step is only sent on in the next.
+  std::vector<std::int64_t> within_steps(const std::vector<Rank>& from,
+                                         const std::vector<Weights>& by_step) const {
+    std::vector<std::int64_t> cost(topology_.ranks, kFar);
+    for (Rank n : from) cost[n] = 0;
+    for (const Weights& w : by_step) {
+      std::vector<std::int64_t> after = cost;
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        for (LinkId l : arriving_[n]) {
+          const std::int64_t before = cost[topology_.links[l].src];
+          if (before != kFar) after[n] = std::min(after[n], before + w[l]);
+        }
+      cost = std::move(after);
+    }
+    return cost;
+  }
+
+  // How often a chunk crosses between groups at least (docs/bounds.md).
+  std::int64_t crossings(const ChunkSpec& spec, const std::vector<int>& group) const {
+    const auto groups_of = [&group](const std::vector<Rank>& ranks) {
+      std::vector<int> groups;
+      for (Rank n : ranks) groups.push_back(group[n]);
+      std::sort(groups.begin(), groups.end());
+      groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+      return groups;
+    };
+    const std::vector<int> pre = groups_of(spec.pre);
+    const std::vector<int> post = groups_of(spec.post);
+    if (pre.empty() || post.empty()) return 0;
+    std::vector<int> both;
+    std::set_intersection(pre.begin(), pre.end(), post.begin(), post.end(), std::back_inserter(both));
+    if (!collective_.combining) return static_cast<std::int64_t>(post.size() - both.size());
+    return static_cast<std::int64_t>(pre.size() + post.size()) - 2 + (both.empty() ? 1 : 0);
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  std::vector<std::vector<LinkId>> next_;
+  std::vector<std::vector<LinkId>> arriving_;
+};
+
+// What has to be so before anything else is looked at.
+std::string misfit(const Topology& topology, const Collective& collective) {
+  if (topology.switches != 0) return "the topology has switches";
+  if (topology.ranks != collective.ranks)
+    return fmt::format("the topology has {} ranks, the collective {}", topology.ranks, collective.ranks);
+  const auto is_rank = [&](int n) { return n >= 0 && n < topology.ranks; };
+  for (const Link& link : topology.links)
+    if (!is_rank(link.src) || !is_rank(link.dst) || link.bandwidth < 0)
+      return "the topology has a link to nowhere";
+  for (const SharedLimit& limit : topology.limits) {
+    std::vector<LinkId> links = limit.links;
+    std::sort(links.begin(), links.end());
+    if (limit.bandwidth < 0 || std::adjacent_find(links.begin(), links.end()) != links.end() ||
+        (!links.empty() && (links.front() < 0 || links.back() >= static_cast<int>(topology.links.size()))))
+      return "the shared limit '" + limit.name + "' is malformed";
+  }
+  for (const ChunkSpec& spec : collective.chunks)
+    if (!std::all_of(spec.pre.begin(), spec.pre.end(), is_rank) ||
+        !std::all_of(spec.post.begin(), spec.post.end(), is_rank))
+      return "the collective names a rank that does not exist";
+  return "";
+}
+
+// Steps that a value needs from the nearest rank of `from` to `to`, -1 if it never arrives. Our own search:
+// the finders use ir/'s.
+int steps_between(const Topology& topology, const std::vector<Rank>& from, Rank to) {
+  std::vector<bool> reached(topology.ranks, false);
+  for (Rank n : from) reached[n] = true;
+  for (int steps = 0; steps < std::max(1, topology.ranks); ++steps) {
+    if (reached[to]) return steps;
+    std::vector<bool> after = reached;
+    for (const Link& link : topology.links)
+      if (reached[link.src]) after[link.dst] = true;
+    if (after == reached) return -1;
+    reached = std::move(after);
+  }
+  return reached[to] ? topology.ranks : -1;
+}
+
+std::string distance_fault(const Topology& topology, const Collective& collective, const Claim& claim) {
+  const Chunk c = claim.certificate.chunk;
+  const Rank n = claim.certificate.rank;
+  if (c < 0 || c >= static_cast<int>(collective.chunks.size())) return fmt::format("there is no chunk {}", c);
+  const ChunkSpec& spec = collective.chunks[c];
+  const auto too_far = [&](const std::vector<Rank>& from, Rank to) {
+    const int steps = steps_between(topology, from, to);
+    return steps < 0 || (claim.steps != kAnySteps && steps > claim.steps);
+  };
+  const auto within = [](const std::vector<Rank>& ranks, Rank rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  if (!collective.combining) {
+    if (!within(spec.post, n)) return fmt::format("rank {} does not want chunk {}", n, c);
+    if (too_far(spec.pre, n)) return "";
+    return fmt::format("chunk {} can reach rank {} in {} steps", c, n, steps_between(topology, spec.pre, n));
+  }
+  if (!within(spec.pre, n)) return fmt::format("rank {} does not contribute to chunk {}", n, c);
+  for (Rank d : spec.post)
+    if (too_far({n}, d)) return "";
+  return fmt::format(
+      "the contribution of rank {} to chunk {} can reach all its destinations in the claimed steps", n, c);
+}
+
+Shown shown_by(const Topology& topology, const Collective& collective, const Certificate& certificate,
+               int steps) {
+  PriceCheck check(topology, collective);
+  if (certificate.kind == Certificate::Kind::Partition)
+    return check.partition(certificate.prices, certificate.group);
+  if (certificate.prices.empty()) return {.fault = "there are no prices"};
+  const bool entry_a_step = steps == static_cast<int>(certificate.prices.size());
+  if (!entry_a_step && certificate.prices.size() != 1)
+    return {.fault = fmt::format(
+                "there are prices of {} steps; a claim needs one entry, or one for each of its steps",
+                certificate.prices.size())};
+  return check.weights(certificate.prices, entry_a_step);
+}
+
+// The certificate shows rounds * K >= D; the claim holds if that excludes one round less.
+std::string rounds_fault(const Shown& shown, int rounds) {
+  if (!shown.fault.empty()) return shown.fault;
+  if (rounds == kNoSchedule) return "prices never show that there is no schedule";
+  if (Wide{rounds - 1} * shown.paid_per_round < shown.owed) return "";
+  return fmt::format("the certificate shows {} rounds at least, not {}",
+                     static_cast<long long>((shown.owed + shown.paid_per_round - 1) / shown.paid_per_round),
+                     rounds);
+}
+
+}  // namespace
+
+std::string fault(const Topology& topology, const Collective& collective, const Claim& claim) {
+  if (claim.collective != collective.name || claim.chunks != collective.chunks_per_block)
+    return fmt::format("the claim is about {} with {} chunks, not {} with {}", claim.collective, claim.chunks,
+                       collective.name, collective.chunks_per_block);
+  if (std::string wrong = misfit(topology, collective); !wrong.empty()) return wrong;
+  if (claim.steps < 0) return "the claim is about a negative number of steps";
+  if (claim.rounds <= 0) return claim.rounds < 0 ? "the claim is about a negative number of rounds" : "";
+  switch (claim.certificate.kind) {
+    case Certificate::Kind::None:
+      return "there is no certificate";
+    case Certificate::Kind::Distance:
+      return distance_fault(topology, collective, claim);
+    case Certificate::Kind::Weights:
+    case Certificate::Kind::Partition:
+      return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim.rounds);
+    case Certificate::Kind::Refutation:
+      return "a refutation is checked by its proof, not here";
+  }
+  return "the certificate is of an unknown kind";
+}
+
+Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate) {
+  const bool priced =
+      certificate.kind == Certificate::Kind::Weights || certificate.kind == Certificate::Kind::Partition;
+  if (!priced || certificate.prices.size() != 1 || !misfit(topology, collective).empty()) return {};
+  const Shown shown = shown_by(topology, collective, certificate, kAnySteps);
+  if (!shown.fault.empty() || shown.owed == 0) return {};
+  Wide rounds = shown.owed;
+  Wide chunks = shown.paid_per_round * collective.chunks_per_block;
+  Wide a = rounds, b = chunks;
+  while (b != 0) a = std::exchange(b, a % b);
+  rounds /= a;
+  chunks /= a;
+  // Rounded towards less where the exact fraction does not fit.
+  for (constexpr Wide most = std::numeric_limits<long long>::max(); rounds > most || chunks > most;) {
+    rounds /= 2;
+    chunks = (chunks + 1) / 2;
+  }
+  return {.rounds = static_cast<long long>(rounds), .chunks = static_cast<long long>(chunks)};
+}
+
+}  // namespace chorale

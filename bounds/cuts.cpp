@@ -1,0 +1,204 @@
+#include "bounds/cuts.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "bounds/max_flow.h"
+
+namespace chorale {
+namespace {
+
+__extension__ typedef __int128 Wide;
+constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
+
+// The limit of the links' tails and heads that each link is under, -1 if none.
+struct Ports {
+  bool possible = true;
+  std::vector<int> out = {};
+  std::vector<int> in = {};
+};
+
+Ports ports_of(const Topology& topology) {
+  Ports ports{.out = std::vector<int>(topology.links.size(), -1),
+              .in = std::vector<int>(topology.links.size(), -1)};
+  for (std::size_t z = 0; z < topology.limits.size(); ++z) {
+    const std::vector<LinkId>& links = topology.limits[z].links;
+    if (links.empty()) continue;
+    const Link& first = topology.links[links.front()];
+    const auto free = [&](std::vector<int>& side, auto end) {
+      return std::all_of(links.begin(), links.end(),
+                         [&](LinkId l) { return side[l] < 0 && end(topology.links[l]) == end(first); });
+    };
+    std::vector<int>* side = nullptr;
+    if (free(ports.out, [](const Link& l) { return l.src; }))
+      side = &ports.out;
+    else if (free(ports.in, [](const Link& l) { return l.dst; }))
+      side = &ports.in;
+    if (side == nullptr) return {.possible = false};
+    for (LinkId l : links) (*side)[l] = static_cast<int>(z);
+  }
+  return ports;
+}
+
+// Ranks, a node for each limit, a node for each class with several sources, and the source of all chunks.
+class CutNetwork {
+ public:
+  CutNetwork(const Topology& topology, const std::vector<ChunkClass>& classes)
+      : topology_(topology),
+        classes_(classes),
+        limits_(static_cast<int>(topology.limits.size())),
+        source_(topology.ranks + limits_ + static_cast<int>(classes.size())),
+        flow_(source_ + 1) {
+    const Ports ports = ports_of(topology);
+    assert(ports.possible);
+    std::vector<int> port(limits_, -1);
+    for (std::size_t l = 0; l < topology.links.size(); ++l) {
+      const Link& link = topology.links[l];
+      const int out = ports.out[l], in = ports.in[l];
+      if (out >= 0 && port[out] < 0) port[out] = flow_.add_arc(link.src, topology.ranks + out, 0);
+      if (in >= 0 && port[in] < 0) port[in] = flow_.add_arc(topology.ranks + in, link.dst, 0);
+      link_arc_.push_back(flow_.add_arc(out < 0 ? link.src : topology.ranks + out,
+                                        in < 0 ? link.dst : topology.ranks + in, 0));
+    }
+    limit_arc_ = port;
+    for (const Link& link : topology.links) widest_ += link.bandwidth;
+    for (const SharedLimit& limit : topology.limits) widest_ += limit.bandwidth;
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      all_chunks_ += classes[i].count;
+      const int node = class_node(i);
+      supply_.push_back(flow_.add_arc(source_, node, 0));
+      if (classes[i].pre.size() > 1)
+        for (Rank n : classes[i].pre) flow_.add_arc(node, n, MaxFlow::kUnbounded);
+    }
+  }
+
+  // The tightest cut before v, if it is tighter than owed / per_round.
+  bool tighten(Rank v, std::int64_t& owed, std::int64_t& per_round) {
+    bool found = false;
+    for (;;) {
+      if (Wide{all_chunks_} * per_round > kLargest || Wide{widest_} * owed > kLargest) return found;
+      std::int64_t total = 0;
+      for (std::size_t i = 0; i < classes_.size(); ++i) {
+        const bool wanted = std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v);
+        flow_.set_capacity(supply_[i], wanted ? classes_[i].count * per_round : 0);
+        if (wanted) total += classes_[i].count * per_round;
+      }
+      for (std::size_t l = 0; l < link_arc_.size(); ++l)
+        flow_.set_capacity(link_arc_[l], topology_.links[l].bandwidth * owed);
+      for (int z = 0; z < limits_; ++z)
+        if (limit_arc_[z] >= 0) flow_.set_capacity(limit_arc_[z], topology_.limits[z].bandwidth * owed);
+      if (flow_.run(source_, v) >= total) return found;
+      read_cut(v, owed, per_round);
+      found = true;
+    }
+  }
+
+  const Prices& prices() const { return prices_; }
+
+ private:
+  int class_node(std::size_t i) const {
+    return classes_[i].pre.size() == 1 ? classes_[i].pre.front()
+                                       : topology_.ranks + limits_ + static_cast<int>(i);
+  }
+
+  void read_cut(Rank v, std::int64_t& owed, std::int64_t& per_round) {
+    prices_ = {.links = std::vector<int>(topology_.links.size(), 0), .limits = std::vector<int>(limits_, 0)};
+    owed = per_round = 0;
+    for (std::size_t i = 0; i < classes_.size(); ++i)
+      if (flow_.on_source_side(class_node(i)) &&
+          std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v))
+        owed += classes_[i].count;
+    for (std::size_t l = 0; l < link_arc_.size(); ++l)
+      if (flow_.in_cut(link_arc_[l])) {
+        prices_.links[l] = 1;
+        per_round += topology_.links[l].bandwidth;
+      }
+    for (int z = 0; z < limits_; ++z)
+      if (limit_arc_[z] >= 0 && flow_.in_cut(limit_arc_[z])) {
+        prices_.limits[z] = 1;
+        per_round += topology_.limits[z].bandwidth;
+      }
+    assert(per_round > 0);  // otherwise v is out of reach
+  }
+
+  const Topology& topology_;
+  const std::vector<ChunkClass>& classes_;
+  const int limits_;
+  const int source_;
+  MaxFlow flow_;
+  std::int64_t all_chunks_ = 0;
+  std::int64_t widest_ = 0;  // all bandwidths together
+  std::vector<int> link_arc_ = {};
+  std::vector<int> limit_arc_ = {};
+  std::vector<int> supply_ = {};
+  Prices prices_ = {};
+};
+
+// What each rank wants, over what its links carry: where Newton's method starts.
+Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& classes, std::int64_t& owed,
+                    std::int64_t& per_round) {
+  std::vector<std::int64_t> wants(topology.ranks, 0), enters(topology.ranks, 0);
+  for (const ChunkClass& c : classes)
+    for (Rank d : c.post) wants[d] += c.count;
+  for (const Link& link : topology.links) enters[link.dst] += link.bandwidth;
+  Rank tightest = -1;
+  for (Rank v = 0; v < topology.ranks; ++v) {
+    if (wants[v] == 0) continue;
+    if (tightest >= 0 && Wide{wants[v]} * enters[tightest] <= Wide{wants[tightest]} * enters[v]) continue;
+    tightest = v;
+  }
+  if (tightest >= 0) {
+    owed = wants[tightest];
+    per_round = enters[tightest];
+  }
+  return tightest;
+}
+
+}  // namespace
+
+bool limits_are_ports(const Topology& topology) {
+  return ports_of(topology).possible;
+}
+
+std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vector<ChunkClass>& classes) {
+  PriceBound bound;
+  const Rank entry = tightest_entry(topology, classes, bound.owed, bound.per_round);
+  if (entry < 0) return std::nullopt;
+  Prices prices{.links = std::vector<int>(topology.links.size(), 0),
+                .limits = std::vector<int>(topology.limits.size(), 0)};
+  for (std::size_t l = 0; l < topology.links.size(); ++l)
+    prices.links[l] = topology.links[l].dst == entry ? 1 : 0;
+  CutNetwork network(topology, classes);
+  bool found = network.tighten(entry, bound.owed, bound.per_round);
+  for (Rank v = 0; v < topology.ranks; ++v)
+    if (v != entry && network.tighten(v, bound.owed, bound.per_round)) found = true;
+  bound.prices = {found ? network.prices() : prices};
+  return bound;
+}
+
+// A minimum vertex cover, with crossing links as edges between out-ports and in-ports: again a minimum cut.
+Prices cheapest_cover(const Topology& topology, const std::vector<int>& group) {
+  const Ports ports = ports_of(topology);
+  assert(ports.possible);
+  const int limits = static_cast<int>(topology.limits.size());
+  const int source = limits, sink = limits + 1;
+  MaxFlow flow(limits + 2);
+  std::vector<int> port(limits, -1), arc(topology.links.size(), -1);
+  for (std::size_t l = 0; l < topology.links.size(); ++l) {
+    const Link& link = topology.links[l];
+    if (group[link.src] == group[link.dst]) continue;
+    const int out = ports.out[l], in = ports.in[l];
+    if (out >= 0 && port[out] < 0) port[out] = flow.add_arc(source, out, topology.limits[out].bandwidth);
+    if (in >= 0 && port[in] < 0) port[in] = flow.add_arc(in, sink, topology.limits[in].bandwidth);
+    arc[l] = flow.add_arc(out < 0 ? source : out, in < 0 ? sink : in, link.bandwidth);
+  }
+  flow.run(source, sink);
+  Prices prices{.links = std::vector<int>(topology.links.size(), 0), .limits = std::vector<int>(limits, 0)};
+  for (std::size_t l = 0; l < arc.size(); ++l)
+    if (arc[l] >= 0 && flow.in_cut(arc[l])) prices.links[l] = 1;
+  for (int z = 0; z < limits; ++z)
+    if (port[z] >= 0 && flow.in_cut(port[z])) prices.limits[z] = 1;
+  return prices;
+}
+
+}  // namespace chorale

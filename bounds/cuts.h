@@ -1,0 +1,30 @@
+// Bounds from cuts: all chunks that start in a set of ranks and are wanted by a rank outside have to leave
+// it.
+//
+// The tightest cut before rank v is found by Newton's method for fractions (Dinkelbach 1967) over maximum
+// flows: guess a time T, send everything to v with capacities T * bandwidth; a minimum cut that is too small
+// is the next guess. It starts with the tightest in-degree and keeps T from one v to the next, so that nearly
+// all v cost one flow. For Allgather on links without shared limits the result is the optimum (Zhao et al.:
+// ForestColl, 2024, from Edmonds' tree packing).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bounds/demand.h"
+
+namespace chorale {
+
+// Does every shared limit bound links that leave one rank, or links that enter one, and none does twice? Then
+// limits are capacities of nodes in a flow network.
+bool limits_are_ports(const Topology&);
+
+// The tightest cut over all destinations: prices 1 of the cut's links and limits. None without chunks.
+// Requires limits_are_ports and that all chunks can reach their destinations.
+std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&);
+
+// The least that can be priced such that every link between groups costs at least 1. Requires
+// limits_are_ports.
+Prices cheapest_cover(const Topology&, const std::vector<int>& group);
+
+}  // namespace chorale

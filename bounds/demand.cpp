@@ -1,0 +1,157 @@
+#include "bounds/demand.h"
+
+#include <algorithm>
+#include <climits>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+__extension__ typedef __int128 Wide;
+constexpr std::int64_t kUnreached = INT64_MAX;
+constexpr std::int64_t kMost = std::int64_t{1} << 60;
+
+std::vector<std::int64_t> link_weights(const Topology& topology, const Prices& prices) {
+  std::vector<std::int64_t> w(prices.links.begin(), prices.links.end());
+  for (std::size_t z = 0; z < topology.limits.size(); ++z)
+    if (prices.limits[z] != 0)
+      for (LinkId l : topology.limits[z].links) w[l] += prices.limits[z];
+  return w;
+}
+
+std::int64_t paid_per_round(const Topology& topology, const Prices& prices) {
+  Wide sum = 0;
+  for (std::size_t l = 0; l < prices.links.size(); ++l)
+    sum += Wide{prices.links[l]} * topology.links[l].bandwidth;
+  for (std::size_t z = 0; z < prices.limits.size(); ++z)
+    sum += Wide{prices.limits[z]} * topology.limits[z].bandwidth;
+  return sum < kMost ? static_cast<std::int64_t>(sum) : kMost;
+}
+
+class PathCosts {
+ public:
+  PathCosts(const Topology& topology, const std::vector<Prices>& prices, bool timed)
+      : topology_(topology), timed_(timed) {
+    for (const Prices& p : prices) weights_.push_back(link_weights(topology, p));
+    first_.assign(topology.ranks + 1, 0);
+    for (const Link& link : topology.links) ++first_[link.src + 1];
+    for (int n = 0; n < topology.ranks; ++n) first_[n + 1] += first_[n];
+    out_.resize(topology.links.size());
+    std::vector<int> at(first_.begin(), first_.end() - 1);
+    for (std::size_t l = 0; l < out_.size(); ++l) out_[at[topology.links[l].src]++] = static_cast<LinkId>(l);
+  }
+
+  std::vector<std::int64_t> from(const std::vector<Rank>& sources) const {
+    std::vector<std::int64_t> cost(topology_.ranks, kUnreached);
+    for (Rank n : sources) cost[n] = 0;
+    if (!timed_) return settle(std::move(cost), sources);
+    for (const std::vector<std::int64_t>& w : weights_) {
+      const std::vector<std::int64_t> before = cost;
+      for (std::size_t l = 0; l < w.size(); ++l) {
+        const Link& link = topology_.links[l];
+        if (before[link.src] != kUnreached)
+          cost[link.dst] = std::min(cost[link.dst], before[link.src] + w[l]);
+      }
+    }
+    return cost;
+  }
+
+ private:
+  // Dijkstra.
+  std::vector<std::int64_t> settle(std::vector<std::int64_t> cost, const std::vector<Rank>& sources) const {
+    using Entry = std::pair<std::int64_t, Rank>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    for (Rank n : sources) queue.push({0, n});
+    while (!queue.empty()) {
+      const auto [c, n] = queue.top();
+      queue.pop();
+      if (c > cost[n]) continue;
+      for (int i = first_[n]; i < first_[n + 1]; ++i) {
+        const Rank m = topology_.links[out_[i]].dst;
+        const std::int64_t through = c + weights_.front()[out_[i]];
+        if (through < cost[m]) {
+          cost[m] = through;
+          queue.push({through, m});
+        }
+      }
+    }
+    return cost;
+  }
+
+  const Topology& topology_;
+  const bool timed_;
+  std::vector<std::vector<std::int64_t>> weights_ = {};  // by step, by link
+  std::vector<int> first_ = {};                          // of a rank's links in out_
+  std::vector<LinkId> out_ = {};
+};
+
+}  // namespace
+
+std::vector<ChunkClass> chunk_classes(const Collective& collective) {
+  std::vector<ChunkClass> all;
+  for (const ChunkSpec& spec : collective.chunks) {
+    ChunkClass wanted{.pre = spec.pre};
+    std::set_difference(spec.post.begin(), spec.post.end(), spec.pre.begin(), spec.pre.end(),
+                        std::back_inserter(wanted.post));
+    // Chunks of one block are neighbours: most equal ones never enter the sort.
+    if (!all.empty() && all.back().pre == wanted.pre && all.back().post == wanted.post)
+      ++all.back().count;
+    else if (!wanted.post.empty())
+      all.push_back(std::move(wanted));
+  }
+  const auto key = [](const ChunkClass& c) { return std::tie(c.pre, c.post); };
+  std::sort(all.begin(), all.end(),
+            [&](const ChunkClass& a, const ChunkClass& b) { return key(a) < key(b); });
+  std::vector<ChunkClass> merged;
+  for (ChunkClass& c : all)
+    if (!merged.empty() && key(merged.back()) == key(c))
+      merged.back().count += c.count;
+    else
+      merged.push_back(std::move(c));
+  return merged;
+}
+
+std::vector<Demand> demands(const std::vector<ChunkClass>& classes, const Choice& choice) {
+  std::vector<Demand> result;
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (choice[i] != kNotCharged)
+      result.push_back({.from = classes[i].pre, .to = choice[i], .amount = classes[i].count});
+  return result;
+}
+
+bool stronger(const PriceBound& a, const PriceBound& b) {
+  return Wide{a.owed} * b.per_round > Wide{b.owed} * a.per_round;
+}
+
+int rounds_shown(const PriceBound& bound) {
+  const std::int64_t rounds = bound.owed / bound.per_round + (bound.owed % bound.per_round != 0 ? 1 : 0);
+  return static_cast<int>(std::min<std::int64_t>(rounds, INT_MAX - 1));
+}
+
+std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClass>& classes,
+                           std::vector<Prices> prices, bool timed, const Choice& choice) {
+  Payment payment{.bound = {.per_round = 0}, .dearest = choice};
+  for (const Prices& p : prices)
+    payment.bound.per_round = std::max(payment.bound.per_round, paid_per_round(topology, p));
+  if (payment.bound.per_round == 0 || payment.bound.per_round == kMost) return std::nullopt;
+  const PathCosts costs(topology, prices, timed);
+  std::vector<std::int64_t> to;
+  Wide owed = 0;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (i == 0 || classes[i].pre != classes[i - 1].pre) to = costs.from(classes[i].pre);
+    const Rank d = *std::max_element(classes[i].post.begin(), classes[i].post.end(),
+                                     [&](Rank a, Rank b) { return to[a] < to[b]; });
+    if (to[d] == kUnreached) return std::nullopt;
+    owed += Wide{to[d]} * classes[i].count;
+    if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.dearest[i] = d;
+  }
+  if (owed >= kMost) return std::nullopt;
+  payment.bound.owed = static_cast<std::int64_t>(owed);
+  payment.bound.prices = std::move(prices);
+  return payment;
+}
+
+}  // namespace chorale

@@ -1,0 +1,59 @@
+// What the finders of price certificates think about: chunks that are copied from any of some ranks to some
+// ranks. A collective that combines comes to them as its dual.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// `count` chunks that each rank of `post` wants and no rank of `post` has.
+struct ChunkClass {
+  std::vector<Rank> pre = {};
+  std::vector<Rank> post = {};
+  std::int64_t count = 1;
+  bool operator==(const ChunkClass&) const = default;
+};
+
+// `amount` chunks that rank `to` must get from any rank of `from`.
+struct Demand {
+  std::vector<Rank> from = {};
+  Rank to = 0;
+  std::int64_t amount = 1;
+};
+
+// Prices (one entry for any number of steps, or one a step), and what they show: rounds * per_round >= owed.
+struct PriceBound {
+  std::vector<Prices> prices = {};
+  std::int64_t owed = 0;
+  std::int64_t per_round = 1;
+};
+
+// The chunks of a collective that does not combine, equal ones together, without those that are where they
+// are wanted; sorted.
+std::vector<ChunkClass> chunk_classes(const Collective&);
+
+bool stronger(const PriceBound&, const PriceBound&);
+int rounds_shown(const PriceBound&);
+
+// The destination to which each class of chunks is charged; kNotCharged: to none.
+using Choice = std::vector<Rank>;
+inline constexpr Rank kNotCharged = -1;
+
+std::vector<Demand> demands(const std::vector<ChunkClass>&, const Choice&);
+
+// What every class pays under prices (path costs as in ir/frontier.h), and to which destination: that of
+// `choice` unless another is dearer. None if the prices overflow, or if a destination is out of reach.
+struct Payment {
+  PriceBound bound = {};
+  Choice dearest = {};
+};
+std::optional<Payment> pay(const Topology&, const std::vector<ChunkClass>&, std::vector<Prices>, bool timed,
+                           const Choice& choice);
+
+}  // namespace chorale

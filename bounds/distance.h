@@ -1,0 +1,18 @@
+// Bounds from hops: a value moves over one link a step.
+#pragma once
+
+#include "bounds/lower_bounds.h"
+
+namespace chorale {
+
+// The value that has to travel farthest.
+struct Farthest {
+  int steps = 0;
+  Chunk chunk = 0;
+  Rank rank = 0;  // as in a Distance certificate: the destination; of a sum, the contributor
+};
+
+// Throws InputError where there is no path.
+Farthest farthest(const Topology&, const Collective&);
+
+}  // namespace chorale

@@ -1,0 +1,203 @@
+#include "bounds/partitions.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "bounds/clp.h"
+#include "bounds/colour_refinement.h"
+#include "bounds/cuts.h"
+#include "bounds/integer_prices.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kExhaustive = 8;            // ranks: 4140 partitions
+constexpr int kGreedy = 128;              // ranks, without shared limits
+constexpr int kGreedyPorts = 16;          // ranks, where every evaluation is a flow
+constexpr int kCoverIterations = 50'000;  // of the simplex method
+
+using Group = std::vector<int>;  // by rank
+
+class PartitionSearch {
+ public:
+  PartitionSearch(const Topology& topology, const Collective& collective)
+      : topology_(topology), combining_(collective.combining), ports_(limits_are_ports(topology)) {
+    for (std::size_t c = 0; c < collective.chunks.size(); ++c) {
+      const ChunkSpec& spec = collective.chunks[c];
+      if (c > 0 && spec.pre == collective.chunks[c - 1].pre && spec.post == collective.chunks[c - 1].post)
+        ++kinds_.back().count;
+      else
+        kinds_.push_back({.pre = spec.pre, .post = spec.post, .count = 1});
+    }
+  }
+
+  std::optional<PartitionBound> run() {
+    Group singletons(topology_.ranks);
+    std::iota(singletons.begin(), singletons.end(), 0);
+    consider(singletons);
+    for (const Group& group : connected_by_fast_links()) consider(group);
+    if (topology_.ranks <= kExhaustive && ports_)
+      consider_all(Group(topology_.ranks, 0), 1, 1);
+    else if (topology_.ranks <= (topology_.limits.empty() ? kGreedy : ports_ ? kGreedyPorts : 0))
+      merge_greedily(singletons);
+    return std::move(best_);
+  }
+
+ private:
+  // Ranks that links of at least some bandwidth connect; a link under a limit is as fast as the limit.
+  std::set<Group> connected_by_fast_links() const {
+    std::vector<int> speed;
+    for (const Link& link : topology_.links) speed.push_back(link.bandwidth);
+    for (const SharedLimit& limit : topology_.limits)
+      for (LinkId l : limit.links) speed[l] = std::min(speed[l], limit.bandwidth);
+    std::set<Group> groups;
+    for (int least : std::set<int>(speed.begin(), speed.end())) {
+      Group group(topology_.ranks);
+      std::iota(group.begin(), group.end(), 0);
+      for (bool changed = true; changed;) {
+        changed = false;
+        for (std::size_t l = 0; l < speed.size(); ++l) {
+          if (speed[l] < least) continue;
+          int& a = group[topology_.links[l].src];
+          int& b = group[topology_.links[l].dst];
+          if (a != b) {
+            a = b = std::min(a, b);
+            changed = true;
+          }
+        }
+      }
+      groups.insert(group);
+    }
+    return groups;
+  }
+
+  // Each partition once: rank n joins one of the groups so far or opens the next one.
+  void consider_all(Group group, int n, int groups) {
+    if (n >= topology_.ranks) return consider(group);
+    for (group[n] = 0; group[n] <= groups; ++group[n])
+      consider_all(group, n + 1, std::max(groups, group[n] + 1));
+  }
+
+  // Always the two groups whose union leaves the best bound.
+  void merge_greedily(Group group) {
+    for (int groups = topology_.ranks; groups > 2; --groups) {
+      std::set<std::pair<int, int>> neighbours;
+      for (const Link& link : topology_.links)
+        if (group[link.src] != group[link.dst])
+          neighbours.insert(std::minmax(group[link.src], group[link.dst]));
+      std::optional<Group> next;
+      std::int64_t least = 0;
+      for (const auto& [a, b] : neighbours) {
+        Group merged = group;
+        std::replace(merged.begin(), merged.end(), b, a);
+        const std::int64_t budget = budget_of(merged);
+        if (next && budget >= least) continue;
+        least = budget;
+        next = std::move(merged);
+      }
+      if (!next) return;
+      group = *next;
+      consider(group);
+    }
+  }
+
+  std::int64_t budget_of(const Group& group) const {
+    std::int64_t sum = 0;
+    if (topology_.limits.empty()) {
+      for (const Link& link : topology_.links)
+        if (group[link.src] != group[link.dst]) sum += link.bandwidth;
+      return sum;
+    }
+    return budget_of(cover(group));
+  }
+
+  std::int64_t budget_of(const Prices& prices) const {
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < prices.links.size(); ++l)
+      sum += std::int64_t{prices.links[l]} * topology_.links[l].bandwidth;
+    for (std::size_t z = 0; z < prices.limits.size(); ++z)
+      sum += std::int64_t{prices.limits[z]} * topology_.limits[z].bandwidth;
+    return sum;
+  }
+
+  // Prices that charge every crossing link, as cheap as possible.
+  Prices cover(const Group& group) const {
+    if (ports_) return cheapest_cover(topology_, group);
+    LinearProgram program;
+    for (const Link& link : topology_.links) program.add_column(link.bandwidth);
+    for (const SharedLimit& limit : topology_.limits) program.add_column(limit.bandwidth);
+    std::vector<int> row(topology_.links.size(), -1);
+    for (int l = 0; l < static_cast<int>(row.size()); ++l) {
+      if (group[topology_.links[l].src] == group[topology_.links[l].dst]) continue;
+      row[l] = program.add_row(1, kNoLimit);
+      program.entries.push_back({.row = row[l], .column = l, .value = 1});
+    }
+    for (int z = 0; z < static_cast<int>(topology_.limits.size()); ++z)
+      for (LinkId l : topology_.limits[z].links)
+        if (row[l] >= 0)
+          program.entries.push_back(
+              {.row = row[l], .column = static_cast<int>(topology_.links.size()) + z, .value = 1});
+    const LpSolution solution = solve_by_colours(program, refine_colours(program), kCoverIterations);
+    std::vector<Prices> prices = integer_prices({solution.values}, static_cast<int>(row.size()));
+    if (!prices.empty()) return std::move(prices.front());
+    return {.links = std::vector<int>(row.size(), 1), .limits = std::vector<int>(topology_.limits.size(), 0)};
+  }
+
+  // What a link between groups costs at least.
+  std::int64_t least_crossing(const Prices& prices, const Group& group) const {
+    std::vector<std::int64_t> w(prices.links.begin(), prices.links.end());
+    for (std::size_t z = 0; z < prices.limits.size(); ++z)
+      for (LinkId l : topology_.limits[z].links) w[l] += prices.limits[z];
+    std::int64_t least = INT32_MAX;
+    for (std::size_t l = 0; l < w.size(); ++l)
+      if (group[topology_.links[l].src] != group[topology_.links[l].dst]) least = std::min(least, w[l]);
+    return least;
+  }
+
+  std::int64_t crossings(const Group& group) const {
+    std::int64_t sum = 0;
+    for (const ChunkClass& kind : kinds_) {
+      std::set<int> pre, post;
+      for (Rank n : kind.pre) pre.insert(group[n]);
+      for (Rank n : kind.post) post.insert(group[n]);
+      if (pre.empty() || post.empty()) continue;
+      const auto shared = std::count_if(post.begin(), post.end(), [&](int g) { return pre.contains(g); });
+      const auto size = static_cast<std::int64_t>(
+          combining_ ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);
+      sum += size * kind.count;
+    }
+    return sum;
+  }
+
+  void consider(const Group& group) {
+    const std::int64_t crossing = crossings(group);
+    if (crossing == 0) return;
+    PartitionBound found{.group = group};
+    // First without prices: most partitions lose.
+    if (topology_.limits.empty()) {
+      found.bound = {.owed = crossing, .per_round = budget_of(group)};
+      if (best_ && !stronger(found.bound, best_->bound)) return;
+    }
+    const Prices prices = cover(group);
+    found.bound = {
+        .prices = {prices}, .owed = crossing * least_crossing(prices, group), .per_round = budget_of(prices)};
+    if (found.bound.per_round > 0 && (!best_ || stronger(found.bound, best_->bound)))
+      best_ = std::move(found);
+  }
+
+  const Topology& topology_;
+  const bool combining_;
+  const bool ports_;
+  std::vector<ChunkClass> kinds_ = {};  // here with all of pre and post
+  std::optional<PartitionBound> best_ = {};
+};
+
+}  // namespace
+
+std::optional<PartitionBound> best_partition(const Topology& topology, const Collective& collective) {
+  return PartitionSearch(topology, collective).run();
+}
+
+}  // namespace chorale

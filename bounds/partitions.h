@@ -1,0 +1,25 @@
+// Bounds from partitions of the ranks into groups: how often a chunk must cross between groups, whoever
+// carries it.
+//
+// An AllReduce chunk crosses at least 2(k-1) times between k groups (the one-way gossip number: with one
+// message at a time, somebody must have heard of everybody before k-1 groups hear of the last).
+// docs/bounds.md has the other collectives.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bounds/demand.h"
+
+namespace chorale {
+
+struct PartitionBound {
+  std::vector<int> group = {};  // by rank
+  PriceBound bound = {};        // one entry of prices
+};
+
+// Of all partitions for at most 8 ranks; beyond, of ranks, of what is connected by fast links, and of a
+// greedy merge. None if no chunk must cross.
+std::optional<PartitionBound> best_partition(const Topology&, const Collective&);
+
+}  // namespace chorale

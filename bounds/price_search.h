@@ -1,0 +1,23 @@
+// Chooses which prices to look for: which destination every chunk is charged for.
+//
+// A chunk with one destination leaves no choice, and the flow program's optimum is the best that prices can
+// show. A chunk with several pays for the dearest only, so the best choice is a search: everything to one
+// rank (the cuts), every chunk to its farthest destination; then in turns, prices for the choice, the dearest
+// destinations under these prices, as long as the bound grows.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bounds/demand.h"
+
+namespace chorale {
+
+// For any number of steps. None without chunks. All destinations must be in reach.
+std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&);
+
+// For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large.
+// All destinations must be in reach within the steps.
+std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps);
+
+}  // namespace chorale
