@@ -1,0 +1,196 @@
+// A table of the algorithms; what they share (order, rings, chunks, links, cost) is prepared and finished
+// around the one line that each of them is.
+#include "library/classic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "ir/error.h"
+#include "library/exchanges.h"
+#include "library/plan.h"
+#include "library/rings.h"
+#include "library/trees.h"
+
+namespace chorale {
+namespace {
+
+struct Request {
+  int ranks = 0;
+  int chunks = 1;                 // of a block of what the plan moves
+  std::vector<Rank> order = {};   // starts at the root
+  std::vector<Order> rings = {};  // of ring algorithms
+};
+
+enum class Rings { None, One, Many };
+
+struct Row {
+  ClassicEntry entry = {};
+  Plan (*plan)(const Request&) = nullptr;
+  Rings rings = Rings::None;
+  bool composed = false;  // AllReduce of ReduceScatter and Allgather: its vector has a block for each rank
+  bool power_of_two = false;
+  int fewest_chunks = 1;
+};
+
+Plan scatter_then_gather(const Plan& gather) {
+  return backwards(gather, true) + gather;
+}
+
+using Q = const Request&;
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = {
+      {.entry = {"ring_allgather", "allgather", "blocks go round one ring"},
+       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::One},
+      {.entry = {"ring_reducescatter", "reducescatter", "partial sums go round one ring"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
+       .rings = Rings::One},
+      {.entry = {"ring_allreduce", "allreduce", "ring ReduceScatter, then ring Allgather"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::One,
+       .composed = true},
+      {.entry = {"multi_ring_allgather", "allgather", "over all rings that share the machine, as NCCL does"},
+       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {"multi_ring_reducescatter", "reducescatter", "over all rings that share the machine"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {"multi_ring_allreduce", "allreduce", "over all rings that share the machine"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::Many,
+       .composed = true},
+      {.entry = {"tree_broadcast", "broadcast", "down a binary tree, chunks as a pipeline"},
+       .plan = [](Q q) { return tree_broadcast(heap_tree(q.order), q.chunks); }},
+      {.entry = {"tree_reduce", "reduce", "up a binary tree, chunks as a pipeline"},
+       .plan = [](Q q) { return backwards(tree_broadcast(heap_tree(q.order), q.chunks), true); }},
+      {.entry = {"tree_allreduce", "allreduce", "up a binary tree and down again, chunks as a pipeline"},
+       .plan = [](Q q) { return tree_allreduce({heap_tree(q.order)}, q.chunks); }},
+      {.entry = {"two_tree_allreduce", "allreduce", "over two trees that have no inner rank in common"},
+       .plan =
+           [](Q q) {
+             const auto [first, second] = two_trees(q.order);
+             return tree_allreduce({first, second}, q.chunks);
+           },
+       .fewest_chunks = 2},
+      {.entry = {"binomial_broadcast", "broadcast",
+                 "in each step those that have it send it to as many others"},
+       .plan = [](Q q) { return binomial_broadcast(q.order, q.chunks); }},
+      {.entry = {"binomial_reduce", "reduce", "in each step half of the ranks add into the other half"},
+       .plan = [](Q q) { return backwards(binomial_broadcast(q.order, q.chunks), true); }},
+      {.entry = {"binomial_gather", "gather", "in each step half of the ranks pass on what they have"},
+       .plan = [](Q q) { return binomial_gather(q.order, q.chunks); }},
+      {.entry = {"binomial_scatter", "scatter", "in each step a rank hands on half of what it has"},
+       .plan = [](Q q) { return backwards(binomial_gather(q.order, q.chunks), false); }},
+      {.entry = {"recursive_doubling_allgather", "allgather", "exchange all with the rank 1, 2, 4, ... away"},
+       .plan = [](Q q) { return doubling_allgather(q.order, q.chunks); },
+       .power_of_two = true},
+      {.entry = {"recursive_halving_reducescatter", "reducescatter",
+                 "exchange half of the sums, a quarter, ..."},
+       .plan = [](Q q) { return backwards(doubling_allgather(q.order, q.chunks), true); },
+       .power_of_two = true},
+      {.entry = {"recursive_doubling_allreduce", "allreduce", "exchange the whole sum 1, 2, 4, ... away"},
+       .plan = [](Q q) { return doubling_allreduce(q.order, q.chunks); },
+       .power_of_two = true},
+      {.entry = {"halving_doubling_allreduce", "allreduce", "recursive halving, then recursive doubling"},
+       .plan = [](Q q) { return scatter_then_gather(doubling_allgather(q.order, q.chunks)); },
+       .composed = true,
+       .power_of_two = true},
+      {.entry = {"direct_allgather", "allgather", "each rank sends its block to all others in one step"},
+       .plan = [](Q q) { return direct_allgather(q.ranks, q.chunks); }},
+      {.entry = {"direct_reducescatter", "reducescatter",
+                 "each rank sends all others their blocks in one step"},
+       .plan = [](Q q) { return backwards(direct_allgather(q.ranks, q.chunks), true); }},
+      {.entry = {"direct_allreduce", "allreduce", "direct ReduceScatter, then direct Allgather: two steps"},
+       .plan = [](Q q) { return scatter_then_gather(direct_allgather(q.ranks, q.chunks)); },
+       .composed = true},
+      {.entry = {"one_shot_allreduce", "allreduce",
+                 "each rank sends its whole vector to all others in one step"},
+       .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
+      {.entry = {"direct_alltoall", "alltoall", "each rank sends each other its block in one step"},
+       .plan = [](Q q) { return direct_alltoall(q.ranks, q.chunks); }},
+  };
+  return rows;
+}
+
+const Row& find_row(const std::string& name) {
+  std::string known;
+  for (const Row& row : table()) {
+    if (row.entry.name == name) return row;
+    known += (known.empty() ? "" : ", ") + row.entry.name;
+  }
+  throw InputError("hand-written algorithm", fmt::format("unknown name '{}'", name), "use one of " + known);
+}
+
+// The order to use, turned until it starts at the root.
+std::vector<Rank> checked_order(const std::string& where, int ranks, const ClassicOptions& options) {
+  std::vector<Rank> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Rank> order = options.order.empty() ? all : options.order;
+  if (!std::ranges::is_permutation(order, all))
+    throw InputError(where, "the order does not name every rank once",
+                     fmt::format("list the ranks 0 to {}, each once", ranks - 1));
+  if (options.root < 0 || options.root >= ranks)
+    throw InputError(where, fmt::format("root {} is not a rank", options.root),
+                     fmt::format("use 0 to {}", ranks - 1));
+  std::ranges::rotate(order, std::ranges::find(order, options.root));
+  return order;
+}
+
+// One that has a missing link stays: the link will be named.
+std::vector<Order> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
+  if (kind == Rings::None) return {};
+  if (kind == Rings::Many)
+    if (std::vector<Order> rings = ring_decomposition(topology); !rings.empty()) return rings;
+  if (any_order && !is_ring(topology, order))
+    if (Order widest = widest_ring(topology); !widest.empty()) return {widest};
+  return {order};
+}
+
+int fewest_chunks(const Row& row, const Topology& topology, const std::vector<Order>& rings) {
+  if (row.rings == Rings::One) return std::max(1, ring_width(topology, rings[0]));
+  if (row.rings == Rings::Many) return static_cast<int>(rings.size());
+  return row.fewest_chunks;
+}
+
+}  // namespace
+
+const std::vector<ClassicEntry>& classic_catalogue() {
+  static const std::vector<ClassicEntry> entries = [] {
+    std::vector<ClassicEntry> all;
+    for (const Row& row : table()) all.push_back(row.entry);
+    return all;
+  }();
+  return entries;
+}
+
+Point classic_algorithm(const std::string& name, const Topology& topology, const ClassicOptions& options) {
+  assert(topology.switches == 0);
+  const Row& row = find_row(name);
+  const std::string where = name + " on " + topology.name;
+  const int ranks = topology.ranks;
+  if (row.power_of_two && (ranks & (ranks - 1)) != 0)
+    throw InputError(where, fmt::format("{} ranks are not a power of two", ranks), "use another algorithm");
+  if (options.chunks < 0 || options.chunks > 1'000'000)
+    throw InputError(where, fmt::format("{} chunks", options.chunks), "use 1 to 1000000");
+
+  Request request{.ranks = ranks, .order = checked_order(where, ranks, options)};
+  request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
+  request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request.rings);
+
+  Point point{.method = name};
+  point.collective = make_collective(row.entry.collective, ranks,
+                                     row.composed ? ranks * request.chunks : request.chunks, options.root);
+  point.schedule =
+      on_topology(row.plan(request), topology, where,
+                  "give an order whose neighbours are linked, or use another algorithm or machine");
+  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
+                .rounds = total_rounds(point.schedule),
+                .chunks = point.collective.chunks_per_block};
+  return point;
+}
+
+}  // namespace chorale

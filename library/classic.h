@@ -1,0 +1,37 @@
+// The hand-written algorithms that every synthesized one is held against, as schedules on a given machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct ClassicEntry {
+  std::string name = {};         // "ring_allreduce"
+  std::string collective = {};   // "allreduce"
+  std::string description = {};  // one line
+};
+
+const std::vector<ClassicEntry>& classic_catalogue();
+
+struct ClassicOptions {
+  // Pieces that each block is cut into: of a ReduceScatter + Allgather, what one rank owns in between (so an
+  // AllReduce of that kind has ranks * chunks of them); of a tree, the whole vector, sent as a pipeline.
+  // 0: the fewest that use all links which the algorithm wants to use at once.
+  int chunks = 0;
+  // Rank at each place of the ring, tree or cube; empty: 0, 1, 2, ... A single ring takes the widest ring of
+  // the machine where 0, 1, 2, ... is none.
+  std::vector<Rank> order = {};
+  Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then turned until it starts there
+};
+
+// A point with cost, method = name, and the collective whose chunks its schedule moves. The rounds of each
+// step are what its fullest link or shared limit needs. Requires a topology without switches. Throws
+// InputError for an unknown name, an order that is none, a number of ranks that the algorithm cannot do, and
+// where a link is missing, which it names. The caller verifies what it uses (semantics/ is not known here).
+Point classic_algorithm(const std::string& name, const Topology&, const ClassicOptions& = {});
+
+}  // namespace chorale

@@ -1,0 +1,78 @@
+#include "library/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+int rounds_for(int chunks, int bandwidth) {
+  return (chunks + bandwidth - 1) / bandwidth;
+}
+
+int needed_rounds(const Topology& topology, const std::vector<int>& load) {
+  int rounds = 1;
+  for (std::size_t l = 0; l < load.size(); ++l)
+    rounds = std::max(rounds, rounds_for(load[l], topology.links[l].bandwidth));
+  for (const SharedLimit& limit : topology.limits) {
+    int sum = 0;
+    for (LinkId l : limit.links) sum += load[l];
+    rounds = std::max(rounds, rounds_for(sum, limit.bandwidth));
+  }
+  return rounds;
+}
+
+}  // namespace
+
+void add(Plan& plan, int s, const Transfer& transfer) {
+  if (static_cast<int>(plan.size()) <= s) plan.resize(s + 1);
+  plan[s].push_back(transfer);
+}
+
+Plan backwards(Plan plan, bool reduce) {
+  std::reverse(plan.begin(), plan.end());
+  for (std::vector<Transfer>& step : plan)
+    for (Transfer& transfer : step) {
+      std::swap(transfer.src, transfer.dst);
+      transfer.reduce = reduce;
+    }
+  return plan;
+}
+
+Plan operator+(Plan first, const Plan& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Schedule on_topology(const Plan& plan, const Topology& topology, const std::string& where,
+                     const std::string& remedy) {
+  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links;
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    links[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+  Schedule schedule;
+  for (const std::vector<Transfer>& transfers : plan) {
+    if (transfers.empty()) continue;
+    Step step;
+    std::vector<int> load(topology.links.size(), 0);
+    for (const Transfer& t : transfers) {
+      const auto between = links.find({t.src, t.dst});
+      if (between == links.end())
+        throw InputError(where, fmt::format("there is no link {} -> {}", t.src, t.dst), remedy);
+      const LinkId emptiest = *std::ranges::min_element(between->second, {}, [&](LinkId l) {
+        return rounds_for(load[l] + 1, topology.links[l].bandwidth);
+      });
+      ++load[emptiest];
+      step.sends.push_back({.chunk = t.chunk, .link = emptiest, .reduce = t.reduce});
+    }
+    step.rounds = needed_rounds(topology, load);
+    std::ranges::sort(step.sends);
+    schedule.steps.push_back(std::move(step));
+  }
+  return schedule;
+}
+
+}  // namespace chorale

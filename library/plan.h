@@ -1,0 +1,38 @@
+// What the hand-written algorithms are written in: who sends which chunk to whom, step by step, before links
+// and rounds are known.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/schedule.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct Transfer {
+  Chunk chunk = 0;
+  Rank src = 0;
+  Rank dst = 0;
+  bool reduce = false;
+};
+
+using Plan = std::vector<std::vector<Transfer>>;  // transfers of each step
+
+// Adds a transfer to step s, making the plan long enough.
+void add(Plan&, int s, const Transfer&);
+
+// Last step first, every transfer the other way round: what was spread is collected. With `reduce` it is
+// added up.
+Plan backwards(Plan, bool reduce);
+
+// One after the other.
+Plan operator+(Plan, const Plan&);
+
+// Finds the links (parallel ones are filled evenly) and gives each step the rounds that its fullest link or
+// shared limit needs. Empty steps are dropped. Throws InputError at `where` ("ring on dgx1") if two ranks are
+// not linked.
+Schedule on_topology(const Plan&, const Topology&, const std::string& where, const std::string& remedy);
+
+}  // namespace chorale

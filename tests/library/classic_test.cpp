@@ -1,0 +1,211 @@
+// Every hand-written algorithm through the referee, and its cost where it is known from its paper.
+#include "library/classic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/error.h"
+#include "semantics/verify.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+bool needs_power_of_two(const std::string& name) {
+  return name.find("doubling") != std::string::npos || name.find("halving") != std::string::npos;
+}
+
+std::string error_of(const std::string& name, const Topology& topology, const ClassicOptions& options = {}) {
+  try {
+    classic_algorithm(name, topology, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// SCCL's dgx1: ring 0-1-4-5-6-7-2-3 with two NVLinks an edge, ring 0-2-1-3-6-4-7-5 with one.
+Topology dgx1() {
+  Topology t{.name = "dgx1", .ranks = 8};
+  const auto add_ring = [&t](const std::vector<Rank>& order, int bandwidth) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Rank a = order[i], b = order[(i + 1) % order.size()];
+      t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+      t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
+    }
+  };
+  add_ring({0, 1, 4, 5, 6, 7, 2, 3}, 2);
+  add_ring({0, 2, 1, 3, 6, 4, 7, 5}, 1);
+  return t;
+}
+
+TEST(Classic, EveryAlgorithmDoesWhatItSays) {
+  for (const ClassicEntry& entry : classic_catalogue())
+    for (int ranks = 1; ranks <= 16; ++ranks)
+      for (const Topology& topology : {test::full(ranks), test::hub(ranks)}) {
+        if (needs_power_of_two(entry.name) && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+          EXPECT_THAT(error_of(entry.name, topology), HasSubstr("not a power of two")) << entry.name;
+          continue;
+        }
+        for (int chunks : {0, 1, 2, 3}) {
+          const Point point = classic_algorithm(entry.name, topology, {.chunks = chunks});
+          EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
+              << entry.name << " on " << topology.name << " with " << ranks << " ranks, chunks " << chunks;
+          EXPECT_THAT(
+              differences(make_collective(entry.collective, ranks, point.cost.chunks), point.collective),
+              IsEmpty())
+              << entry.name;
+          EXPECT_EQ(point.method, entry.name);
+          EXPECT_EQ(point.cost.steps, static_cast<int>(point.schedule.steps.size()));
+          EXPECT_EQ(point.cost.rounds, total_rounds(point.schedule));
+        }
+      }
+}
+
+// Places and roots other than 0, 1, 2, ...
+TEST(Classic, AnyOrderAndAnyRoot) {
+  const Topology topology = test::hub(8);
+  for (const ClassicEntry& entry : classic_catalogue())
+    for (Rank root : {0, 3, 7}) {
+      const Point point =
+          classic_algorithm(entry.name, topology, {.order = {5, 2, 7, 0, 1, 4, 6, 3}, .root = root});
+      EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
+          << entry.name << " from " << root;
+      EXPECT_EQ(point.collective.root, root);
+    }
+}
+
+// A rank of a hub sends one chunk a round, so rounds are what the busiest rank sends or receives. With n
+// ranks and d = log2(n):
+//   ring            n - 1 steps a phase, one chunk each
+//   doubling        d steps; 1 + 2 + 4 + ... = n - 1 blocks
+//   whole vectors   d steps of 1, or one step of n - 1
+//   direct          n - 1 rounds in a single step a phase
+TEST(Classic, CostsOnAHub) {
+  const auto cost = [](const std::string& name) { return classic_algorithm(name, test::hub(8)).cost; };
+  EXPECT_EQ(cost("ring_allgather"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("ring_reducescatter"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("ring_allreduce"), (Cost{.steps = 14, .rounds = 14, .chunks = 8}));
+  EXPECT_EQ(cost("multi_ring_allgather"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("recursive_doubling_allgather"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("recursive_halving_reducescatter"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("recursive_doubling_allreduce"), (Cost{.steps = 3, .rounds = 3, .chunks = 1}));
+  EXPECT_EQ(cost("halving_doubling_allreduce"), (Cost{.steps = 6, .rounds = 14, .chunks = 8}));
+  EXPECT_EQ(cost("direct_allgather"), (Cost{.steps = 1, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("direct_allreduce"), (Cost{.steps = 2, .rounds = 14, .chunks = 8}));
+  EXPECT_EQ(cost("one_shot_allreduce"), (Cost{.steps = 1, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("direct_alltoall"), (Cost{.steps = 1, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("binomial_broadcast"), (Cost{.steps = 3, .rounds = 3, .chunks = 1}));
+  EXPECT_EQ(cost("binomial_gather"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("binomial_scatter"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+}
+
+// A heap of 7 has height 2: up, down, and one more step for every further chunk. On full:7 each edge is a
+// link of its own, so each step is one round.
+TEST(Classic, ThePipelineOfATreeStartsAChunkAStep) {
+  for (int chunks : {1, 2, 5, 10})
+    EXPECT_EQ(classic_algorithm("tree_allreduce", test::full(7), {.chunks = chunks}).cost,
+              (Cost{.steps = 2 * 2 + chunks - 1, .rounds = 2 * 2 + chunks - 1, .chunks = chunks}));
+}
+
+// With many chunks, each rank of the two trees sends 2 parts of every chunk down and up in its inner tree,
+// and the leaf's part in the other: 4 sends for two chunks, that is 2 rounds a chunk on a hub, near the bound
+// 2(n-1)/n. The single tree needs 3: its inner ranks receive from two children and from above.
+TEST(Classic, TwoTreesUseTheBandwidthThatOneLeaves) {
+  const auto rate = [](const std::string& name) {
+    const Cost cost = classic_algorithm(name, test::hub(15), {.chunks = 400}).cost;
+    return static_cast<double>(cost.rounds) / cost.chunks;
+  };
+  EXPECT_NEAR(rate("two_tree_allreduce"), 2.0, 0.1);
+  EXPECT_NEAR(rate("tree_allreduce"), 3.0, 0.1);
+}
+
+// 0 - 1 - 2 - 3 - 4 in dgx1 lacks 3 -> 4; its widest ring is the double one, 2 chunks an edge and round.
+TEST(Classic, TheRingOfDgx1) {
+  const Topology topology = dgx1();
+  const std::vector<Rank> double_ring = {0, 1, 4, 5, 6, 7, 2, 3};
+  const Point given = classic_algorithm("ring_allgather", topology, {.order = double_ring});
+  EXPECT_THAT(violations(topology, given.collective, given.schedule), IsEmpty());
+  EXPECT_EQ(given.cost, (Cost{.steps = 7, .rounds = 7, .chunks = 2}));
+  EXPECT_EQ(classic_algorithm("ring_allgather", topology).cost, given.cost);
+  EXPECT_THAT(error_of("ring_allgather", topology, {.order = {0, 1, 2, 3, 4, 5, 6, 7}}),
+              HasSubstr("there is no link 3 -> 4"));
+}
+
+// NCCL's six rings on dgx1, as Cai et al. (2021) count them: Allgather in (7, 7, 6), AllReduce in (14, 14,
+// 48).
+TEST(Classic, AllRingsOfDgx1) {
+  const Topology topology = dgx1();
+  for (const std::string name : {"multi_ring_allgather", "multi_ring_reducescatter"}) {
+    const Point point = classic_algorithm(name, topology);
+    EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty());
+    EXPECT_EQ(point.cost, (Cost{.steps = 7, .rounds = 7, .chunks = 6}));
+  }
+  const Point point = classic_algorithm("multi_ring_allreduce", topology);
+  EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty());
+  EXPECT_EQ(point.cost, (Cost{.steps = 14, .rounds = 14, .chunks = 48}));
+}
+
+// Both directions of ring(6), and each of two parallel links: 2 and 4 rings without waiting for each other.
+TEST(Classic, RingsInBothDirectionsAndOverParallelLinks) {
+  Topology topology = test::ring(6);
+  EXPECT_EQ(classic_algorithm("multi_ring_allgather", topology).cost,
+            (Cost{.steps = 5, .rounds = 5, .chunks = 2}));
+  const std::vector<Link> links = topology.links;
+  topology.links.insert(topology.links.end(), links.begin(), links.end());
+  const Point point = classic_algorithm("multi_ring_allgather", topology);
+  EXPECT_EQ(point.cost, (Cost{.steps = 5, .rounds = 5, .chunks = 4}));
+  EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty());
+}
+
+// A ring that only goes one way must do for the ReduceScatter too.
+TEST(Classic, OneWayRing) {
+  Topology topology = test::ring(5);
+  std::erase_if(topology.links, [](const Link& link) { return (link.src + 1) % 5 != link.dst; });
+  for (const std::string name : {"ring_allgather", "ring_reducescatter", "ring_allreduce"}) {
+    const Point point = classic_algorithm(name, topology);
+    EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty()) << name;
+  }
+}
+
+TEST(Classic, MissingLinksAreNamed) {
+  const Topology ring = test::ring(8);
+  EXPECT_THAT(error_of("direct_allgather", ring),
+              HasSubstr("direct_allgather on ring: there is no link 0 -> 2"));
+  EXPECT_THAT(error_of("tree_allreduce", ring), HasSubstr("tree_allreduce on ring: there is no link 7 -> 3"));
+  Topology line = ring;  // without 7 -> 0 and 0 -> 7 nothing closes the ring
+  line.links.resize(14);
+  for (const std::string name : {"ring_allgather", "ring_reducescatter", "multi_ring_allreduce"})
+    EXPECT_THAT(error_of(name, line), HasSubstr("there is no link")) << name;
+}
+
+TEST(Classic, BadOptions) {
+  const Topology topology = test::full(4);
+  EXPECT_THAT(error_of("rign", topology), AllOf(HasSubstr("'rign'"), HasSubstr("ring_allgather")));
+  EXPECT_THAT(error_of("ring_allgather", topology, {.order = {0, 1, 2}}), HasSubstr("every rank once"));
+  EXPECT_THAT(error_of("ring_allgather", topology, {.order = {0, 1, 2, 2}}), HasSubstr("every rank once"));
+  EXPECT_THAT(error_of("ring_allgather", topology, {.order = {0, 1, 2, 4}}), HasSubstr("every rank once"));
+  EXPECT_THAT(error_of("tree_reduce", topology, {.root = 4}), HasSubstr("root 4"));
+  EXPECT_THAT(error_of("tree_reduce", topology, {.root = -1}), HasSubstr("root -1"));
+  EXPECT_THAT(error_of("ring_allgather", topology, {.chunks = -1}), HasSubstr("-1 chunks"));
+  EXPECT_THAT(error_of("ring_allreduce", topology, {.chunks = 2'000'000'000}),
+              HasSubstr("2000000000 chunks"));
+}
+
+TEST(Classic, TheCatalogueHasNoNameTwice) {
+  std::vector<std::string> names;
+  for (const ClassicEntry& entry : classic_catalogue()) names.push_back(entry.name);
+  std::ranges::sort(names);
+  EXPECT_TRUE(std::ranges::adjacent_find(names) == names.end());
+}
+
+}  // namespace
+}  // namespace chorale
