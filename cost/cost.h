@@ -1,0 +1,45 @@
+// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, `bytes` being those of one
+// block (ir/collective.h: what the chunks of a cost are counted in). And what it says of a frontier: which
+// point is the fastest at which size.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct AlphaBeta {
+  double alpha_us = 1.0;           // of a step
+  double beta_us_per_byte = 4e-5;  // of a round that moves one byte over each unit of bandwidth
+  bool operator==(const AlphaBeta&) const = default;
+};
+
+// Those of the machine's worst link.
+AlphaBeta alpha_beta(const Topology&);
+
+double time_us(const Cost&, const AlphaBeta&, double block_bytes);
+double time_us(const Cost&, const Topology&, double block_bytes);
+
+// Bytes of a block from `from` up to but not including `to`, which may be infinity.
+struct SizeRange {
+  double from = 0;
+  double to = 0;
+  bool empty() const { return !(from < to); }
+  bool operator==(const SizeRange&) const = default;
+};
+
+inline constexpr double kAnySize = std::numeric_limits<double>::infinity();
+
+// For each point the sizes at which it is the fastest: the lower envelope of the times as lines over the
+// size. The ranges cover [0, infinity) without overlap, and a larger size never has more rounds per chunk.
+// Empty for a point that is nowhere the fastest, which happens on the frontier too; of points with equal cost
+// the first counts. Requires alpha and beta >= 0 and finite, chunks >= 1.
+std::vector<SizeRange> best_sizes(std::span<const Cost>, double alpha_us, double beta_us_per_byte);
+std::vector<SizeRange> best_sizes(std::span<const Point>, double alpha_us, double beta_us_per_byte);
+
+}  // namespace chorale

@@ -1,0 +1,160 @@
+#include "cost/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <random>
+
+#include "cost/busbw.h"
+#include "cost/format.h"
+
+namespace chorale {
+namespace {
+
+std::vector<SizeRange> best(const std::vector<Cost>& costs, double alpha, double beta) {
+  return best_sizes(std::span<const Cost>(costs), alpha, beta);
+}
+
+// 3 steps of 2 us, and 7 rounds of a sixth of 6000 bytes at 0.001 us a byte: 6 + 7.
+TEST(Time, CountsStepsAndRounds) {
+  const Cost cost{.steps = 3, .rounds = 7, .chunks = 6};
+  EXPECT_DOUBLE_EQ(time_us(cost, {.alpha_us = 2, .beta_us_per_byte = 0.001}, 6000), 13.0);
+  Topology topology{.ranks = 2};
+  topology.links = {{.src = 0, .dst = 1, .alpha_us = 2, .beta_us_per_byte = 0.0005},
+                    {.src = 1, .dst = 0, .alpha_us = 1, .beta_us_per_byte = 0.001}};
+  EXPECT_DOUBLE_EQ(time_us(cost, topology, 6000), 13.0);  // the worst alpha and the worst beta
+}
+
+// dgx1 Allgather: (2,2,1) costs 2a + 2bx, (2,3,2) 2a + 1.5bx, (3,7,6) 3a + 7/6 bx. The second is no worse
+// than the first anywhere; the third overtakes it at a = (1.5 - 7/6) b x, that is x = 3 a / b.
+TEST(BestSizes, OfAFrontier) {
+  const std::vector<Cost> costs = {{2, 2, 1}, {2, 3, 2}, {3, 7, 6}};
+  const std::vector<SizeRange> ranges = best(costs, 1.0, 0.001);
+  EXPECT_TRUE(ranges[0].empty());
+  EXPECT_EQ(ranges[1].from, 0);
+  EXPECT_NEAR(ranges[1].to, 3000, 1e-6);
+  EXPECT_EQ(ranges[2].from, ranges[1].to);
+  EXPECT_EQ(ranges[2].to, kAnySize);
+}
+
+// Lines 1 + 4x, 2 + 3.5x, 3 + x: the first meets the third at x = 2/3, before it would meet the second at 2.
+// No point dominates the second, but it is never the fastest.
+TEST(BestSizes, EmptyAboveTheEnvelope) {
+  const std::vector<SizeRange> ranges = best({{1, 4, 1}, {2, 7, 2}, {3, 1, 1}}, 1.0, 1.0);
+  EXPECT_NEAR(ranges[0].to, 2.0 / 3, 1e-12);
+  EXPECT_TRUE(ranges[1].empty());
+  EXPECT_NEAR(ranges[2].from, 2.0 / 3, 1e-12);
+}
+
+// Lines 1 + 3x, 2 + 2x, 3 + x meet in one point, x = 1: nothing is left for the middle one.
+TEST(BestSizes, ThreeLinesThroughOnePoint) {
+  const std::vector<SizeRange> ranges = best({{1, 3, 1}, {2, 2, 1}, {3, 1, 1}}, 1.0, 1.0);
+  EXPECT_EQ(ranges[0], (SizeRange{0, 1}));
+  EXPECT_TRUE(ranges[1].empty());
+  EXPECT_EQ(ranges[2], (SizeRange{1, kAnySize}));
+}
+
+TEST(BestSizes, TheFirstOfEquals) {
+  const std::vector<SizeRange> ranges = best({{2, 2, 2}, {2, 1, 1}, {2, 3, 3}}, 1.0, 1.0);
+  EXPECT_EQ(ranges[0], (SizeRange{0, kAnySize}));
+  EXPECT_TRUE(ranges[1].empty());
+  EXPECT_TRUE(ranges[2].empty());
+}
+
+// Free steps: the fewest rounds per chunk always; then the fewest steps. Free bytes: the fewest steps always.
+TEST(BestSizes, WithoutAlphaOrBeta) {
+  const std::vector<Cost> costs = {{1, 4, 1}, {3, 1, 1}, {2, 1, 1}};
+  EXPECT_EQ(best(costs, 0, 1), (std::vector<SizeRange>{{}, {}, {0, kAnySize}}));
+  EXPECT_EQ(best(costs, 1, 0), (std::vector<SizeRange>{{0, kAnySize}, {}, {}}));
+  EXPECT_TRUE(best({}, 1, 1).empty());
+}
+
+TEST(BestSizes, OfPoints) {
+  const std::vector<Point> points = {{.cost = {1, 3, 1}}, {.cost = {2, 1, 1}}};
+  EXPECT_EQ(best_sizes(points, 2.0, 1.0), (std::vector<SizeRange>{{0, 1}, {1, kAnySize}}));
+}
+
+// Against trying all points at many sizes.
+TEST(BestSizes, AgreesWithTryingAll) {
+  constexpr unsigned seed = 71;
+  std::cout << "seed " << seed << "\n";
+  std::mt19937 random(seed);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<Cost> costs(1 + random() % 8);
+    for (Cost& cost : costs)
+      cost = {.steps = 1 + static_cast<int>(random() % 9),
+              .rounds = 1 + static_cast<int>(random() % 30),
+              .chunks = 1 + static_cast<int>(random() % 6)};
+    const AlphaBeta model{.alpha_us = 1.0 * (random() % 4), .beta_us_per_byte = 0.25 * (random() % 3)};
+    const std::vector<SizeRange> ranges = best(costs, model.alpha_us, model.beta_us_per_byte);
+    for (double size = 0.013; size < 1000; size *= 1.37) {
+      double fastest = kAnySize;
+      for (const Cost& cost : costs) fastest = std::min(fastest, time_us(cost, model, size));
+      int chosen = 0;
+      for (std::size_t i = 0; i < costs.size(); ++i)
+        if (ranges[i].from <= size && size < ranges[i].to) {
+          ++chosen;
+          EXPECT_NEAR(time_us(costs[i], model, size), fastest, 1e-9 * (1 + fastest));
+        }
+      EXPECT_EQ(chosen, 1) << "trial " << trial << ", size " << size;
+    }
+  }
+}
+
+TEST(Format, Bytes) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(100), "100 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1023.9), "1 KiB");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(96 * 1024), "96 KiB");
+  EXPECT_EQ(format_bytes(117.4 * 1024), "117 KiB");
+  EXPECT_EQ(format_bytes(1024 * 1024 - 1), "1 MiB");
+  EXPECT_EQ(format_bytes(1e9), "954 MiB");
+  EXPECT_EQ(format_bytes(5e15), "4547 TiB");
+  EXPECT_EQ(format_bytes(kAnySize), "unlimited");
+}
+
+TEST(Format, TimesAndRanges) {
+  EXPECT_EQ(format_us(0.04), "0.04 us");
+  EXPECT_EQ(format_us(13), "13 us");
+  EXPECT_EQ(format_us(999.9), "1 ms");
+  EXPECT_EQ(format_us(2.5e6), "2.5 s");
+  EXPECT_EQ(format_range({0, 1536}), "below 1.5 KiB");
+  EXPECT_EQ(format_range({1536, 3 << 20}), "1.5 KiB to 3 MiB");
+  EXPECT_EQ(format_range({3 << 20, kAnySize}), "from 3 MiB");
+  EXPECT_EQ(format_range({0, kAnySize}), "any");
+  EXPECT_EQ(format_range({5, 5}), "none");
+}
+
+// The table of nccl-tests' doc/PERFORMANCE.md for 8 ranks; Gather and Scatter as in its sources.
+TEST(BusBandwidth, HasTheFactorsOfNcclTests) {
+  EXPECT_DOUBLE_EQ(busbw_factor("allreduce", 8), 1.75);
+  EXPECT_DOUBLE_EQ(busbw_factor("allreduce_by_gather", 8), 1.75);
+  for (const char* name : {"allgather", "reducescatter", "alltoall", "gather", "scatter"})
+    EXPECT_DOUBLE_EQ(busbw_factor(name, 8), 0.875) << name;
+  for (const char* name : {"broadcast", "reduce", "my pairs"})
+    EXPECT_DOUBLE_EQ(busbw_factor(name, 8), 1.0) << name;
+}
+
+// A ring Allgather of 8 blocks of 1 MB takes 7 rounds of 1 MB; over links of 25 GB/s, without alpha, 280 us.
+// Its bus bandwidth is that of the links: what the factor is for. The ring AllReduce of the same vector takes
+// twice as long and has the same.
+TEST(BusBandwidth, OfARingIsThatOfItsLinks) {
+  const AlphaBeta model{.alpha_us = 0, .beta_us_per_byte = 1 / 25e3};
+  const double block = 1e6, size = block * blocks_of("allgather", 8);
+  EXPECT_DOUBLE_EQ(size, 8e6);
+  const double gather = time_us({.steps = 7, .rounds = 7, .chunks = 1}, model, block);
+  EXPECT_DOUBLE_EQ(gather, 280.0);
+  EXPECT_DOUBLE_EQ(busbw("allgather", 8, size, gather), 25.0);
+  EXPECT_EQ(blocks_of("allreduce", 8), 1);
+  const double reduce = time_us({.steps = 14, .rounds = 14, .chunks = 8}, model, size);
+  EXPECT_DOUBLE_EQ(reduce, 560.0);
+  EXPECT_DOUBLE_EQ(busbw("allreduce", 8, size, reduce), 25.0);
+  EXPECT_DOUBLE_EQ(algbw(size, reduce), 8e6 / 560 / 1e3);
+  EXPECT_EQ(algbw(size, 0), 0);
+}
+
+}  // namespace
+}  // namespace chorale
