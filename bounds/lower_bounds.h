@@ -1,9 +1,12 @@
 // Lower bounds with their certificates, found before any solver is asked.
 //
 // A bound is a Claim (ir/frontier.h): "at most these steps: at least these rounds". Topologies are flattened.
-// Reduce and ReduceScatter are bounded as their duals on the reversed topology (link numbers stay, so
-// certificates do too). An AllReduce is bounded by distance and partitions; those bounds hold for every
-// schedule without in-network compute.
+// What is found has been accepted by the checker (check.h) before it is returned. docs/bounds.md proves each
+// bound.
+//
+// A sum with one destination is bounded as its dual on the reversed topology; one with several by partitions,
+// and by what one contribution needs to reach all destinations, or all contributions one. All of this holds
+// for every schedule without in-network compute.
 #pragma once
 
 #include "ir/collective.h"

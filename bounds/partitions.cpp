@@ -9,13 +9,13 @@
 #include "bounds/colour_refinement.h"
 #include "bounds/cuts.h"
 #include "bounds/integer_prices.h"
+#include "bounds/strength.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kExhaustive = 8;            // ranks: 4140 partitions
-constexpr int kGreedy = 128;              // ranks, without shared limits
-constexpr int kGreedyPorts = 16;          // ranks, where every evaluation is a flow
+constexpr int kExhaustive = 8;            // ranks, where shared limits make the rest a guess: 4140 partitions
+constexpr int kMostRanks = 512;           // of the weakest partition: a few flows a rank
 constexpr int kCoverIterations = 50'000;  // of the simplex method
 
 using Group = std::vector<int>;  // by rank
@@ -38,10 +38,10 @@ class PartitionSearch {
     std::iota(singletons.begin(), singletons.end(), 0);
     consider(singletons);
     for (const Group& group : connected_by_fast_links()) consider(group);
-    if (topology_.ranks <= kExhaustive && ports_)
+    if (topology_.ranks <= kMostRanks)
+      for (const Group& group : weak_partitions(topology_)) consider(group);
+    if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
       consider_all(Group(topology_.ranks, 0), 1, 1);
-    else if (topology_.ranks <= (topology_.limits.empty() ? kGreedy : ports_ ? kGreedyPorts : 0))
-      merge_greedily(singletons);
     return std::move(best_);
   }
 
@@ -78,29 +78,6 @@ class PartitionSearch {
     if (n >= topology_.ranks) return consider(group);
     for (group[n] = 0; group[n] <= groups; ++group[n])
       consider_all(group, n + 1, std::max(groups, group[n] + 1));
-  }
-
-  // Always the two groups whose union leaves the best bound.
-  void merge_greedily(Group group) {
-    for (int groups = topology_.ranks; groups > 2; --groups) {
-      std::set<std::pair<int, int>> neighbours;
-      for (const Link& link : topology_.links)
-        if (group[link.src] != group[link.dst])
-          neighbours.insert(std::minmax(group[link.src], group[link.dst]));
-      std::optional<Group> next;
-      std::int64_t least = 0;
-      for (const auto& [a, b] : neighbours) {
-        Group merged = group;
-        std::replace(merged.begin(), merged.end(), b, a);
-        const std::int64_t budget = budget_of(merged);
-        if (next && budget >= least) continue;
-        least = budget;
-        next = std::move(merged);
-      }
-      if (!next) return;
-      group = *next;
-      consider(group);
-    }
   }
 
   std::int64_t budget_of(const Group& group) const {

@@ -18,8 +18,9 @@ struct PartitionBound {
   PriceBound bound = {};        // one entry of prices
 };
 
-// Of all partitions for at most 8 ranks; beyond, of ranks, of what is connected by fast links, and of a
-// greedy merge. None if no chunk must cross.
+// The best of the single ranks, of what is connected by fast links, and of the weak partitions (strength.h):
+// for AllReduce without shared limits of all partitions. Of all as well where a sum meets limits on at most 8
+// ranks. None if no chunk must cross.
 std::optional<PartitionBound> best_partition(const Topology&, const Collective&);
 
 }  // namespace chorale

@@ -1,0 +1,129 @@
+// Bounds against exhaustive search on tiny random machines: nothing below a bound exists. The search shares
+// only the types.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "ir/error.h"
+#include "tests/bounds/machines.h"
+#include "tests/encoder/brute_force.h"
+
+namespace chorale {
+namespace {
+
+int below(std::mt19937& random, int n) {
+  return static_cast<int>(random() % static_cast<unsigned>(n));
+}
+
+Topology random_topology(std::mt19937& random, int ranks, int links) {
+  Topology t = no_links(ranks);
+  for (int l = 0; l < links; ++l) {
+    const int a = below(random, ranks), b = below(random, ranks - 1);
+    add_link(t, a, b + (b >= a ? 1 : 0), 1 + (below(random, 4) == 0 ? 1 : 0));
+  }
+  for (int z = below(random, 3); z > 0; --z) {
+    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 2)};
+    for (int l = 0; l < links; ++l)
+      if (below(random, 2) == 0) limit.links.push_back(l);
+    if (!limit.links.empty()) t.limits.push_back(limit);
+  }
+  return t;
+}
+
+std::vector<Rank> random_ranks(std::mt19937& random, int ranks) {
+  std::vector<Rank> some;
+  while (some.empty())
+    for (Rank n = 0; n < ranks; ++n)
+      if (below(random, 2) == 0) some.push_back(n);
+  return some;
+}
+
+Collective random_collective(std::mt19937& random, int ranks, int chunks, bool combining) {
+  Collective c{.name = "random", .ranks = ranks, .combining = combining, .custom = true};
+  for (int i = 0; i < chunks; ++i)
+    c.chunks.push_back({.pre = random_ranks(random, ranks), .post = random_ranks(random, ranks)});
+  return c;
+}
+
+// Number of tight bounds: the property would also hold if all bounds were 0.
+struct Tally {
+  int asked = 0;
+  int met = 0;
+};
+
+void hold(const Topology& t, const Collective& c, Tally& tally) {
+  StepBound steps;
+  try {
+    steps = fewest_steps(t, c);
+  } catch (const InputError&) {
+    return;  // disconnected
+  }
+  if (steps.steps == 0) return;
+  BruteForce search(t, c);
+  EXPECT_FALSE(search.possible({.steps = steps.steps - 1, .rounds = 12}));
+  EXPECT_EQ(fault(t, c, steps.claim), "");
+  const Claim any = fewest_rounds(t, c);
+  EXPECT_EQ(fault(t, c, any), "");
+  // No schedule has more steps than rounds.
+  EXPECT_FALSE(search.possible({.steps = any.rounds - 1, .rounds = any.rounds - 1}));
+  for (int s = steps.steps; s < steps.steps + 2; ++s) {
+    const Claim claim = fewest_rounds_in(t, c, s);
+    EXPECT_EQ(fault(t, c, claim), "");
+    EXPECT_GE(claim.rounds, any.rounds);
+    EXPECT_FALSE(search.possible({.steps = s, .rounds = claim.rounds - 1})) << s << " steps";
+    ++tally.asked;
+    if (search.possible({.steps = s, .rounds = std::max(s, claim.rounds)})) ++tally.met;
+    // One more than the certificate shows is refused.
+    Claim more = claim;
+    ++more.rounds;
+    EXPECT_NE(fault(t, c, more), "");
+  }
+}
+
+TEST(BoundsHold, RandomCopies) {
+  Tally tally;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 3 + below(random, 2);
+    const Topology t = random_topology(random, ranks, 5);
+    hold(t, random_collective(random, ranks, 2, false), tally);
+  }
+  // Most are met, or the bounds have become weak.
+  EXPECT_GT(tally.asked, 50);
+  EXPECT_GT(tally.met * 100, tally.asked * 95);
+}
+
+TEST(BoundsHold, RandomSums) {
+  Tally tally;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 3 + below(random, 2);
+    const Topology t = random_topology(random, ranks, 5);
+    hold(t, random_collective(random, ranks, 1, true), tally);
+  }
+  EXPECT_GT(tally.asked, 30);
+  EXPECT_GT(tally.met * 100, tally.asked * 95);
+}
+
+TEST(BoundsHold, NamedCollectives) {
+  Tally tally;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(1000 + seed);
+    const Topology t = random_topology(random, 3, 4);
+    for (const std::string name : {"broadcast", "scatter", "gather", "allgather", "reduce", "allreduce"}) {
+      SCOPED_TRACE(name);
+      hold(t, make_collective(name, 3, 1, below(random, 3)), tally);
+    }
+  }
+  EXPECT_GT(tally.asked, 100);
+  EXPECT_GT(tally.met * 100, tally.asked * 95);
+}
+
+}  // namespace
+}  // namespace chorale
