@@ -13,6 +13,7 @@ namespace {
 class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaDiCaL::Learner {
  public:
   Cadical(int seed, const std::string& proof_path) {
+    solver_.set("quiet", 1);
     solver_.set("seed", seed);
     if (!proof_path.empty()) {
       solver_.set("binary", 0);
