@@ -153,12 +153,14 @@ class Referee {
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()) && !full(); ++c)
       for (Rank n : collective_.chunks[c].post) {
         if (state.is_complete(c, n)) continue;
-        const auto counts = state.value(c, n);
-        const auto missing =
-            std::ranges::find_if(collective_.chunks[c].pre, [&](Rank i) { return counts[i] == 0; });
-        if (!state.holds(c, n))
+        if (!state.holds(c, n)) {
           say("at the end: rank {} does not have chunk {}", n, c);
-        else if (missing != collective_.chunks[c].pre.end())
+          continue;
+        }
+        const std::vector<Rank>& pre = collective_.chunks[c].pre;
+        const auto missing = std::ranges::find_if(
+            pre, [&](Rank i) { return collective_.combining && state.value(c, n)[i] == 0; });
+        if (missing != pre.end())
           say("at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n, *missing);
         else
           say("at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);

@@ -207,6 +207,15 @@ TEST(Violations, ReduceFlagFlippedOn) {
               ElementsAre("step 1: chunk 0 is added up at rank 1, but this collective only copies"));
 }
 
+// An addition onto a copy, where nothing may be added: said, and no reason to look further.
+TEST(Violations, AdditionOntoACopy) {
+  Case c = direct_allgather();
+  c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 2, .reduce = true}}});
+  EXPECT_THAT(c.faults(),
+              ElementsAre("step 2: chunk 0 is added up at rank 0, but this collective only copies",
+                          "at the end: the sum of chunk 0 at rank 0 counts a contribution more than once"));
+}
+
 // As sets {0, 1} + {0, 1, 2} would be all of it; as sums 0 and 1 are counted twice.
 TEST(Violations, ContributionTwice) {
   Case c = reduce_then_broadcast();
