@@ -3,29 +3,39 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace chorale {
 namespace {
 
-// Capacity left between each pair of ranks, in chunks per round.
+// Capacity left between each pair of ranks, in chunks per round, and the alpha of their link.
 struct Capacity {
   int ranks = 0;
   std::vector<int> between = {};
+  std::vector<double> alpha_us = {};
   int& at(Rank a, Rank b) { return between[a * ranks + b]; }
   int at(Rank a, Rank b) const { return between[a * ranks + b]; }
 };
 
 Capacity capacity_of(const Topology& topology) {
-  Capacity capacity{.ranks = topology.ranks, .between = std::vector<int>(topology.ranks * topology.ranks, 0)};
-  for (const Link& link : topology.links) capacity.at(link.src, link.dst) += link.bandwidth;
+  const std::size_t pairs = static_cast<std::size_t>(topology.ranks) * topology.ranks;
+  Capacity capacity{.ranks = topology.ranks,
+                    .between = std::vector<int>(pairs, 0),
+                    .alpha_us = std::vector<double>(pairs, 0)};
+  for (const Link& link : topology.links) {
+    capacity.at(link.src, link.dst) += link.bandwidth;
+    capacity.alpha_us[link.src * topology.ranks + link.dst] = link.alpha_us;
+  }
   return capacity;
 }
 
-// Depth first from rank 0, next to the rank with the fewest ways on (Warnsdorff's rule), ties by rank.
+// Depth first from rank 0, next to the nearest rank (all of a node before the next node), of these to the one
+// with the fewest ways on (Warnsdorff's rule), of these to the first.
 class HamiltonianSearch {
  public:
   HamiltonianSearch(const Capacity& capacity, int width)
-      : ranks_(capacity.ranks), next_(ranks_), used_(ranks_) {
+      : ranks_(capacity.ranks), alpha_us_(capacity.alpha_us), next_(ranks_), used_(ranks_) {
     for (Rank a = 0; a < ranks_; ++a)
       for (Rank b = 0; b < ranks_; ++b)
         if (a != b && capacity.at(a, b) >= width) next_[a].push_back(b);
@@ -42,13 +52,13 @@ class HamiltonianSearch {
     const Rank last = order_.back();
     if (static_cast<int>(order_.size()) == ranks_) return std::ranges::count(next_[last], 0) > 0;
     if (--effort_ < 0) return false;
-    std::vector<std::pair<int, Rank>> candidates;
+    std::vector<std::tuple<double, long, Rank>> candidates;
     for (Rank n : next_[last])
       if (!used_[n])
-        candidates.push_back(
-            {static_cast<int>(std::ranges::count_if(next_[n], [&](Rank m) { return !used_[m]; })), n});
+        candidates.push_back({alpha_us_[last * ranks_ + n],
+                              std::ranges::count_if(next_[n], [&](Rank m) { return !used_[m]; }), n});
     std::ranges::sort(candidates);
-    for (const auto& [ways, n] : candidates) {
+    for (const auto& [alpha, ways, n] : candidates) {
       order_.push_back(n);
       used_[n] = true;
       if (extend()) return true;
@@ -59,6 +69,7 @@ class HamiltonianSearch {
   }
 
   const int ranks_;
+  const std::vector<double>& alpha_us_;
   std::vector<std::vector<Rank>> next_;
   std::vector<bool> used_;
   Order order_;
@@ -74,26 +85,61 @@ Order widest_ring(const Capacity& capacity) {
   return {};
 }
 
-// How many copies of this ring the links and what is left of the limits carry; takes them away.
-int take(const Topology& topology, const Order& order, Capacity& capacity, std::vector<int>& limits) {
-  int copies = std::numeric_limits<int>::max();
-  const int n = capacity.ranks;
-  for (int i = 0; i < n; ++i) copies = std::min(copies, capacity.at(order[i], order[(i + 1) % n]));
-  std::vector<int> uses(limits.size(), 0);
-  for (std::size_t k = 0; k < limits.size(); ++k) {
-    std::set<std::pair<Rank, Rank>> limited;
-    for (LinkId l : topology.limits[k].links) limited.insert({topology.links[l].src, topology.links[l].dst});
-    for (int i = 0; i < n; ++i) uses[k] += static_cast<int>(limited.count({order[i], order[(i + 1) % n]}));
-    if (uses[k] > 0) copies = std::min(copies, limits[k] / uses[k]);
+// What rings have left of a machine: of its links, and of its shared limits.
+class Machine {
+ public:
+  explicit Machine(const Topology& topology) : left_(capacity_of(topology)) {
+    for (const SharedLimit& limit : topology.limits) {
+      Limit& l = limits_.emplace_back(Limit{.left = limit.bandwidth});
+      for (LinkId id : limit.links) l.pairs.insert({topology.links[id].src, topology.links[id].dst});
+    }
   }
-  for (int i = 0; i < n; ++i) capacity.at(order[i], order[(i + 1) % n]) -= copies;
-  for (std::size_t k = 0; k < limits.size(); ++k) limits[k] -= copies * uses[k];
-  return copies;
-}
 
-std::vector<Order> turned_round(std::vector<Order> rings) {
-  for (Order& ring : rings) std::reverse(ring.begin(), ring.end());
-  return rings;
+  // A ring that takes the links of a limit too often for one round may still be found.
+  Order widest() const {
+    Capacity usable = left_;
+    for (const Limit& limit : limits_)
+      for (const auto& [a, b] : limit.pairs) usable.at(a, b) = std::min(usable.at(a, b), limit.left);
+    return widest_ring(usable);
+  }
+
+  // Takes the ring as often as there is room for it in one round; returns how often.
+  int take(const Order& order) {
+    int copies = std::numeric_limits<int>::max();
+    for (const auto& [a, b] : edges(order)) copies = std::min(copies, left_.at(a, b));
+    for (const Limit& limit : limits_)
+      if (const int uses = limit.uses(order); uses > 0) copies = std::min(copies, limit.left / uses);
+    for (const auto& [a, b] : edges(order)) left_.at(a, b) -= copies;
+    for (Limit& limit : limits_) limit.left -= copies * limit.uses(order);
+    return copies;
+  }
+
+ private:
+  using Pair = std::pair<Rank, Rank>;
+  struct Limit {
+    std::set<Pair> pairs = {};
+    int left = 0;
+    int uses(const Order& order) const {
+      const std::vector<Pair> ring = edges(order);
+      return static_cast<int>(
+          std::ranges::count_if(ring, [this](const Pair& p) { return pairs.contains(p); }));
+    }
+  };
+
+  static std::vector<Pair> edges(const Order& order) {
+    std::vector<Pair> result;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      result.push_back({order[i], order[(i + 1) % order.size()]});
+    return result;
+  }
+
+  Capacity left_;
+  std::vector<Limit> limits_;
+};
+
+Order turned_round(Order ring) {
+  std::reverse(ring.begin(), ring.end());
+  return ring;
 }
 
 }  // namespace
@@ -112,7 +158,9 @@ Plan ring_allgather(const std::vector<Order>& rings, int chunks) {
 }
 
 Plan ring_reducescatter(const std::vector<Order>& rings, int chunks) {
-  return backwards(ring_allgather(turned_round(rings), chunks), true);
+  std::vector<Order> turned;
+  for (const Order& ring : rings) turned.push_back(turned_round(ring));
+  return backwards(ring_allgather(turned, chunks), true);
 }
 
 int ring_width(const Topology& topology, const Order& order) {
@@ -129,18 +177,18 @@ Order widest_ring(const Topology& topology) {
 }
 
 std::vector<Order> ring_decomposition(const Topology& topology) {
-  std::vector<Order> rings;
-  Capacity capacity = capacity_of(topology);
-  std::vector<int> limits;
-  for (const SharedLimit& limit : topology.limits) limits.push_back(limit.bandwidth);
   if (topology.ranks == 1) return {{0}};
-  while (true) {
-    const Order ring = widest_ring(capacity);
-    if (ring.empty()) return rings;
-    const int copies = take(topology, ring, capacity, limits);
+  std::vector<Order> rings;
+  Machine machine(topology);
+  for (Order ring = machine.widest(); !ring.empty(); ring = machine.widest()) {
+    const int copies = machine.take(ring);
     if (copies == 0) return rings.empty() ? std::vector<Order>{ring} : rings;
     rings.insert(rings.end(), copies, ring);
+    // Machines are mostly symmetric; searching for what is left of one used one way is harder.
+    ring = turned_round(ring);
+    rings.insert(rings.end(), machine.take(ring), ring);
   }
+  return rings;
 }
 
 }  // namespace chorale

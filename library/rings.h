@@ -28,9 +28,10 @@ inline bool is_ring(const Topology& topology, const Order& order) {
 // none.
 Order widest_ring(const Topology&);
 
-// Rings that share the machine: the widest first, as often as its links carry it, then the widest of what
-// is left. dgx1: its double ring twice in each direction, its single ring once in each, as NCCL uses it.
-// Empty where there is no ring.
+// Rings that share the machine within a round: the widest, as often as its links and limits carry it, then
+// the same turned round, then the widest of what is left. dgx1: its double ring twice in each direction, its
+// single ring once in each, as NCCL uses it. Greedy: where rings get in each other's way there may be more
+// (dgx-a100 with many nodes, torus). Empty where there is no ring.
 std::vector<Order> ring_decomposition(const Topology&);
 
 }  // namespace chorale
