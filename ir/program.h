@@ -1,10 +1,18 @@
-// What one rank does, as a list of instructions: the form that is executed and printed for other runtimes.
+// What every rank does, as lists of instructions: the form that is executed, and printed for other runtimes.
 //
 // A rank has three buffers, counted in chunks: input (read only), output, scratch. Positions are slots. Sizes
 // in bytes enter only at execution: a block of n elements is cut into its chunks so that their lengths differ
-// by at most one element, so a size need not be divisible by the number of chunks.
+// by at most one element (piece_begin), so a size need not be divisible by the number of chunks, and chunks
+// may be empty.
+//
+// Time is cut into epochs, `step`. In an epoch a rank starts all its Sends and Recvs, which read and write
+// the buffers while messages fly; when all of them are complete, each thread block does its local
+// instructions in order. So within an epoch a Send reads what its slot held before, no slot is received into
+// that is sent or received into elsewhere, and thread blocks share slots only for reading. Ranks wait for
+// each other through messages alone; both ends of a message are in the same epoch.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,7 +25,7 @@ enum class Buffer { Input, Output, Scratch };
 struct Slot {
   Buffer buffer = Buffer::Input;
   int index = 0;  // in chunks
-  bool operator==(const Slot&) const = default;
+  auto operator<=>(const Slot&) const = default;
 };
 
 enum class Opcode {
@@ -29,11 +37,11 @@ enum class Opcode {
 
 struct Instruction {
   Opcode opcode = Opcode::Copy;
-  Slot src = {};
-  Slot dst = {};
+  Slot src = {};     // of all but Recv
+  Slot dst = {};     // of all but Send
   Rank peer = -1;    // of Send and Recv
   int message = -1;  // of Send and Recv: matches the two ends; unique in the program
-  int step = 0;      // epoch; instructions are sorted by it
+  int step = 0;      // epoch; the instructions of a block are sorted by it, communication before local ones
   int piece = 0;  // which chunk of its block this is, 0 .. chunks_per_block-1: decides its length in elements
   bool operator==(const Instruction&) const = default;
 };
@@ -56,10 +64,21 @@ struct Program {
   std::string name = {};
   std::string collective = {};
   int steps = 0;
-  int chunks_per_block =
-      1;  // slot i of input and output is chunk i % chunks_per_block of block i / chunks_per_block
+  // Slot i of input and output is chunk i % chunks_per_block of block i / chunks_per_block.
+  int chunks_per_block = 1;
   std::vector<RankProgram> ranks = {};
   bool operator==(const Program&) const = default;
 };
+
+// Does this instruction concern one rank only?
+bool is_local(Opcode);
+
+// Where piece 0 .. pieces of a block of `elements` begins; piece `pieces` begins where the block ends. The
+// longer pieces come first.
+std::int64_t piece_begin(std::int64_t elements, int pieces, int piece);
+
+// For people: "output[3]"; "send output[3] to rank 5 (message 17)".
+std::string to_string(const Slot&);
+std::string to_string(const Instruction&);
 
 }  // namespace chorale

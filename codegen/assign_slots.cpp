@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "codegen/passes.h"
+
+namespace chorale {
+namespace {
+
+class SlotAssigner {
+ public:
+  SlotAssigner(const Topology& topology, const Collective& collective)
+      : topology_(topology), collective_(collective), outputs_(collective.ranks) {
+    program_.name = collective.name + " on " + topology.name;
+    program_.collective = collective.name;
+    program_.chunks_per_block = collective.chunks_per_block;
+    for (Rank n = 0; n < collective.ranks; ++n)
+      program_.ranks.push_back({.input_chunks = input_chunks(collective, n),
+                                .output_chunks = output_chunks(collective, n),
+                                .blocks = {ThreadBlock{}}});
+    values_.resize(collective.chunks.size() * collective.ranks);
+    for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c) {
+      const ChunkSpec& spec = collective.chunks[c];
+      for (Rank n : spec.pre) value(c, n).at = Slot{Buffer::Input, spec.input};
+      for (Rank n : spec.post) {
+        std::vector<Chunk>& there = outputs_[n][spec.output];
+        there.push_back(c);
+        if (there.size() == 1) value(c, n).home = Slot{Buffer::Output, spec.output};
+      }
+    }
+  }
+
+  void add(const Step& step) {
+    // First all sends, since they read where values are before the step.
+    std::map<std::pair<Chunk, Rank>, std::vector<Arrival>> arrivals;
+    for (const Send& send : step.sends) {
+      const Link& link = topology_.links[send.link];
+      Value& sent = value(send.chunk, link.src);
+      emit(link.src, {.opcode = Opcode::Send,
+                      .src = *sent.at,
+                      .peer = link.dst,
+                      .message = messages_,
+                      .piece = piece(send.chunk)});
+      sent.sent_in = step_;
+      arrivals[{send.chunk, link.dst}].push_back(
+          {.src = link.src, .message = messages_++, .reduce = send.reduce});
+    }
+    for (auto& [at, all] : arrivals) {
+      std::ranges::stable_partition(all, [](const Arrival& a) { return !a.reduce; });
+      for (const Arrival& arrival : all) receive(at.first, at.second, arrival);
+    }
+    ++step_;
+  }
+
+  Program finish() {
+    program_.steps = std::max(step_, 1);
+    step_ = program_.steps - 1;
+    for (Rank n = 0; n < collective_.ranks; ++n)
+      for (const auto& [position, chunks] : outputs_[n]) deliver(n, {Buffer::Output, position}, chunks);
+    return std::move(program_);
+  }
+
+ private:
+  struct Value {
+    std::optional<Slot> at = {};    // where it is; nothing if the rank holds nothing
+    std::optional<Slot> home = {};  // where it goes when something arrives
+    int sent_in = -1;               // the last step that sends it
+  };
+  struct Arrival {
+    Rank src = 0;
+    int message = 0;
+    bool reduce = false;
+  };
+
+  Value& value(Chunk c, Rank n) { return values_[static_cast<std::size_t>(c) * collective_.ranks + n]; }
+  int piece(Chunk c) const { return collective_.chunks[c].input % collective_.chunks_per_block; }
+  Slot new_scratch(Rank n) { return {Buffer::Scratch, program_.ranks[n].scratch_chunks++}; }
+
+  void emit(Rank n, Instruction instruction) {
+    instruction.step = step_;
+    program_.ranks[n].blocks[0].instructions.push_back(instruction);
+  }
+
+  void receive(Chunk c, Rank n, const Arrival& arrival) {
+    Value& v = value(c, n);
+    if (!v.home) v.home = new_scratch(n);
+    const bool adds = arrival.reduce && v.at;
+    const bool occupied = v.at == v.home && (adds || v.sent_in == step_);
+    const Slot landing = occupied ? new_scratch(n) : *v.home;
+    emit(n, {.opcode = Opcode::Recv,
+             .dst = landing,
+             .peer = arrival.src,
+             .message = arrival.message,
+             .piece = piece(c)});
+    if (occupied)
+      emit(n, {.opcode = adds ? Opcode::Reduce : Opcode::Copy,
+               .src = landing,
+               .dst = *v.home,
+               .piece = piece(c)});
+    else if (adds)  // what was there is the input, and stays there
+      emit(n, {.opcode = Opcode::Reduce, .src = *v.at, .dst = *v.home, .piece = piece(c)});
+    v.at = v.home;
+  }
+
+  void deliver(Rank n, Slot output, const std::vector<Chunk>& chunks) {
+    for (Chunk c : chunks) {
+      const Slot at = *value(c, n).at;
+      if (at != output)
+        emit(n, {.opcode = c == chunks.front() ? Opcode::Copy : Opcode::Reduce,
+                 .src = at,
+                 .dst = output,
+                 .piece = piece(c)});
+    }
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  std::vector<std::map<int, std::vector<Chunk>>> outputs_;  // by rank and output position
+  std::vector<Value> values_ = {};                          // by chunk and rank
+  Program program_ = {};
+  int step_ = 0;
+  int messages_ = 0;
+};
+
+}  // namespace
+
+Program assign_slots(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  SlotAssigner assigner(topology, collective);
+  for (const Step& step : schedule.steps) assigner.add(step);
+  return assigner.finish();
+}
+
+}  // namespace chorale

@@ -1,0 +1,17 @@
+#include <algorithm>
+#include <utility>
+
+#include "codegen/passes.h"
+
+namespace chorale {
+
+Program order_epochs(Program program) {
+  const auto place = [](const Instruction& i) {
+    return std::pair{i.step, is_local(i.opcode) ? 2 : i.opcode == Opcode::Recv ? 1 : 0};
+  };
+  for (RankProgram& rank : program.ranks)
+    for (ThreadBlock& block : rank.blocks) std::ranges::stable_sort(block.instructions, {}, place);
+  return program;
+}
+
+}  // namespace chorale

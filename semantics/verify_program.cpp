@@ -1,0 +1,340 @@
+// Runs all ranks epoch by epoch on symbolic sums. Form is checked first and alone, then the matching of
+// messages: what fails there cannot be run.
+#include "semantics/verify_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+// Places are input slots of ranks, numbered through. A sum says how often each place is in it, by place.
+using Sum = std::vector<std::pair<int, int>>;
+
+struct Value {
+  std::shared_ptr<const Sum> sum = {};  // null: never written
+  int piece = 0;
+};
+
+Sum added(const Sum& a, const Sum& b) {
+  Sum result;
+  auto i = a.begin(), j = b.begin();
+  while (i != a.end() || j != b.end()) {
+    if (j == b.end() || (i != a.end() && i->first < j->first)) {
+      result.push_back(*i++);
+    } else if (i == a.end() || j->first < i->first) {
+      result.push_back(*j++);
+    } else {
+      result.push_back({i->first, i->second + j->second});
+      ++i, ++j;
+    }
+  }
+  return result;
+}
+
+class ProgramReferee {
+ public:
+  ProgramReferee(const Topology& topology, const Collective& collective, const Program& program, int limit)
+      : topology_(topology), collective_(collective), program_(program), limit_(limit) {}
+
+  std::vector<std::string> run() {
+    sizes();
+    if (found_.empty()) form();
+    if (found_.empty()) messages();
+    if (!found_.empty()) return std::move(found_);
+    name_inputs();
+    for (step_ = 0; step_ < program_.steps && !full(); ++step_) epoch();
+    outputs();
+    return std::move(found_);
+  }
+
+ private:
+  struct Ends {
+    int sends = 0, recvs = 0;
+    Rank src = -1, dst = -1;
+    const Instruction* send = nullptr;
+    const Instruction* recv = nullptr;
+  };
+  struct Buffers {
+    std::vector<Value> input = {}, output = {}, scratch = {};
+  };
+
+  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
+
+  template <typename... Arguments>
+  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  void complain(Rank n, const Instruction& i, const std::string& problem) {
+    say("rank {}, step {}: {}: {}", n, i.step + 1, to_string(i), problem);
+  }
+
+  int ranks() const { return collective_.ranks; }
+
+  template <typename Function>  // void(Rank, int block, const Instruction&)
+  void for_each_instruction(Function function) const {
+    for (Rank n = 0; n < ranks(); ++n)
+      for (std::size_t b = 0; b < program_.ranks[n].blocks.size(); ++b)
+        for (const Instruction& i : program_.ranks[n].blocks[b].instructions)
+          function(n, static_cast<int>(b), i);
+  }
+
+  void sizes() {
+    if (topology_.ranks != collective_.ranks || static_cast<int>(program_.ranks.size()) != collective_.ranks)
+      return say("the collective is for {} ranks, the topology has {}, the program {}", collective_.ranks,
+                 topology_.ranks, program_.ranks.size());
+    if (program_.chunks_per_block != collective_.chunks_per_block || program_.chunks_per_block < 1)
+      say("the program has {} chunks a block, the collective {}", program_.chunks_per_block,
+          collective_.chunks_per_block);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const RankProgram& r = program_.ranks[n];
+      if (const int chunks = input_chunks(collective_, n); r.input_chunks != chunks)
+        say("rank {}: the input has {} chunks, the collective needs {}", n, r.input_chunks, chunks);
+      if (const int chunks = output_chunks(collective_, n); r.output_chunks != chunks)
+        say("rank {}: the output has {} chunks, the collective needs {}", n, r.output_chunks, chunks);
+      if (r.scratch_chunks < 0) say("rank {}: the scratch has {} chunks", n, r.scratch_chunks);
+    }
+  }
+
+  void form() {
+    for_each_instruction([this](Rank n, int, const Instruction& i) {
+      if (i.step < 0 || i.step >= program_.steps)
+        complain(n, i, fmt::format("the program has {} steps", program_.steps));
+      if (i.piece < 0 || i.piece >= program_.chunks_per_block)
+        complain(n, i, fmt::format("piece {} of {}", i.piece, program_.chunks_per_block));
+      if (i.opcode != Opcode::Recv) slot_in_range(n, i, i.src);
+      if (i.opcode != Opcode::Send) {
+        slot_in_range(n, i, i.dst);
+        if (i.dst.buffer == Buffer::Input) complain(n, i, "writes the input");
+      }
+      if (!is_local(i.opcode) && (i.peer < 0 || i.peer >= ranks() || i.peer == n))
+        complain(n, i, "there is no such peer");
+    });
+    for (Rank n = 0; n < ranks(); ++n)
+      for (const ThreadBlock& block : program_.ranks[n].blocks) in_order(n, block.instructions);
+  }
+
+  void slot_in_range(Rank n, const Instruction& i, const Slot& slot) {
+    const RankProgram& r = program_.ranks[n];
+    const int size = slot.buffer == Buffer::Input    ? r.input_chunks
+                     : slot.buffer == Buffer::Output ? r.output_chunks
+                                                     : r.scratch_chunks;
+    if (slot.index < 0 || slot.index >= size)
+      complain(n, i, fmt::format("there is no {}, the buffer has {} chunks", to_string(slot), size));
+    else if (slot.buffer != Buffer::Scratch && slot.index % program_.chunks_per_block != i.piece)
+      complain(n, i, fmt::format("{} is not piece {} of its block", to_string(slot), i.piece));
+  }
+
+  void in_order(Rank n, const std::vector<Instruction>& instructions) {
+    for (std::size_t k = 1; k < instructions.size(); ++k) {
+      const Instruction &before = instructions[k - 1], &i = instructions[k];
+      if (i.step < before.step) complain(n, i, "comes after an instruction of a later step");
+      if (i.step == before.step && is_local(before.opcode) && !is_local(i.opcode))
+        complain(n, i, "communicates after local instructions of its step");
+    }
+  }
+
+  void messages() {
+    std::map<int, Ends> messages;
+    for_each_instruction([&messages](Rank n, int, const Instruction& i) {
+      if (is_local(i.opcode)) return;
+      Ends& ends = messages[i.message];
+      if (i.opcode == Opcode::Send) {
+        ++ends.sends, ends.src = n, ends.send = &i;
+      } else {
+        ++ends.recvs, ends.dst = n, ends.recv = &i;
+      }
+    });
+    std::set<std::pair<Rank, Rank>> linked;
+    for (const Link& link : topology_.links) linked.insert({link.src, link.dst});
+    for (const auto& [message, ends] : messages) {
+      if (message < 0) say("message {}: numbers start from 0", message);
+      if (ends.sends != 1 || ends.recvs != 1) {
+        say("message {}: {} sends and {} receives", message, ends.sends, ends.recvs);
+        continue;
+      }
+      if (ends.send->peer != ends.dst || ends.recv->peer != ends.src)
+        say("message {}: rank {} sends it to rank {}, rank {} receives it from rank {}", message, ends.src,
+            ends.send->peer, ends.dst, ends.recv->peer);
+      else if (!linked.contains({ends.src, ends.dst}))
+        say("message {}: there is no link {} -> {}", message, ends.src, ends.dst);
+      if (ends.send->step != ends.recv->step)
+        say("message {}: sent in step {}, received in step {}", message, ends.send->step + 1,
+            ends.recv->step + 1);
+      if (ends.send->piece != ends.recv->piece)
+        say("message {}: piece {} is sent, piece {} is received", message, ends.send->piece,
+            ends.recv->piece);
+    }
+  }
+
+  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
+  void name_inputs() {
+    first_place_.resize(ranks() + 1, 0);
+    for (Rank n = 0; n < ranks(); ++n) first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
+    same_.resize(first_place_.back());
+    std::iota(same_.begin(), same_.end(), 0);
+    if (!collective_.combining)
+      for (const ChunkSpec& spec : collective_.chunks)
+        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+    buffers_.resize(ranks());
+    next_.resize(ranks());
+    for (Rank n = 0; n < ranks(); ++n) {
+      const RankProgram& r = program_.ranks[n];
+      for (int i = 0; i < r.input_chunks; ++i)
+        buffers_[n].input.push_back(
+            {.sum = std::make_shared<Sum>(Sum{{place(n, i), 1}}), .piece = i % program_.chunks_per_block});
+      buffers_[n].output.resize(r.output_chunks);
+      buffers_[n].scratch.resize(r.scratch_chunks);
+      next_[n].resize(r.blocks.size(), 0);
+    }
+  }
+
+  int place(Rank n, int input) {
+    int p = first_place_[n] + input;
+    while (same_[p] != p) p = same_[p] = same_[same_[p]];
+    return p;
+  }
+
+  void epoch() {
+    std::map<int, Value> in_flight;
+    std::vector<std::map<Slot, Use>> uses(ranks());
+    std::vector<std::pair<Rank, const Instruction*>> recvs;
+    const auto of_this_step = [this](Rank n, std::size_t b, bool local) -> const Instruction* {
+      const std::vector<Instruction>& all = program_.ranks[n].blocks[b].instructions;
+      std::size_t& next = next_[n][b];
+      if (next == all.size() || all[next].step != step_ || is_local(all[next].opcode) != local)
+        return nullptr;
+      return &all[next++];
+    };
+    for (Rank n = 0; n < ranks(); ++n) {
+      std::set<Slot> sent, received;
+      for (std::size_t b = 0; b < program_.ranks[n].blocks.size(); ++b)
+        while (const Instruction* i = of_this_step(n, b, false)) {
+          if (i->opcode == Opcode::Send) {
+            in_flight[i->message] = read(n, *i, i->src);
+            sent.insert(i->src);
+          } else {
+            recvs.push_back({n, i});
+            if (!received.insert(i->dst).second) complain(n, *i, "a second message lands there in this step");
+          }
+        }
+      for (const Slot& slot : received)
+        if (sent.contains(slot))
+          say("rank {}, step {}: {} is sent and received into", n, step_ + 1, to_string(slot));
+    }
+    for (const auto& [n, i] : recvs) at(n, i->dst) = in_flight.at(i->message);
+    for (Rank n = 0; n < ranks(); ++n)
+      for (std::size_t b = 0; b < program_.ranks[n].blocks.size(); ++b)
+        while (const Instruction* i = of_this_step(n, b, true)) local(n, static_cast<int>(b), *i, uses[n]);
+  }
+
+  struct Use {
+    int block = -1;
+    bool shared = false, written = false;
+  };
+
+  void local(Rank n, int b, const Instruction& i, std::map<Slot, Use>& uses) {
+    const auto use = [&](const Slot& slot, bool writes) {
+      Use& u = uses[slot];
+      u.shared |= u.block >= 0 && u.block != b;
+      u.written |= writes;
+      u.block = b;
+      if (u.shared && u.written) complain(n, i, to_string(slot) + " is in use by another thread block");
+    };
+    use(i.src, false);
+    use(i.dst, true);
+    const Value src = read(n, i, i.src);
+    if (i.opcode == Opcode::Copy) {
+      at(n, i.dst) = src;
+    } else if (const Value dst = read(n, i, i.dst); src.sum && dst.sum) {
+      at(n, i.dst).sum = std::make_shared<Sum>(added(*dst.sum, *src.sum));
+    }
+  }
+
+  Value& at(Rank n, const Slot& slot) {
+    Buffers& b = buffers_[n];
+    return (slot.buffer == Buffer::Input    ? b.input
+            : slot.buffer == Buffer::Output ? b.output
+                                            : b.scratch)[slot.index];
+  }
+
+  Value read(Rank n, const Instruction& i, const Slot& slot) {
+    const Value& value = at(n, slot);
+    if (!value.sum)
+      complain(n, i, to_string(slot) + " was never written");
+    else if (value.piece != i.piece)
+      complain(n, i, fmt::format("{} holds piece {}, not {}", to_string(slot), value.piece, i.piece));
+    return value;
+  }
+
+  void outputs() {
+    std::vector<std::map<int, std::map<int, int>>> promised(ranks());  // by rank, position, place
+    for (const ChunkSpec& spec : collective_.chunks)
+      for (Rank n : spec.post) {
+        std::map<int, int>& sum = promised[n][spec.output];
+        if (!collective_.combining) {
+          ++sum[place(spec.pre.front(), spec.input)];
+        } else {
+          for (Rank i : spec.pre) ++sum[place(i, spec.input)];
+        }
+      }
+    for (Rank n = 0; n < ranks() && !full(); ++n)
+      for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
+        const Value& value = buffers_[n].output[o];
+        const auto wanted = promised[n].find(o);
+        if (wanted == promised[n].end()) {
+          if (value.sum) say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
+        } else if (!value.sum) {
+          say("at the end: rank {} has not written output[{}]", n, o);
+        } else if (const Sum sum(wanted->second.begin(), wanted->second.end()); *value.sum != sum) {
+          say("at the end: output[{}] of rank {} {}", o, n, difference(sum, *value.sum));
+        } else if (value.piece != o % program_.chunks_per_block) {
+          say("at the end: output[{}] of rank {} holds piece {}", o, n, value.piece);
+        }
+      }
+  }
+
+  std::string difference(const Sum& want, const Sum& have) const {
+    const std::map<int, int> a(want.begin(), want.end()), b(have.begin(), have.end());
+    for (const auto& [p, count] : a) {
+      const auto at = b.find(p);
+      if (at == b.end()) return "lacks " + name(p);
+      if (at->second != count) return fmt::format("counts {} {} times, not {}", name(p), at->second, count);
+    }
+    for (const auto& [p, count] : b)
+      if (!a.contains(p)) return "contains " + name(p) + ", which does not belong there";
+    return "is as promised";
+  }
+
+  std::string name(int p) const {
+    const auto after = std::upper_bound(first_place_.begin(), first_place_.end(), p);
+    return fmt::format("input[{}] of rank {}", p - *(after - 1), after - first_place_.begin() - 1);
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  const Program& program_;
+  const int limit_;
+  int step_ = 0;
+  std::vector<int> first_place_ = {};                // by rank
+  std::vector<int> same_ = {};                       // by place: another place of the same data, up to a root
+  std::vector<Buffers> buffers_ = {};                // by rank
+  std::vector<std::vector<std::size_t>> next_ = {};  // by rank and block: the next instruction
+  std::vector<std::string> found_ = {};
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Topology& topology, const Collective& collective,
+                                    const Program& program, int limit) {
+  return ProgramReferee(topology, collective, program, limit).run();
+}
+
+}  // namespace chorale

@@ -1,0 +1,23 @@
+// The referee for programs: counts, on the lowered form, how often each input is in each slot of each rank,
+// and compares with the collective. Written from ir/program.h alone; it shares nothing with codegen/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/program.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
+// on this topology, whatever the timing. Wrong is: buffers of another size than the collective's; a slot,
+// peer, step or piece out of range; instructions out of order; a message without exactly one send and one
+// receive that agree on ranks, step and piece; a message where no link is; reading what was never written;
+// writing the input; receiving into a slot that is sent, or received into, in the same epoch; two thread
+// blocks at one slot in an epoch, unless both read; an output slot that does not hold what the collective
+// promises, or is written though nothing is promised.
+std::vector<std::string> violations(const Topology&, const Collective&, const Program&, int limit = 10);
+
+}  // namespace chorale
