@@ -1,0 +1,253 @@
+// One fault at a time in a program that is right.
+#include "semantics/verify_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Two ranks exchange their blocks of two pieces and keep their own: an Allgather by hand.
+Program exchange() {
+  Program p{.name = "exchange", .collective = "allgather", .steps = 1, .chunks_per_block = 2};
+  for (Rank n : {0, 1}) {
+    ThreadBlock block;
+    for (int j : {0, 1})
+      block.instructions.push_back({.opcode = Opcode::Send,
+                                    .src = {Buffer::Input, j},
+                                    .peer = 1 - n,
+                                    .message = 2 * n + j,
+                                    .piece = j});
+    for (int j : {0, 1})
+      block.instructions.push_back({.opcode = Opcode::Recv,
+                                    .dst = {Buffer::Output, 2 * (1 - n) + j},
+                                    .peer = 1 - n,
+                                    .message = 2 * (1 - n) + j,
+                                    .piece = j});
+    for (int j : {0, 1})
+      block.instructions.push_back({.opcode = Opcode::Copy,
+                                    .src = {Buffer::Input, j},
+                                    .dst = {Buffer::Output, 2 * n + j},
+                                    .piece = j});
+    p.ranks.push_back({.input_chunks = 2, .output_chunks = 4, .scratch_chunks = 1, .blocks = {block}});
+  }
+  return p;
+}
+
+// Both add the other's value to theirs: an AllReduce, output 0 = received + input.
+Program sum() {
+  Program p{.name = "sum", .collective = "allreduce", .steps = 1, .chunks_per_block = 1};
+  for (Rank n : {0, 1}) {
+    ThreadBlock block;
+    block.instructions = {
+        {.opcode = Opcode::Send, .src = {Buffer::Input, 0}, .peer = 1 - n, .message = n},
+        {.opcode = Opcode::Recv, .dst = {Buffer::Output, 0}, .peer = 1 - n, .message = 1 - n},
+        {.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}}};
+    p.ranks.push_back({.input_chunks = 1, .output_chunks = 1, .scratch_chunks = 1, .blocks = {block}});
+  }
+  return p;
+}
+
+const Topology pair = test::full(2);
+const Collective gather = make_collective("allgather", 2, 2);
+const Collective add = make_collective("allreduce", 2, 1);
+
+std::vector<std::string> faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
+  Program p = exchange();
+  std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
+  change(p, list);
+  if (!p.ranks.empty()) p.ranks[0].blocks[0].instructions = list;
+  return violations(pair, gather, p, 1000);
+}
+
+std::vector<std::string> sum_faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
+  Program p = sum();
+  std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
+  change(p, list);
+  p.ranks[0].blocks[0].instructions = list;
+  return violations(pair, add, p, 1000);
+}
+
+using List = std::vector<Instruction>;
+
+TEST(VerifyProgram, AcceptsWhatIsRight) {
+  EXPECT_THAT(violations(pair, gather, exchange()), IsEmpty());
+  EXPECT_THAT(violations(pair, add, sum()), IsEmpty());
+}
+
+TEST(VerifyProgram, Sizes) {
+  const auto expect = [](auto change, const char* words) {
+    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  };
+  expect([](Program& p, List&) { p.ranks.clear(); }, "the program 0");
+  expect([](Program& p, List&) { p.chunks_per_block = 1; }, "1 chunks a block, the collective 2");
+  expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, "rank 1: the input has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, "rank 1: the output has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, "rank 1: the scratch has -1 chunks");
+}
+
+TEST(VerifyProgram, Form) {
+  const auto expect = [](auto change, const char* words) {
+    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  };
+  expect([](Program&, List& l) { l[0].src.index = 2; }, "there is no input[2]");
+  expect([](Program&, List& l) { l[2].dst.index = -1; }, "there is no output[-1]");
+  expect([](Program&, List& l) { l[4].dst = {Buffer::Scratch, 1}; }, "there is no scratch[1]");
+  expect([](Program&, List& l) { l[4].dst = {Buffer::Input, 0}; }, "writes the input");
+  expect([](Program&, List& l) { l[0].peer = 2; }, "no such peer");
+  expect([](Program&, List& l) { l[0].peer = 0; }, "no such peer");
+  expect([](Program&, List& l) { l[0].piece = 2; }, "piece 2 of 2");
+  expect([](Program&, List& l) { l[0].piece = 1; }, "input[0] is not piece 1");
+  expect([](Program&, List& l) { l[5].step = 1; }, "the program has 1 steps");
+  expect([](Program& p, List&) { p.steps = 0; }, "the program has 0 steps");
+  expect([](Program&, List& l) { std::swap(l[3], l[4]); }, "communicates after local");
+  expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, "after an instruction of a later step");
+}
+
+TEST(VerifyProgram, Messages) {
+  const auto expect = [](auto change, const char* words) {
+    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  };
+  expect([](Program&, List& l) { l.erase(l.begin()); }, "message 0: 0 sends and 1 receives");
+  expect([](Program&, List& l) { l.erase(l.begin() + 2); }, "message 2: 1 sends and 0 receives");
+  expect([](Program&, List& l) { l[1].message = 0; }, "message 0: 2 sends");
+  expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, "message 0: piece 1 is sent");
+  expect([](Program&, List& l) { l[0].message = l[2].message; }, "message 2: 2 sends and 1 receives");
+  Program later = exchange();
+  later.steps = 2;
+  for (Instruction& i : later.ranks[1].blocks[0].instructions) i.step = 1;
+  EXPECT_THAT(violations(pair, gather, later), Contains(HasSubstr("sent in step 1, received in step 2")));
+  Topology one_way = pair;
+  one_way.links.pop_back();
+  EXPECT_THAT(violations(one_way, gather, exchange()), Contains(HasSubstr("there is no link 1 -> 0")));
+  // Three ranks, so that a wrong peer exists.
+  Program three = exchange();
+  three.ranks.push_back({});
+  Collective group = gather;
+  group.ranks = 3;
+  EXPECT_THAT(violations(test::full(3), group, three), IsEmpty());
+  three.ranks[0].blocks[0].instructions[0].peer = 2;
+  EXPECT_THAT(violations(test::full(3), group, three),
+              Contains(HasSubstr("message 0: rank 0 sends it to rank 2, rank 1 receives it from rank 0")));
+}
+
+TEST(VerifyProgram, Data) {
+  const auto expect = [](auto change, const char* words) {
+    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  };
+  expect([](Program&, List& l) { l[4].src = {Buffer::Scratch, 0}; }, "scratch[0] was never written");
+  expect([](Program&, List& l) { l.pop_back(); }, "rank 0 has not written output[1]");
+  expect([](Program&, List& l) { l[2].dst.index = 0; }, "has not written output[2]");
+  expect(
+      [](Program&, List& l) {
+        l[4].src = {Buffer::Output, 2};
+      },
+      "output[0] of rank 0 lacks input[0] of rank 0");
+  expect(
+      [](Program&, List& l) {
+        l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}});
+      },
+      "counts input[0] of rank 0 2 times, not 1");
+  expect(
+      [](Program&, List& l) {
+        l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 2}});
+      },
+      "contains input[0] of rank 0, which does not belong there");
+  // Through scratch, whose slots are of no piece.
+  expect(
+      [](Program&, List& l) {
+        l.insert(l.begin() + 4, {.src = {Buffer::Input, 0}, .dst = {Buffer::Scratch, 0}, .piece = 0});
+        l.push_back({.src = {Buffer::Scratch, 0}, .dst = {Buffer::Output, 1}, .piece = 1});
+      },
+      "scratch[0] holds piece 0, not 1");
+  // Between the promised positions lies one of which the collective says nothing.
+  Collective gap = gather;
+  for (ChunkSpec& spec : gap.chunks) spec.output *= spec.output < 2 ? 1 : 2;
+  Program wide = exchange();
+  for (Rank n : {0, 1}) {
+    wide.ranks[n].output_chunks = 7;
+    for (Instruction& i : wide.ranks[n].blocks[0].instructions)
+      if (i.opcode != Opcode::Send && i.dst.index >= 2) i.dst.index *= 2;
+  }
+  gap.chunks_per_block = wide.chunks_per_block = 1;
+  for (RankProgram& r : wide.ranks)
+    for (Instruction& i : r.blocks[0].instructions) i.piece = 0;
+  EXPECT_THAT(violations(pair, gap, wide), IsEmpty());
+  wide.ranks[0].blocks[0].instructions.push_back({.dst = {Buffer::Output, 3}});
+  EXPECT_THAT(violations(pair, gap, wide), Contains(HasSubstr("output[3], where nothing is promised")));
+}
+
+TEST(VerifyProgram, SumsCountEveryInputOnce) {
+  const auto expect = [](auto change, const char* words) {
+    EXPECT_THAT(sum_faults(change), Contains(HasSubstr(words)));
+  };
+  expect([](Program&, List& l) { l.pop_back(); }, "output[0] of rank 0 lacks input[0] of rank 0");
+  expect([](Program&, List& l) { l.push_back(l.back()); }, "counts input[0] of rank 0 2 times, not 1");
+  expect([](Program&, List& l) { l[2].opcode = Opcode::Copy; }, "lacks input[0] of rank 1");
+}
+
+TEST(VerifyProgram, RacesWithinAnEpoch) {
+  // Rank 0 receives into the slot that it sends: what rank 1 gets depends on the timing.
+  Program p = sum();
+  p.steps = 2;
+  for (Rank n : {0, 1}) {
+    List& l = p.ranks[n].blocks[0].instructions;
+    l.push_back(
+        {.opcode = Opcode::Send, .src = {Buffer::Output, 0}, .peer = 1 - n, .message = 2 + n, .step = 1});
+    l.push_back({.opcode = Opcode::Recv,
+                 .dst = {n == 0 ? Buffer::Output : Buffer::Scratch, 0},
+                 .peer = 1 - n,
+                 .message = 3 - n,
+                 .step = 1});
+  }
+  EXPECT_THAT(violations(pair, add, p),
+              Contains(HasSubstr("rank 0, step 2: output[0] is sent and received")));
+  p.ranks[0].blocks[0].instructions.back().dst.buffer = Buffer::Scratch;
+  EXPECT_THAT(violations(pair, add, p), IsEmpty());
+
+  EXPECT_THAT(faults([](Program&, List& l) {
+                for (int k : {2, 3}) l[k].dst = {Buffer::Scratch, 0};
+              }),
+              Contains(HasSubstr("a second message lands there")));
+}
+
+TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
+  // The copies of own pieces may go to a block of their own: both read what is also sent.
+  Program p = exchange();
+  std::vector<ThreadBlock>& blocks = p.ranks[0].blocks;
+  blocks.push_back({.channel = 1});
+  blocks[1].instructions = {blocks[0].instructions.back()};
+  blocks[0].instructions.pop_back();
+  EXPECT_THAT(violations(pair, gather, p), IsEmpty());
+  // A block that writes what another one reads in the same epoch cannot be ordered with it.
+  blocks[1].instructions.push_back({.src = {Buffer::Output, 0}, .dst = {Buffer::Scratch, 0}});
+  EXPECT_THAT(violations(pair, gather, p),
+              Contains(HasSubstr("output[0] is in use by another thread block")));
+}
+
+// Ranks 0 and 1 promise the same data, so it is right to take it from either.
+TEST(VerifyProgram, CopiesOfOneChunkAreAlike) {
+  Collective c{.name = "two owners", .ranks = 2, .custom = true};
+  c.chunks = {{.pre = {0, 1}, .post = {0, 1}}};
+  Program p = sum();
+  for (RankProgram& r : p.ranks) r.blocks[0].instructions.pop_back();  // each takes the other's
+  EXPECT_THAT(violations(pair, c, p), IsEmpty());
+}
+
+TEST(VerifyProgram, StopsAtTheLimit) {
+  EXPECT_EQ(violations(pair, gather, exchange(), 1).size(), 0u);
+  Program p = exchange();
+  for (RankProgram& r : p.ranks) r.blocks[0].instructions.resize(0);
+  EXPECT_EQ(violations(pair, gather, p, 3).size(), 3u);
+}
+
+}  // namespace
+}  // namespace chorale
