@@ -1,0 +1,151 @@
+// The one file that knows MPI.
+#include "runtime/mpi_session.h"
+
+#include <fmt/format.h>
+#define OMPI_SKIP_MPICXX 1  // the C++ interface that MPI 3 removed, and its warnings
+#include <mpi.h>
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+// MPI counts in int; what is longer goes in parts. MPI keeps their order.
+constexpr std::int64_t kLongestPart = std::int64_t{1} << 30;
+
+class MpiTransport : public Transport {
+ public:
+  MpiTransport(bool& hung, std::chrono::milliseconds timeout) : hung_(hung), timeout_(timeout) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    void* bound = nullptr;
+    int found = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
+    if (found) largest_tag_ = *static_cast<int*>(bound);
+  }
+
+  Rank rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+
+  // Where message numbers exceed the tags, two messages of a pair may share one; both ends post them in the
+  // order of their numbers, and MPI does not let them overtake each other.
+  void exchange(int step, std::span<const Transfer> sends, std::span<const Transfer> recvs) override {
+    requests_.clear();
+    of_request_.clear();
+    for (const Transfer& recv : recvs)
+      for_parts(recv, [&](std::byte* data, int bytes, MPI_Request* request) {
+        MPI_Irecv(data, bytes, MPI_BYTE, recv.peer, tag(recv), MPI_COMM_WORLD, request);
+      });
+    const std::size_t receives = requests_.size();
+    for (const Transfer& send : sends)
+      for_parts(send, [&](std::byte* data, int bytes, MPI_Request* request) {
+        MPI_Isend(data, bytes, MPI_BYTE, send.peer, tag(send), MPI_COMM_WORLD, request);
+      });
+    wait([&](std::size_t pending) {
+      const Transfer& transfer = *of_request_[pending];
+      return fmt::format("rank {}, step {}: message {} was not {} rank {}", rank_, step + 1, transfer.message,
+                         pending < receives ? "sent by" : "received by", transfer.peer);
+    });
+  }
+
+  void barrier() override {
+    requests_.resize(1);
+    MPI_Ibarrier(MPI_COMM_WORLD, requests_.data());
+    wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a barrier", rank_); });
+  }
+
+  double all_reduce(ReduceOp op, double mine) override {
+    double result = 0;
+    requests_.resize(1);
+    MPI_Iallreduce(&mine, &result, 1, MPI_DOUBLE, op == ReduceOp::Sum ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD,
+                   requests_.data());
+    wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a sum", rank_); });
+    return result;
+  }
+
+ private:
+  int tag(const Transfer& transfer) const {
+    return static_cast<int>(transfer.message % (std::int64_t{largest_tag_} + 1));
+  }
+
+  template <typename Post>  // void(std::byte*, int bytes, MPI_Request*)
+  void for_parts(const Transfer& transfer, Post post) {
+    std::int64_t begin = 0;
+    do {
+      const std::int64_t bytes = std::min(kLongestPart, transfer.bytes - begin);
+      requests_.push_back(MPI_REQUEST_NULL);
+      of_request_.push_back(&transfer);
+      post(transfer.data + begin, static_cast<int>(bytes), &requests_.back());
+      begin += bytes;
+    } while (begin < transfer.bytes);
+  }
+
+  // MPI_Waitall with a limit. The clock is read now and then only: it costs as much as a test.
+  template <typename Complaint>  // std::string(std::size_t index of a request)
+  void wait(Complaint complaint) {
+    std::chrono::steady_clock::time_point start = {};
+    for (int turn = 0;; ++turn) {
+      int all = 0;
+      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE);
+      if (all) return;
+      if (turn % 1024 != 1023) continue;
+      const auto now = std::chrono::steady_clock::now();
+      if (turn == 1023) start = now;
+      if (now - start > timeout_) break;
+    }
+    hung_ = true;
+    throw Hang(fmt::format("{} within {:.3g} s", complaint(first_pending()),
+                           std::chrono::duration<double>(timeout_).count()));
+  }
+
+  std::size_t first_pending() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      int done = 0;
+      MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+      if (!done) return i;
+    }
+    return 0;
+  }
+
+  bool& hung_;
+  const std::chrono::milliseconds timeout_;
+  Rank rank_ = 0;
+  int ranks_ = 1;
+  int largest_tag_ = 32767;                       // what MPI promises at least
+  std::vector<MPI_Request> requests_ = {};        // of the wait in progress
+  std::vector<const Transfer*> of_request_ = {};  // of an exchange: what each request belongs to
+};
+
+}  // namespace
+
+const std::vector<std::string>& mpi_launcher_variables() {
+  static const std::vector<std::string> names = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE",
+                                                 "MPI_LOCALNRANKS"};
+  return names;
+}
+
+MpiSession::MpiSession() {
+  MPI_Init(nullptr, nullptr);
+}
+
+MpiSession::~MpiSession() {
+  if (!hung_) MPI_Finalize();
+}
+
+Rank MpiSession::rank() const {
+  Rank rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int MpiSession::ranks() const {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+std::unique_ptr<Transport> MpiSession::transport(std::chrono::milliseconds timeout) {
+  return std::make_unique<MpiTransport>(hung_, timeout);
+}
+
+}  // namespace chorale

@@ -1,0 +1,57 @@
+// What one rank does on blocks of one size: the program with addresses in place of slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+#include "runtime/elements.h"
+#include "runtime/transport.h"
+
+namespace chorale {
+
+struct BlockShape {
+  ElementType type = ElementType::Float32;
+  std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
+};
+
+// Elements before slot `index` of an input or output buffer.
+std::int64_t slot_begin(const Program&, std::int64_t block_elements, int index);
+
+// Bytes of the largest input or output buffer of a rank: what nccl-tests calls the size.
+std::int64_t buffer_bytes(const Program&, const BlockShape&);
+
+class RankPlan {
+ public:
+  RankPlan(const Program&, Rank, const BlockShape&);
+  RankPlan(const RankPlan&) = delete;  // epochs point into the buffers
+  RankPlan& operator=(const RankPlan&) = delete;
+
+  std::vector<std::byte> input = {};
+  std::vector<std::byte> output = {};
+
+  // Runs the program once; every rank must. Throws Hang.
+  void execute(ReduceOp, Transport&);
+
+ private:
+  struct LocalWork {
+    Opcode opcode = Opcode::Copy;
+    std::byte* dst = nullptr;
+    const std::byte* src = nullptr;
+    std::int64_t elements = 0;
+  };
+  struct Epoch {
+    std::vector<Transfer> sends = {}, recvs = {};
+    std::vector<LocalWork> work = {};
+  };
+
+  std::byte* address(const Program&, const Slot&);
+  void add(const Program&, const Instruction&);
+
+  BlockShape shape_;
+  std::vector<std::byte> scratch_ = {};
+  std::vector<Epoch> epochs_ = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,133 @@
+#include "runtime/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ir/error.h"
+#include "runtime/test_data.h"
+#include "runtime/thread_transport.h"
+
+namespace chorale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check(const RunOptions& options) {
+  for (std::int64_t bytes : options.bytes)
+    if (bytes < 0 || bytes > std::int64_t{1} << 40)
+      throw InputError("run", fmt::format("a block of {} bytes", bytes), "use 0 to 1T");
+  if (options.iterations < 1)
+    throw InputError("run", fmt::format("{} iterations", options.iterations), "use at least 1");
+  if (options.warm_up < 0)
+    throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
+}
+
+bool reduces(const Program& program) {
+  for (const RankProgram& rank : program.ranks)
+    for (const ThreadBlock& block : rank.blocks)
+      for (const Instruction& i : block.instructions)
+        if (i.opcode == Opcode::Reduce) return true;
+  return false;
+}
+
+// Elements that are wrong after one run over spoilt outputs, in this rank.
+std::int64_t wrong_in_one_run(RankPlan& plan, const TestData& data, ReduceOp op, Transport& transport) {
+  TestData::spoil_output(plan.output);
+  plan.execute(op, transport);
+  return data.wrong_elements(transport.rank(), plan.output) +
+         data.changed_elements(transport.rank(), plan.input);
+}
+
+// Sorted.
+std::vector<double> times_us(RankPlan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
+  std::vector<double> times;
+  for (int i = -options.warm_up; i < options.iterations; ++i) {
+    transport.barrier();
+    const Clock::time_point start = Clock::now();
+    plan.execute(op, transport);
+    const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    if (i >= 0) times.push_back(us);
+  }
+  for (double& us : times) us = transport.all_reduce(ReduceOp::Max, us);
+  std::ranges::sort(times);
+  return times;
+}
+
+RunRow run_row(const Program& program, const Collective& collective, const BlockShape& shape, ReduceOp op,
+               const RunOptions& options, Transport& transport) {
+  const TestData data(collective, shape, op, options.seed);
+  RankPlan plan(program, transport.rank(), shape);
+  data.fill_input(transport.rank(), plan.input);
+  std::int64_t wrong = wrong_in_one_run(plan, data, op, transport);
+  const std::vector<double> times = times_us(plan, op, options, transport);
+  wrong += wrong_in_one_run(plan, data, op, transport);
+
+  RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
+             .buffer_bytes = buffer_bytes(program, shape),
+             .type = shape.type,
+             .op = op};
+  row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+  row.min_us = times.front();
+  row.max_us = times.back();
+  row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+  row.wrong = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Sum, static_cast<double>(wrong)));
+  return row;
+}
+
+std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
+                         Transport& transport) {
+  std::vector<ReduceOp> ops = options.ops;
+  if (!reduces(program) && ops.size() > 1) ops.resize(1);
+  std::vector<RunRow> result;
+  for (ElementType type : options.types)
+    for (ReduceOp op : ops)
+      for (std::int64_t bytes : options.bytes) {
+        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        result.push_back(run_row(program, collective, shape, op, options, transport));
+      }
+  return result;
+}
+
+}  // namespace
+
+std::vector<RunRow> run_on_threads(const Program& program, const Collective& collective,
+                                   const RunOptions& options) {
+  check(options);
+  std::vector<RunRow> result;
+  on_threads(program, options.timeout, [&](Transport& transport) {
+    std::vector<RunRow> mine = rows(program, collective, options, transport);
+    if (transport.rank() == 0) result = std::move(mine);
+  });
+  return result;
+}
+
+std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, const Collective& collective,
+                               const RunOptions& options) {
+  check(options);
+  const int ranks = static_cast<int>(program.ranks.size());
+  if (session.ranks() != ranks)
+    throw InputError(program.name, fmt::format("needs {} ranks, mpirun started {}", ranks, session.ranks()),
+                     fmt::format("use mpirun -n {}", ranks));
+  return rows(program, collective, options, *session.transport(options.timeout));
+}
+
+std::vector<std::vector<std::byte>> outputs_of(const Program& program, const BlockShape& shape, ReduceOp op,
+                                               const std::vector<std::vector<std::byte>>& inputs,
+                                               std::chrono::milliseconds timeout) {
+  std::vector<std::vector<std::byte>> outputs(program.ranks.size());
+  on_threads(program, timeout, [&](Transport& transport) {
+    const Rank n = transport.rank();
+    RankPlan plan(program, n, shape);
+    if (plan.input.size() != inputs.at(n).size())
+      throw std::invalid_argument(
+          fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input.size()));
+    std::ranges::copy(inputs[n], plan.input.begin());
+    plan.execute(op, transport);
+    outputs[n] = plan.output;
+  });
+  return outputs;
+}
+
+}  // namespace chorale

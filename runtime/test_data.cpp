@@ -1,0 +1,155 @@
+#include "runtime/test_data.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <type_traits>
+
+namespace chorale {
+namespace {
+
+// Data repeat with this period (a prime, so that no power of two of elements is a multiple) within a chunk:
+// expected sums are computed for one period only.
+constexpr std::int64_t kPeriod = 1021;
+
+// Finalizer of splitmix64 (Steele, Lea, Flood 2014).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// Calls function with a value of the C++ type.
+template <typename Function>
+auto with_type(ElementType type, Function function) {
+  switch (type) {
+    case ElementType::Float32:
+      return function(float{});
+    case ElementType::Float64:
+      return function(double{});
+    case ElementType::Int32:
+      return function(std::int32_t{});
+    case ElementType::Int64:
+      return function(std::int64_t{});
+  }
+  return function(float{});
+}
+
+}  // namespace
+
+TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed)
+    : collective_(collective), shape_(shape), op_(op), seed_(seed), first_place_(collective.ranks + 1, 0) {
+  for (Rank n = 0; n < collective.ranks; ++n)
+    first_place_[n + 1] = first_place_[n] + input_chunks(collective, n);
+  same_.resize(first_place_.back());
+  std::iota(same_.begin(), same_.end(), 0);
+  std::map<std::pair<Rank, int>, std::int64_t> terms;  // of each output
+  std::int64_t most_terms = 1;
+  for (const ChunkSpec& spec : collective.chunks) {
+    // Ranks that have a chunk to copy promise to have the same.
+    if (!collective.combining)
+      for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+    for (Rank n : spec.post) {
+      std::int64_t& count = terms[{n, spec.output}];
+      count += collective.combining ? static_cast<std::int64_t>(spec.pre.size()) : 1;
+      most_terms = std::max(most_terms, count);
+    }
+  }
+  // float32 holds integers up to 2^24 exactly, and with them their eighths.
+  largest_ = std::clamp<std::int64_t>((std::int64_t{1} << 23) / most_terms, 1, 4096);
+}
+
+int TestData::place(Rank n, int input) const {
+  int p = first_place_[n] + input;
+  while (same_[p] != p) p = same_[p];
+  return p;
+}
+
+std::int64_t TestData::begin(int slot) const {
+  const int k = collective_.chunks_per_block;
+  return slot / k * shape_.elements + piece_begin(shape_.elements, k, slot % k);
+}
+
+std::int64_t TestData::length(int slot) const {
+  const int k = collective_.chunks_per_block;
+  return piece_begin(shape_.elements, k, slot % k + 1) - piece_begin(shape_.elements, k, slot % k);
+}
+
+template <typename T>
+std::vector<T> TestData::pattern(int place) const {
+  std::vector<T> values(std::min(kPeriod, shape_.elements));
+  const std::uint64_t key = mixed(seed_ ^ mixed(static_cast<std::uint64_t>(place)));
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    const std::int64_t v = static_cast<std::int64_t>(mixed(key + e) % (2 * largest_ + 1)) - largest_;
+    values[e] = std::is_floating_point_v<T> ? static_cast<T>(v) / 8 : static_cast<T>(v);
+  }
+  return values;
+}
+
+template <typename T, typename Function>
+void TestData::for_each_input(Rank n, Function function) const {
+  for (int slot = 0; slot < first_place_[n + 1] - first_place_[n]; ++slot) {
+    const std::vector<T> values = pattern<T>(place(n, slot));
+    for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
+  }
+}
+
+template <typename T, typename Function>
+void TestData::for_each_output(Rank n, Function function) const {
+  std::map<int, std::vector<T>> expected;  // by output slot
+  for (const ChunkSpec& spec : collective_.chunks) {
+    if (!std::ranges::binary_search(spec.post, n)) continue;
+    for (std::size_t source = 0; source < (collective_.combining ? spec.pre.size() : 1); ++source) {
+      const std::vector<T> values = pattern<T>(place(spec.pre[source], spec.input));
+      std::vector<T>& sum = expected[spec.output];
+      if (sum.empty())
+        sum = values;
+      else
+        for (std::size_t e = 0; e < sum.size(); ++e)
+          sum[e] = op_ == ReduceOp::Sum ? sum[e] + values[e] : std::max(sum[e], values[e]);
+    }
+  }
+  for (const auto& [slot, values] : expected)
+    for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
+}
+
+void TestData::fill_input(Rank n, std::span<std::byte> input) const {
+  with_type(shape_.type, [&](auto zero) {
+    using T = decltype(zero);
+    for_each_input<T>(
+        n, [&](std::int64_t at, T value) { std::memcpy(&input[at * sizeof(T)], &value, sizeof(T)); });
+  });
+}
+
+std::int64_t TestData::changed_elements(Rank n, std::span<const std::byte> input) const {
+  return with_type(shape_.type, [&](auto zero) {
+    using T = decltype(zero);
+    std::int64_t changed = 0;
+    for_each_input<T>(n, [&](std::int64_t at, T value) {
+      changed += std::memcmp(&input[at * sizeof(T)], &value, sizeof(T)) != 0;
+    });
+    return changed;
+  });
+}
+
+void TestData::spoil_output(std::span<std::byte> output) {
+  std::ranges::fill(output, std::byte{0x7f});  // of every type a number far beyond all sums
+}
+
+std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output) const {
+  return with_type(shape_.type, [&](auto zero) {
+    using T = decltype(zero);
+    std::int64_t wrong = 0;
+    for_each_output<T>(n, [&](std::int64_t at, T value) {
+      T have;
+      std::memcpy(&have, &output[at * sizeof(T)], sizeof(T));
+      wrong += !(have == value);  // NaN is wrong
+    });
+    return wrong;
+  });
+}
+
+}  // namespace chorale

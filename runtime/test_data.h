@@ -1,0 +1,53 @@
+// Inputs whose results are known exactly, and the count of what differs from them. Knows the collective and
+// nothing of the program that is to be judged.
+//
+// Values are small integers, of floating-point types divided by 8, such that every sum that the collective
+// asks for is exact in any order. They depend on rank, slot and element: what lands in a wrong place differs
+// there, save by accident.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/collective.h"
+#include "runtime/rank_plan.h"
+
+namespace chorale {
+
+class TestData {
+ public:
+  // Must not outlive the collective.
+  TestData(const Collective&, const BlockShape&, ReduceOp, std::uint64_t seed);
+
+  void fill_input(Rank, std::span<std::byte> input) const;
+  // Elements that are not as filled. Runs must leave inputs alone.
+  std::int64_t changed_elements(Rank, std::span<const std::byte> input) const;
+
+  // Gives no element the value it should have in the end.
+  static void spoil_output(std::span<std::byte> output);
+  // Elements that differ from what the collective promises.
+  std::int64_t wrong_elements(Rank, std::span<const std::byte> output) const;
+
+ private:
+  template <typename T, typename Function>  // void(element of the buffer, T)
+  void for_each_input(Rank, Function) const;
+  template <typename T, typename Function>
+  void for_each_output(Rank, Function) const;
+  template <typename T>
+  std::vector<T> pattern(int place) const;
+  int place(Rank, int input) const;
+  std::int64_t begin(int slot) const;
+  std::int64_t length(int slot) const;
+
+  const Collective& collective_;
+  const BlockShape shape_;
+  const ReduceOp op_;
+  const std::uint64_t seed_;
+  std::int64_t largest_ = 0;           // value
+  std::vector<int> first_place_ = {};  // by rank: input slots numbered through
+  std::vector<int> same_ = {};         // by place: the place whose data it has
+};
+
+}  // namespace chorale

@@ -1,0 +1,43 @@
+// The seam to what carries messages: threads of this process, MPI, later GPUs. Each rank has its own.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+
+#include "ir/topology.h"
+#include "runtime/elements.h"
+
+namespace chorale {
+
+struct Transfer {
+  int message = 0;  // of the program
+  Rank peer = 0;
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;  // may be 0; the message is sent all the same
+};
+
+// A message that did not come, or was not taken, in time. what() names rank, step, peer and message.
+class Hang : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual Rank rank() const = 0;
+  virtual int ranks() const = 0;
+
+  // Moves all messages of an epoch; returns when the data sent may be overwritten and the data received are
+  // there. Both lists are sorted by message, and each message is in one list of each of its two ranks. Throws
+  // Hang.
+  virtual void exchange(int step, std::span<const Transfer> sends, std::span<const Transfer> recvs) = 0;
+
+  // Every rank calls these, in the same order.
+  virtual void barrier() = 0;
+  virtual double all_reduce(ReduceOp, double) = 0;
+};
+
+}  // namespace chorale

@@ -1,0 +1,303 @@
+// Programs executed by threads, on data whose results are known exactly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "codegen/lower.h"
+#include "ir/error.h"
+#include "library/classic.h"
+#include "runtime/run.h"
+#include "runtime/test_data.h"
+#include "runtime/thread_transport.h"
+#include "tests/codegen/schedules.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
+                                            ElementType::Int64};
+
+// Sizes in bytes of blocks of one 4-byte element, of none, of primes of them, and around the period of the
+// data.
+const RunOptions thorough = {.bytes = {0, 4, 8, 12, 28, 4 * 101, 4 * 1021, 4 * 2503},
+                             .types = all_types,
+                             .ops = {ReduceOp::Sum, ReduceOp::Max},
+                             .iterations = 1,
+                             .warm_up = 0};
+const RunOptions quick = {.bytes = {0, 4, 4 * 37},
+                          .types = {ElementType::Int32},
+                          .ops = {ReduceOp::Sum, ReduceOp::Max},
+                          .iterations = 1,
+                          .warm_up = 0};
+
+std::int64_t wrong(const Topology& t, const Collective& c, const Schedule& s, const RunOptions& options) {
+  std::int64_t sum = 0;
+  for (const RunRow& row : run_on_threads(lower(t, c, s), c, options)) sum += row.wrong;
+  return sum;
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> values_of(const std::vector<std::byte>& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// By hand: blocks of 3 elements in 2 chunks, of 2 elements and of 1.
+TEST(Execute, RingAllgatherOfUnevenChunks) {
+  const Program p = lower(test::ring(3), make_collective("allgather", 3, 2), test::ring_allgather(3, 2));
+  const auto outputs = outputs_of(p, {.type = ElementType::Int32, .elements = 3}, ReduceOp::Sum,
+                                  {bytes_of<std::int32_t>({1, 2, 3}), bytes_of<std::int32_t>({4, 5, 6}),
+                                   bytes_of<std::int32_t>({7, 8, 9})});
+  for (Rank n = 0; n < 3; ++n)
+    EXPECT_THAT(values_of<std::int32_t>(outputs[n]), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST(Execute, AllReduceAddsOrTakesTheLargest) {
+  const Topology t = test::full(4);
+  const Program p = lower(t, make_collective("allreduce", 4, 2), test::recursive_doubling_allreduce(t, 2));
+  const std::vector<std::vector<std::byte>> inputs = {
+      bytes_of<float>({1, -10, 0.5}), bytes_of<float>({2, -20, 0.25}), bytes_of<float>({3, -30, 0}),
+      bytes_of<float>({4, -40, 8})};
+  const BlockShape shape{.type = ElementType::Float32, .elements = 3};
+  for (const auto& output : outputs_of(p, shape, ReduceOp::Sum, inputs))
+    EXPECT_THAT(values_of<float>(output), ElementsAre(10, -100, 8.75));
+  for (const auto& output : outputs_of(p, shape, ReduceOp::Max, inputs))
+    EXPECT_THAT(values_of<float>(output), ElementsAre(4, -10, 8));
+}
+
+// (a + b) + c and a + (b + c) differ here. All ranks must agree on one, bit by bit.
+TEST(Execute, GatheredSumsAreTheSameEverywhere) {
+  const Topology t = test::full(3);
+  Schedule s{.steps = {Step{}}};
+  for (LinkId l = 0; l < 6; ++l) s.steps[0].sends.push_back({.chunk = t.links[l].src, .link = l});
+  const Program p = lower(t, make_collective("allreduce_by_gather", 3, 1), s);
+  const auto outputs =
+      outputs_of(p, {.type = ElementType::Float32, .elements = 1}, ReduceOp::Sum,
+                 {bytes_of<float>({1e8F}), bytes_of<float>({-1e8F}), bytes_of<float>({1.0F})});
+  for (const auto& output : outputs) EXPECT_THAT(values_of<float>(output), ElementsAre(1.0F));
+}
+
+TEST(Execute, EveryTypeOpAndSize) {
+  const Topology ring = test::ring(4), full = test::full(4);
+  EXPECT_EQ(wrong(ring, make_collective("allgather", 4, 3), test::ring_allgather(4, 3), thorough), 0);
+  EXPECT_EQ(wrong(ring, make_collective("reducescatter", 4, 3), test::ring_reducescatter(4, 3), thorough), 0);
+  EXPECT_EQ(wrong(ring, make_collective("allreduce", 4, 8), test::ring_allreduce(4, 2), thorough), 0);
+  EXPECT_EQ(
+      wrong(full, make_collective("allreduce", 4, 2), test::recursive_doubling_allreduce(full, 2), thorough),
+      0);
+}
+
+TEST(Execute, EveryHandWrittenAlgorithm) {
+  const Topology t = test::full(4);
+  for (const ClassicEntry& entry : classic_catalogue()) {
+    const Point point = classic_algorithm(entry.name, t, {.chunks = 2});
+    EXPECT_EQ(wrong(t, point.collective, point.schedule, quick), 0) << entry.name;
+  }
+}
+
+TEST(Execute, RandomSchedules) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    std::mt19937 random(seed);
+    const Topology t = test::ring(5);
+    const Rank root = static_cast<Rank>(random() % 5);
+    for (const char* name :
+         {"broadcast", "scatter", "gather", "allgather", "alltoall", "allreduce_by_gather"}) {
+      const Collective c = make_collective(name, 5, 2, root);
+      EXPECT_EQ(wrong(t, c, test::random_copies(t, c, random), quick), 0) << name << ", seed " << seed;
+    }
+    for (const char* name : {"reduce", "reducescatter"}) {
+      const Collective c = make_collective(name, 5, 2, root);
+      EXPECT_EQ(wrong(t, c, test::random_sums(t, c, random), quick), 0) << name << ", seed " << seed;
+    }
+    EXPECT_EQ(wrong(t, make_collective("allreduce", 5, 10), test::random_allreduce(t, 2, random), quick), 0)
+        << "seed " << seed;
+  }
+}
+
+// Sums through a rank that has nothing to add, and two owners of one chunk.
+TEST(Execute, CustomCollectives) {
+  Collective sum{.name = "sum of the ends", .ranks = 3, .combining = true, .custom = true};
+  sum.chunks = {{.pre = {0, 2}, .post = {0, 2}}};
+  EXPECT_EQ(wrong(test::ring(3), sum,
+                  {.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},
+                             {.sends = {{.chunk = 0, .link = 2, .reduce = true}}},
+                             {.sends = {{.chunk = 0, .link = 3}}},
+                             {.sends = {{.chunk = 0, .link = 1}}}}},
+                  thorough),
+            0);
+  Collective copies{.name = "two owners", .ranks = 3, .custom = true};
+  copies.chunks = {{.pre = {0, 1}, .post = {0, 1, 2}}};
+  EXPECT_EQ(wrong(test::full(3), copies,
+                  {.steps = {{.sends = {{.chunk = 0, .link = find_link(test::full(3), 1, 2)}}}}}, thorough),
+            0);
+}
+
+TEST(Run, RowsSayWhatWasRun) {
+  const Program p = lower(test::ring(4), make_collective("allgather", 4, 3), test::ring_allgather(4, 3));
+  const auto rows = run_on_threads(p, make_collective("allgather", 4, 3),
+                                   {.bytes = {1000, 4099},
+                                    .types = {ElementType::Float32, ElementType::Int64},
+                                    .ops = {ReduceOp::Sum, ReduceOp::Max},  // which make no difference here
+                                    .iterations = 3,
+                                    .warm_up = 1});
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1].bytes, 4096);  // whole elements, though not whole chunks
+  EXPECT_EQ(rows[1].buffer_bytes, 4 * 4096);
+  EXPECT_EQ(rows[3].type, ElementType::Int64);
+  for (const RunRow& row : rows) {
+    EXPECT_EQ(row.op, ReduceOp::Sum);
+    EXPECT_EQ(row.wrong, 0);
+    EXPECT_LE(row.min_us, row.median_us);
+    EXPECT_LE(row.median_us, row.max_us);
+    EXPECT_DOUBLE_EQ(row.algbw, static_cast<double>(row.buffer_bytes) / row.median_us / 1e3);
+  }
+}
+
+TEST(Run, BadOptions) {
+  const Collective c = make_collective("allgather", 2, 1);
+  const Program p = lower(test::ring(2), c, test::ring_allgather(2, 1));
+  EXPECT_THROW(run_on_threads(p, c, {.bytes = {-1}}), InputError);
+  EXPECT_THROW(run_on_threads(p, c, {.iterations = 0}), InputError);
+  EXPECT_THROW(run_on_threads(p, c, {.warm_up = -1}), InputError);
+}
+
+// The judge of the data must see what is wrong: in each of these programs one instruction was changed.
+TEST(Run, WrongProgramsAreSeenInTheData) {
+  const Collective c = make_collective("allreduce", 4, 4);
+  const Program right = lower(test::ring(4), c, test::ring_allreduce(4, 1));
+  int changed = 0;
+  for (std::size_t k = 0; k < right.ranks[1].blocks[0].instructions.size(); ++k) {
+    Program p = right;
+    Instruction& i = p.ranks[1].blocks[0].instructions[k];
+    if (i.opcode == Opcode::Reduce)
+      i.opcode = Opcode::Copy;
+    else if (i.opcode == Opcode::Send && i.src.buffer == Buffer::Output)
+      i.src.buffer = Buffer::Input;
+    else
+      continue;
+    ++changed;
+    for (std::int64_t bytes : {16, 4096})
+      EXPECT_GT(run_on_threads(p, c, {.bytes = {bytes}, .iterations = 1, .warm_up = 0}).at(0).wrong, 0)
+          << to_string(i);
+  }
+  EXPECT_EQ(changed, 3 + 5);  // three sums, and all sends but the first, which is of the input
+}
+
+std::string hang_of(const Program& program) {
+  try {
+    on_threads(program, milliseconds(500), [&](Transport& transport) {
+      RankPlan plan(program, transport.rank(), {.elements = 10});
+      plan.execute(ReduceOp::Sum, transport);
+    });
+  } catch (const Hang& hang) {
+    return hang.what();
+  }
+  return "no hang";
+}
+
+// The message is the last one, so that all other ranks come to their end and only one can complain.
+TEST(Hang, NamesRankStepPeerAndMessage) {
+  const Collective c = make_collective("allgather", 3, 1);
+  const Program right = lower(test::ring(3), c, test::ring_allgather(3, 1));
+  EXPECT_EQ(hang_of(right), "no hang");
+  Program lost = right;  // rank 0's last send, to rank 1
+  std::vector<Instruction>& list = lost.ranks[0].blocks[0].instructions;
+  const auto send = std::ranges::find_if(
+      list, [](const Instruction& i) { return i.step == 1 && i.opcode == Opcode::Send; });
+  ASSERT_NE(send, list.end());
+  const std::string message = std::to_string(send->message);
+  list.erase(send);
+  EXPECT_EQ(hang_of(lost), "rank 1, step 2: message " + message + " was not sent by rank 0 within 0.5 s");
+  Program deaf = right;
+  std::vector<Instruction>& heard = deaf.ranks[1].blocks[0].instructions;
+  std::erase_if(heard, [](const Instruction& i) { return i.step == 1 && i.opcode == Opcode::Recv; });
+  EXPECT_EQ(hang_of(deaf), "rank 0, step 2: message " + message + " was not received by rank 1 within 0.5 s");
+}
+
+TEST(Hang, AnErrorOfOneRankEndsTheOthers) {
+  const Program p = lower(test::ring(3), make_collective("allgather", 3, 1), test::ring_allgather(3, 1));
+  EXPECT_THROW(on_threads(p, milliseconds(60'000),
+                          [](Transport& transport) {
+                            if (transport.rank() == 1) throw std::runtime_error("rank 1 fails");
+                            transport.barrier();
+                          }),
+               std::runtime_error);
+}
+
+TEST(Transport, ReductionsOverRanks) {
+  const Program p = lower(test::full(7), make_collective("broadcast", 7, 1),
+                          {.steps = {{.sends = {{.chunk = 0, .link = 0},
+                                                {.chunk = 0, .link = 1},
+                                                {.chunk = 0, .link = 2},
+                                                {.chunk = 0, .link = 3},
+                                                {.chunk = 0, .link = 4},
+                                                {.chunk = 0, .link = 5}}}}});
+  on_threads(p, milliseconds(10'000), [](Transport& transport) {
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(transport.all_reduce(ReduceOp::Sum, transport.rank() + i), 21 + 7 * i);
+      EXPECT_EQ(transport.all_reduce(ReduceOp::Max, transport.rank() - i), 6 - i);
+    }
+  });
+}
+
+TEST(Elements, NamesAndReductions) {
+  for (ElementType type : all_types) EXPECT_EQ(element_type(to_string(type)), type);
+  for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Max}) EXPECT_EQ(reduce_op(to_string(op)), op);
+  EXPECT_THROW(element_type("float16"), InputError);
+  EXPECT_THROW(reduce_op("prod"), InputError);
+  std::vector<std::byte> a = bytes_of<std::int32_t>({INT32_MAX, -5, 7});
+  const std::vector<std::byte> b = bytes_of<std::int32_t>({1, 3, -9});
+  reduce(ElementType::Int32, ReduceOp::Sum, a.data(), b.data(), 3);
+  EXPECT_THAT(values_of<std::int32_t>(a), ElementsAre(INT32_MIN, -2, -2));  // wraps around
+  reduce(ElementType::Int32, ReduceOp::Max, a.data(), b.data(), 2);
+  EXPECT_THAT(values_of<std::int32_t>(a), ElementsAre(1, 3, -2));
+}
+
+// Sums of 2000 ranks must still be exact: 2000 * 4096 eighths need 23 bits, and float32 has 24.
+TEST(TestData, ValuesAreSmallEnoughForExactSums) {
+  const Collective c = make_collective("allreduce", 2000, 1);
+  const BlockShape shape{.type = ElementType::Float32, .elements = 8};
+  const TestData data(c, shape, ReduceOp::Sum, 7);
+  std::vector<float> forwards(8, 0), backwards(8, 0);
+  std::vector<std::byte> input(32);
+  for (Rank n = 0; n < 2000; ++n) {
+    data.fill_input(n, input);
+    for (int e = 0; e < 8; ++e) forwards[e] += values_of<float>(input)[e];
+    data.fill_input(1999 - n, input);
+    for (int e = 0; e < 8; ++e) backwards[e] += values_of<float>(input)[e];
+  }
+  EXPECT_EQ(forwards, backwards);
+  EXPECT_EQ(data.wrong_elements(0, bytes_of(forwards)), 0);
+  forwards[3] += 0.125F;
+  EXPECT_EQ(data.wrong_elements(0, bytes_of(forwards)), 1);
+}
+
+TEST(TestData, SeesChangedInputs) {
+  const Collective c = make_collective("allgather", 2, 2);
+  const TestData data(c, {.type = ElementType::Int64, .elements = 5}, ReduceOp::Sum, 1);
+  std::vector<std::byte> input(40);
+  data.fill_input(1, input);
+  EXPECT_EQ(data.changed_elements(1, input), 0);
+  EXPECT_EQ(data.changed_elements(0, input), 5);
+  TestData::spoil_output(input);
+  EXPECT_EQ(data.changed_elements(1, input), 5);
+}
+
+}  // namespace
+}  // namespace chorale
