@@ -98,7 +98,7 @@ struct Point {
 struct Result {
   std::string kind = "frontier";  // or "synthesis" or "algorithm" (a hand-written one)
   Topology topology = {};         // flattened: the links that schedules name
-  Collective collective = {};     // asked for, with one chunk a block (synthesis: with the chunks asked for)
+  Collective collective = {};     // asked for, with one chunk a block
   int min_chunks = 1;             // the searched space: chunks per block ...
   int max_chunks = 1;
   int extra_rounds = -1;     // ... and rounds <= steps + this, if not negative (the k of k-synchronous)

@@ -40,11 +40,6 @@ void run_all(const std::vector<Task>& tasks, int jobs) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void take_claims(Result& result, ChunkFrontier& part) {
-  for (Claim& claim : part.claims) result.claims.push_back(std::move(claim));
-  if (part.undecided) result.complete = false;
-}
-
 void require_sound(const Topology& topology, const Collective& asked, const Point& point) {
   std::vector<std::string> wrong = violations(topology, point.collective, point.schedule);
   if (wrong.empty()) wrong = differences(asked, point.collective);
@@ -107,7 +102,6 @@ class FrontierSearch {
     result_.min_chunks = options.min_chunks;
     result_.max_chunks = options.max_chunks;
     result_.extra_rounds = options.extra_rounds;
-    result_.complete = true;
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -121,14 +115,8 @@ class FrontierSearch {
     else
       result_.points = all_chunk_counts(asked_.name);
     result_.stopped = clock_.why_stopped();
-    if (!result_.complete && result_.stopped.empty()) result_.stopped = "conflict limit";
-    mark(result_);
-    for (Point& point : result_.points) {
-      require_sound(topology_, with_chunks(asked_.name, point.cost.chunks), point);
-      point.certificate = explain(result_, point);
-      if (!point.proven) result_.complete = false;
-    }
-    if (result_.points.empty()) result_.complete = false;
+    if (undecided_ && result_.stopped.empty()) result_.stopped = "conflict limit";
+    finish_result(result_);
     result_.seconds = clock_.seconds();
     return std::move(result_);
   }
@@ -155,7 +143,8 @@ class FrontierSearch {
     run_all(tasks, options_.jobs);
     std::vector<Point> points;
     for (ChunkFrontier& part : parts) {
-      take_claims(result_, part);
+      result_.claims.insert(result_.claims.end(), part.claims.begin(), part.claims.end());
+      undecided_ = undecided_ || part.undecided;
       for (Point& point : part.points) points.push_back(std::move(point));
     }
     return points;
@@ -189,9 +178,24 @@ class FrontierSearch {
   SearchClock clock_;
   std::mutex mutex_;
   Result result_ = {};
+  bool undecided_ = false;
 };
 
 }  // namespace
+
+void finish_result(Result& result) {
+  mark(result);
+  result.complete = result.stopped.empty() && !result.points.empty();
+  for (Point& point : result.points) {
+    const Collective& asked = result.collective;
+    require_sound(result.topology,
+                  asked.custom ? refined(asked, point.cost.chunks)
+                               : make_collective(asked.name, asked.ranks, point.cost.chunks, asked.root),
+                  point);
+    point.certificate = explain(result, point);
+    result.complete = result.complete && point.proven;
+  }
+}
 
 Result search_frontier(const Topology& topology, const Collective& one_chunk,
                        const FrontierOptions& options) {

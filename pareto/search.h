@@ -29,4 +29,9 @@ struct FrontierOptions {
 // `stop` leaves what was found, marked unproven, and says why in Result::stopped.
 Result search_frontier(const Topology&, const Collective& one_chunk, const FrontierOptions&);
 
+// From points and claims: which points are on the frontier and proven, their certificates in words, and
+// whether the result is complete (which `stopped` rules out). Verifies every schedule; a wrong one is a bug
+// and throws std::logic_error.
+void finish_result(Result&);
+
 }  // namespace chorale

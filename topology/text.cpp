@@ -1,0 +1,49 @@
+#include "topology/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+std::string name_of(const Topology& t, Node n) {
+  return n < t.ranks ? std::to_string(n) : fmt::format("switch{}", n - t.ranks);
+}
+
+}  // namespace
+
+std::string describe(const Topology& t) {
+  int diameter = 0;
+  bool connected = true;
+  for (Rank n = 0; n < t.ranks; ++n) {
+    const std::vector<int> distance = hops(t, {n});
+    for (Rank m = 0; m < t.ranks; ++m) {
+      connected = connected && distance[m] >= 0;
+      diameter = std::max(diameter, distance[m]);
+    }
+  }
+  std::string text = fmt::format("{}: {} ranks, {} switches, {} links, {} shared limits; {}\n", t.name,
+                                 t.ranks, t.switches, t.links.size(), t.limits.size(),
+                                 connected ? fmt::format("diameter {} hops", diameter) : "NOT connected");
+  text += fmt::format("alpha {} us a step, beta {} us per byte of a round\n", step_alpha_us(t),
+                      round_beta_us_per_byte(t));
+  for (Node n = 0; n < t.ranks + t.switches; ++n) {
+    int out = 0, in = 0;
+    std::string to;
+    for (const Link& l : t.links) {
+      if (l.dst == n) in += l.bandwidth;
+      if (l.src != n) continue;
+      out += l.bandwidth;
+      to +=
+          fmt::format(" {}{}", name_of(t, l.dst), l.bandwidth == 1 ? "" : fmt::format("(x{})", l.bandwidth));
+    }
+    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}\n", name_of(t, n), out, in, to);
+  }
+  for (const SharedLimit& limit : t.limits)
+    text += fmt::format("  limit '{}': {} links together move {} chunks a round\n", limit.name,
+                        limit.links.size(), limit.bandwidth);
+  return text;
+}
+
+}  // namespace chorale
