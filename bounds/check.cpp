@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "bounds/check_growth.h"
+
 namespace chorale {
 namespace {
 
@@ -295,6 +297,8 @@ std::string fault(const Topology& topology, const Collective& collective, const 
     case Certificate::Kind::Weights:
     case Certificate::Kind::Partition:
       return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim.rounds);
+    case Certificate::Kind::Growth:
+      return growth_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";
   }

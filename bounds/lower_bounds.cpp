@@ -10,6 +10,7 @@
 #include "bounds/check.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
+#include "bounds/growth.h"
 #include "bounds/partitions.h"
 #include "bounds/price_search.h"
 
@@ -87,6 +88,18 @@ class Search {
     }
   }
 
+  // Where few chunks leave a rank in a round, spreading takes longer than any cut says.
+  void growing(int steps) {
+    const bool turn = copyings_.front().backwards;
+    if (collective_.combining && !turn) return;
+    const GrowthBound bound =
+        growth_bound(copyings_.front().topology, turn ? dual(collective_) : collective_, steps);
+    if (bound.rounds <= best_.rounds) return;
+    best_.steps = steps;
+    best_.rounds = bound.rounds;
+    best_.certificate = {.kind = Certificate::Kind::Growth, .chunk = bound.chunk};
+  }
+
   // Whatever leaves here has been checked by someone who does not know how it was found.
   Claim checked() {
     if (const std::string wrong = fault(topology_, collective_, best_); !wrong.empty())
@@ -156,6 +169,7 @@ Claim fewest_rounds_in(const Topology& topology, const Collective& collective, i
     search.start_with(too_far(collective, far, steps));
   } else {
     search.any_steps();
+    search.growing(steps);  // before the flow programs, which cost more and then must say more
     search.within(steps);
   }
   return search.checked();

@@ -50,11 +50,18 @@ struct Prices {
 //   times;
 //               `prices` (one entry) give every crossing link a w >= 1, so 2(k-1)*chunks <= rounds *
 //               sum(bandwidth * price).
+//   Growth      of the chunks that are equal to `chunk` (same pre and post): a rank sends at most K chunks a
+//   round, their
+//               first holders together at most k. However one round less than claimed is split over the
+//               steps, some step s is too late: chunks beyond k * (rounds before s) cannot have left their
+//               first holders before s; those must reach |pre + post| ranks in the steps from s on, in which
+//               a chunk's holders grow from |pre| by k * rounds and then by a factor 1 + K * rounds a step at
+//               most, and only ranks that hold one send. (Dual: as Weights.)
 //   Refutation  the formula of the claim with one round less was refuted; a proof checker accepted the proof.
 //   Both are
 //               named by their SHA-256.
 struct Certificate {
-  enum class Kind { None, Distance, Weights, Partition, Refutation };
+  enum class Kind { None, Distance, Weights, Partition, Growth, Refutation };
   Kind kind = Kind::None;
   Chunk chunk = 0;
   Rank rank = 0;

@@ -17,11 +17,9 @@ struct KindName {
   Kind kind;
   const char* name;
 };
-constexpr KindName kKinds[] = {{Kind::None, "none"},
-                               {Kind::Distance, "distance"},
-                               {Kind::Weights, "weights"},
-                               {Kind::Partition, "partition"},
-                               {Kind::Refutation, "refutation"}};
+constexpr KindName kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
+                               {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
+                               {Kind::Growth, "growth"},   {Kind::Refutation, "refutation"}};
 
 std::string name_of(Kind kind) {
   return std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& k) { return k.kind == kind; })
@@ -43,6 +41,9 @@ std::string write_certificate(const Certificate& certificate) {
       break;
     case Kind::Distance:
       text += fmt::format(R"(,"chunk":{},"rank":{})", certificate.chunk, certificate.rank);
+      break;
+    case Kind::Growth:
+      text += fmt::format(R"(,"chunk":{})", certificate.chunk);
       break;
     case Kind::Partition:
       text += fmt::format(R"(,"group":{})", list(certificate.group));
@@ -78,8 +79,9 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& k) { return name == k.name; });
   if (known == std::end(kKinds)) json["kind"].fail("unknown kind '" + name + "'");
   Certificate certificate{.kind = known->kind};
-  if (certificate.kind == Kind::Distance) {
+  if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth)
     certificate.chunk = json["chunk"].integer(0, kMost);
+  if (certificate.kind == Kind::Distance) {
     certificate.rank = json["rank"].integer(0, topology.ranks - 1);
   }
   if (certificate.kind == Kind::Partition)

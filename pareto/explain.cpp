@@ -16,6 +16,8 @@ std::string words(const Certificate& certificate) {
       return certificate.prices.size() == 1 ? "cut or flow bound" : "time-expanded LP bound";
     case Certificate::Kind::Partition:
       return "partition bound";
+    case Certificate::Kind::Growth:
+      return "growth bound";
     case Certificate::Kind::Refutation:
       return "refutation " + certificate.proof_sha256.substr(0, 8);
     case Certificate::Kind::None:

@@ -1,0 +1,15 @@
+// Checks certificates of kind Growth: tries every split of the rounds over the steps. Shares no code with
+// growth.cpp.
+#pragma once
+
+#include <string>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+std::string growth_fault(const Topology&, const Collective&, const Claim&);
+
+}  // namespace chorale
