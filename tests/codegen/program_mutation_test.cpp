@@ -1,0 +1,125 @@
+// How much of what can be wrong with a program does the referee see? Each mutant changes one instruction. A
+// mutant that it lets pass must at least compute the right data when it is run.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "codegen/lower.h"
+#include "runtime/run.h"
+#include "semantics/verify_program.h"
+#include "tests/codegen/schedules.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+struct Mutant {
+  std::string kind = {};
+  Program program = {};
+};
+
+struct Case {
+  Topology topology = {};
+  Collective collective = {};
+  Schedule schedule = {};
+};
+
+// Every change of one instruction that stays within what the types allow.
+std::vector<Mutant> mutants(const Program& right) {
+  std::vector<Mutant> all;
+  const int ranks = static_cast<int>(right.ranks.size());
+  for (Rank n = 0; n < ranks; ++n)
+    for (std::size_t k = 0; k < right.ranks[n].blocks[0].instructions.size(); ++k) {
+      const Instruction i = right.ranks[n].blocks[0].instructions[k];
+      const auto change = [&](const std::string& kind, auto edit) {
+        all.push_back({.kind = kind, .program = right});
+        std::vector<Instruction>& list = all.back().program.ranks[n].blocks[0].instructions;
+        edit(list, list[k]);
+      };
+      using List = std::vector<Instruction>;
+      change("dropped", [&](List& list, Instruction&) { list.erase(list.begin() + k); });
+      change("doubled", [&](List& list, Instruction&) { list.insert(list.begin() + k, i); });
+      change("step", [&](List&, Instruction& m) { m.step = (m.step + 1) % right.steps; });
+      change("piece", [&](List&, Instruction& m) { ++m.piece; });
+      if (k > 0 && is_local(right.ranks[n].blocks[0].instructions[k - 1].opcode))
+        change("swapped", [&](List& list, Instruction&) { std::swap(list[k - 1], list[k]); });
+      for (int by : {-1, 1}) {
+        if (i.opcode != Opcode::Recv)
+          change("source off by one", [&](List&, Instruction& m) { m.src.index += by; });
+        if (i.opcode != Opcode::Send)
+          change("destination off by one", [&](List&, Instruction& m) { m.dst.index += by; });
+      }
+      if (i.opcode != Opcode::Recv)
+        for (Buffer b : {Buffer::Input, Buffer::Output, Buffer::Scratch})
+          if (b != i.src.buffer) change("source buffer", [&](List&, Instruction& m) { m.src.buffer = b; });
+      if (i.opcode != Opcode::Send)
+        for (Buffer b : {Buffer::Input, Buffer::Output, Buffer::Scratch})
+          if (b != i.dst.buffer)
+            change("destination buffer", [&](List&, Instruction& m) { m.dst.buffer = b; });
+      if (i.opcode == Opcode::Copy)
+        change("opcode", [](List&, Instruction& m) { m.opcode = Opcode::Reduce; });
+      if (i.opcode == Opcode::Reduce)
+        change("opcode", [](List&, Instruction& m) { m.opcode = Opcode::Copy; });
+      if (!is_local(i.opcode)) {
+        for (Rank peer = 0; peer < ranks; ++peer)
+          if (peer != i.peer) change("peer", [&](List&, Instruction& m) { m.peer = peer; });
+        change("message", [&](List&, Instruction& m) { ++m.message; });
+        change("turned", [](List&, Instruction& m) {
+          m.opcode = m.opcode == Opcode::Send ? Opcode::Recv : Opcode::Send;
+          std::swap(m.src, m.dst);
+        });
+      }
+    }
+  return all;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const Topology ring = test::ring(4), full = test::full(4);
+  all.push_back({ring, make_collective("allgather", 4, 2), test::ring_allgather(4, 2)});
+  all.push_back({ring, make_collective("reducescatter", 4, 2), test::ring_reducescatter(4, 2)});
+  all.push_back({ring, make_collective("allreduce", 4, 4), test::ring_allreduce(4, 1)});
+  all.push_back({full, make_collective("allreduce", 4, 2), test::recursive_doubling_allreduce(full, 2)});
+  std::mt19937 random(1);
+  for (const char* name : {"alltoall", "scatter", "allreduce_by_gather"}) {
+    const Collective c = make_collective(name, 4, 2);
+    all.push_back({ring, c, test::random_copies(ring, c, random)});
+  }
+  const Collective reduce = make_collective("reduce", 4, 2);
+  all.push_back({ring, reduce, test::random_sums(ring, reduce, random)});
+  return all;
+}
+
+TEST(ProgramMutation, TheRefereeKillsNearlyAll) {
+  std::map<std::string, std::pair<int, int>> kinds;  // killed, of
+  int killed = 0, total = 0;
+  for (const Case& c : cases()) {
+    const Program right = lower(c.topology, c.collective, c.schedule);
+    for (const Mutant& mutant : mutants(right)) {
+      ++total, ++kinds[mutant.kind].second;
+      if (!violations(c.topology, c.collective, mutant.program, 1).empty()) {
+        ++killed, ++kinds[mutant.kind].first;
+        continue;
+      }
+      const RunOptions options{
+          .bytes = {4 * 29}, .types = {ElementType::Int32}, .iterations = 1, .warm_up = 0};
+      EXPECT_EQ(run_on_threads(mutant.program, c.collective, options).at(0).wrong, 0)
+          << mutant.kind << " in " << right.name << " passes the referee and is wrong";
+    }
+  }
+  RecordProperty("mutants", total);
+  RecordProperty("killed", killed);
+  EXPECT_GT(total, 2000);
+  // The others are equivalent: a copy done twice or in another step than need be, an addition that comes
+  // before another, scratch in place of an output that is copied from it.
+  EXPECT_GE(killed, total * 95 / 100) << [&] {
+    std::string table;
+    for (const auto& [kind, count] : kinds)
+      table += kind + ": " + std::to_string(count.first) + " of " + std::to_string(count.second) + "\n";
+    return table;
+  }();
+}
+
+}  // namespace
+}  // namespace chorale

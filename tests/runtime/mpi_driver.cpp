@@ -1,0 +1,103 @@
+// Started by mpirun, see tests/scripts/mpi.cmake: runs programs with one MPI process a rank, and exits with 0
+// if what is asked for happened.
+//
+//   right     programs of all collectives give the right data, in all types and uneven sizes
+//   many      a program for one rank more is refused, in words that say what to do
+//   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
+#include <fmt/format.h>
+
+#include <cstring>
+#include <random>
+
+#include "codegen/lower.h"
+#include "ir/error.h"
+#include "library/classic.h"
+#include "runtime/run.h"
+#include "tests/codegen/schedules.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+std::int64_t wrong_elements(MpiSession& session, const Point& point, const Topology& t) {
+  const RunOptions options{.bytes = {0, 4, 8, 4 * 101, 4 * 50'021},  // the last beyond eager messages
+                           .types = {ElementType::Float32, ElementType::Int64},
+                           .ops = {ReduceOp::Sum, ReduceOp::Max},
+                           .iterations = 2,
+                           .warm_up = 1};
+  std::int64_t wrong = 0;
+  for (const RunRow& row :
+       run_on_mpi(session, lower(t, point.collective, point.schedule), point.collective, options))
+    wrong += row.wrong;
+  if (wrong > 0 && session.rank() == 0) fmt::print("{}: {} elements are wrong\n", point.method, wrong);
+  return wrong;
+}
+
+bool right(MpiSession& session) {
+  const int n = session.ranks();
+  std::int64_t wrong = 0;
+  const Topology full = test::full(n);
+  for (const char* name :
+       {"ring_allgather", "ring_reducescatter", "ring_allreduce", "one_shot_allreduce", "tree_allreduce",
+        "direct_alltoall", "binomial_broadcast", "binomial_gather", "binomial_scatter", "binomial_reduce"})
+    for (const ClassicEntry& entry : classic_catalogue())
+      if (entry.name == name)
+        wrong += wrong_elements(session, classic_algorithm(name, full, {.chunks = 2, .root = n - 1}), full);
+  std::mt19937 random(n);
+  const Topology ring = test::ring(n);
+  const Collective alltoall = make_collective("alltoall", n, 2);
+  wrong += wrong_elements(session,
+                          {.method = "random alltoall",
+                           .collective = alltoall,
+                           .schedule = test::random_copies(ring, alltoall, random)},
+                          ring);
+  wrong += wrong_elements(session,
+                          {.method = "random allreduce",
+                           .collective = make_collective("allreduce", n, n),
+                           .schedule = test::random_allreduce(ring, 1, random)},
+                          ring);
+  return wrong == 0;
+}
+
+bool many(MpiSession& session) {
+  const int n = session.ranks() + 1;
+  const Collective c = make_collective("allgather", n, 1);
+  try {
+    run_on_mpi(session, lower(test::ring(n), c, test::ring_allgather(n, 1)), c, {});
+  } catch (const InputError& error) {
+    return std::strstr(
+        error.what(),
+        fmt::format("needs {} ranks, mpirun started {}; use mpirun -n {}", n, n - 1, n).c_str());
+  }
+  return false;
+}
+
+// Rank 0 sends nothing in the last step, so rank 1 waits for it in vain and all others come to their end.
+bool hang(MpiSession& session) {
+  const int n = session.ranks();
+  const Collective c = make_collective("allgather", n, 1);
+  Program p = lower(test::ring(n), c, test::ring_allgather(n, 1));
+  std::erase_if(p.ranks[0].blocks[0].instructions,
+                [&](const Instruction& i) { return i.step == n - 2 && i.opcode == Opcode::Send; });
+  RankPlan plan(p, session.rank(), {.elements = 10});
+  try {
+    plan.execute(ReduceOp::Sum, *session.transport(std::chrono::seconds(2)));
+  } catch (const Hang& hang) {
+    fmt::print("{}\n", hang.what());
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace chorale
+
+int main(int argc, char** argv) {
+  using namespace chorale;
+  const std::string what = argc == 2 ? argv[1] : "";
+  MpiSession session;
+  const bool good = what == "right"  ? right(session)
+                    : what == "many" ? many(session)
+                                     : what == "hang" && hang(session);
+  if (session.rank() == 0) fmt::print("{}: {}\n", what, good ? "good" : "bad");
+  return good ? 0 : 1;
+}

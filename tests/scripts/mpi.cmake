@@ -1,0 +1,17 @@
+# Programs executed by one MPI process a rank. The variables let mpirun run as root, as in a container.
+add_executable(mpi_driver runtime/mpi_driver.cpp)
+target_link_libraries(mpi_driver PRIVATE codegen runtime library fmt::fmt chorale_warnings)
+
+function(mpi_test name ranks)
+  add_test(NAME runtime.mpi.${name} COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe -n ${ranks} $<TARGET_FILE:mpi_driver> ${ARGN})
+  set_tests_properties(runtime.mpi.${name} PROPERTIES
+    TIMEOUT 300 ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+endfunction()
+
+foreach(ranks 1 2 5 8)
+  mpi_test(right_${ranks} ${ranks} right)
+endforeach()
+mpi_test(too_many_ranks 3 many)
+mpi_test(hang 3 hang)
+set_tests_properties(runtime.mpi.hang PROPERTIES
+  PASS_REGULAR_EXPRESSION "rank 1, step 2: message [0-9]+ was not sent by rank 0 within 2 s")
