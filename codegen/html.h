@@ -1,0 +1,23 @@
+// A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
+// step, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// What the page says beyond the result itself; the caller knows bounds and costs, codegen/ does not.
+struct PageNotes {
+  long long bound_rounds =
+      0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown
+  long long bound_chunks = 1;
+  std::vector<std::string> best_sizes = {};  // by point, in words; empty or as many as points
+};
+
+// Requires schedules that name only links and chunks that there are.
+std::string to_html(const Result&, const PageNotes& = {});
+
+}  // namespace chorale
