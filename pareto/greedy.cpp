@@ -104,6 +104,12 @@ std::vector<int> split_rounds(const Budget& budget, double ratio) {
   return rounds;
 }
 
+std::vector<int> random_split(const Budget& budget, std::mt19937& random) {
+  std::vector<int> rounds(budget.steps, 1);
+  for (int left = budget.rounds - budget.steps; left > 0; --left) ++rounds[random() % rounds.size()];
+  return rounds;
+}
+
 class Filling {
  public:
   Filling(const Topology& topology, const Collective& collective, const std::vector<Element>& elements,
@@ -234,13 +240,18 @@ class Filling {
 
 std::optional<Schedule> greedy_schedule(const Topology& topology, const Collective& collective,
                                         const Budget& budget, const std::vector<Automorphism>& generators,
-                                        const Claim& bound) {
+                                        const Claim& bound, int tries) {
   if (budget.rounds < budget.steps) return std::nullopt;
   const std::vector<Element> elements = group_elements(topology, collective, generators);
   Filling filling(topology, collective, elements,
                   blocks(tight_set(topology, bound), elements, topology.ranks));
-  for (double ratio : kRatios)
-    if (auto schedule = filling.run(split_rounds(budget, ratio), 1)) return schedule;
+  std::mt19937 random(1);
+  for (int t = 0; t < tries; ++t) {
+    constexpr int kKnown = static_cast<int>(std::size(kRatios));
+    const std::vector<int> rounds =
+        t < kKnown ? split_rounds(budget, kRatios[t]) : random_split(budget, random);
+    if (auto schedule = filling.run(rounds, static_cast<unsigned>(t))) return schedule;
+  }
   return std::nullopt;
 }
 

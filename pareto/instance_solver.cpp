@@ -72,14 +72,6 @@ std::vector<int> rank_colours(const Collective& collective) {
   return colours;
 }
 
-// Where a greedy filling is worth its seconds: a formula would take longer to write.
-bool is_large(const Topology& topology, const Collective& collective, const Budget& budget) {
-  constexpr double kLarge = 100'000;
-  return static_cast<double>(topology.links.size()) * static_cast<double>(collective.chunks.size()) *
-             budget.steps >
-         kLarge;
-}
-
 }  // namespace
 
 struct InstanceSolver::Part {
@@ -138,8 +130,8 @@ Answer InstanceSolver::ask(const Budget& budget) {
 
 Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool first) {
   Schedule found;
-  if (first && !solved_collective_.combining && is_large(solved_topology_, solved_collective_, budget))
-    if (std::optional<Schedule> schedule = greedy(budget))
+  if (!solved_collective_.combining)
+    if (std::optional<Schedule> schedule = greedy(budget, effort, first))
       return {.verdict = Verdict::Sat, .point = verified(std::move(*schedule))};
   for (auto& part : symmetric_)
     if (!part->given_up && ask_part(*part, budget, effort, found) == Verdict::Sat)
@@ -156,12 +148,24 @@ Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool f
   return {};
 }
 
-std::optional<Schedule> InstanceSolver::greedy(const Budget& budget) const {
+// At first only where a formula would take longer to write; then where solving did not answer soon, with as
+// many tries as cost about as much.
+std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_t effort, bool first) const {
+  constexpr double kLarge = 1e5, kSizeForOneConflict = 2e3;
+  const double size = static_cast<double>(solved_topology_.links.size()) *
+                      static_cast<double>(solved_collective_.chunks.size()) * budget.steps;
+  if (first && size < kLarge) return std::nullopt;
   const Claim bound = fewest_rounds(solved_topology_, solved_collective_);
-  for (const auto& part : symmetric_)
-    if (auto schedule = greedy_schedule(solved_topology_, solved_collective_, budget, part->symmetry, bound))
-      return schedule;
-  return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound);
+  if (first) {
+    constexpr int kTries = 7;
+    for (const auto& part : symmetric_)
+      if (auto schedule =
+              greedy_schedule(solved_topology_, solved_collective_, budget, part->symmetry, bound, kTries))
+        return schedule;
+    return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, kTries);
+  }
+  const double tries = std::clamp(kSizeForOneConflict * static_cast<double>(effort) / size, 1.0, 1e5);
+  return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, static_cast<int>(tries));
 }
 
 // Clauses of the counters, which are most of a formula; beyond this it is not built, and the question stays
