@@ -79,7 +79,7 @@ RunRow run_row(const Program& program, const Collective& collective, const Block
 std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
                          Transport& transport) {
   std::vector<ReduceOp> ops = options.ops;
-  if (!reduces(program) && ops.size() > 1) ops.resize(1);
+  if (!reduces(program) && !ops.empty()) ops = {ops.front()};
   std::vector<RunRow> result;
   for (ElementType type : options.types)
     for (ReduceOp op : ops)

@@ -1,12 +1,13 @@
-// The published encodings against ours, on every budget of random instances, and each decoded schedule by the referee.
+// The published encodings against ours, on every budget of random instances, and each decoded schedule by the
+// referee.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "encoder/brute_force.h"
-#include "pareto/synthesize.h"
 #include "encoder/partition_encoding.h"
+#include "pareto/synthesize.h"
+#include "tests/encoder/brute_force.h"
 
 namespace chorale {
 namespace {
@@ -34,14 +35,19 @@ TEST(Baselines, AllEnginesGiveTheSameAnswers) {
       if (src != dst) t.links.push_back({.src = src, .dst = dst});
     }
     if (i % 2 == 0) t.limits.push_back({.name = "port", .links = {1, 3, 5}, .bandwidth = 1});
-    const Collective c = make_collective(i % 3 == 0 ? "allgather" : i % 3 == 1 ? "alltoall" : "reducescatter", 4, 1);
-    for (const Budget& budget : {Budget{.steps = 2, .rounds = 2}, Budget{.steps = 3, .rounds = 3}, Budget{.steps = 3, .rounds = 5}}) {
+    const Collective c = make_collective(i % 3 == 0   ? "allgather"
+                                         : i % 3 == 1 ? "alltoall"
+                                                      : "reducescatter",
+                                         4, 1);
+    for (const Budget& budget : {Budget{.steps = 2, .rounds = 2}, Budget{.steps = 3, .rounds = 3},
+                                 Budget{.steps = 3, .rounds = 5}}) {
       const Verdict ours = synthesize(t, c, budget, {.use_bounds = false}).verdict;
       ++(ours == Verdict::Sat ? sat : unsat);
       EXPECT_NE(ours, Verdict::Unknown);
       EXPECT_EQ(ours, synthesize(t, c, budget).verdict) << "bounds change the answer, case " << i;
       for (Engine engine : {Engine::Smt, Engine::SatPartition})
-        EXPECT_EQ(ours, synthesize(t, c, budget, {.engine = engine, .use_bounds = false}).verdict) << "case " << i;
+        EXPECT_EQ(ours, synthesize(t, c, budget, {.engine = engine, .use_bounds = false}).verdict)
+            << "case " << i;
     }
   }
   EXPECT_GT(sat, 3);

@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "encoder/brute_force.h"
 #include "encoder/contribution_encoding.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
+#include "tests/encoder/brute_force.h"
 
 namespace chorale {
 namespace {

@@ -44,12 +44,12 @@ TEST(Proof, BogusProofsAreRefused) {
   f.variables = 3;
   f.add({1, 2});
   f.add({-1, 3});
-  EXPECT_NE(proof_fault(f, "0\n"), "");           // satisfiable: the empty clause does not follow
-  EXPECT_NE(proof_fault(f, "1 0\n0\n"), "");      // nor does 1
-  EXPECT_NE(proof_fault(f, ""), "");              // nothing derived
-  EXPECT_NE(proof_fault(f, "4 0\n"), "");         // no such variable
-  EXPECT_NE(proof_fault(f, "1 x 0\n"), "");       // not DRAT
-  EXPECT_NE(proof_fault(f, "1 2\n"), "");         // truncated
+  EXPECT_NE(proof_fault(f, "0\n"), "");       // satisfiable: the empty clause does not follow
+  EXPECT_NE(proof_fault(f, "1 0\n0\n"), "");  // nor does 1
+  EXPECT_NE(proof_fault(f, ""), "");          // nothing derived
+  EXPECT_NE(proof_fault(f, "4 0\n"), "");     // no such variable
+  EXPECT_NE(proof_fault(f, "1 x 0\n"), "");   // not DRAT
+  EXPECT_NE(proof_fault(f, "1 2\n"), "");     // truncated
 }
 
 // The proof must derive each lemma: without its first half, what follows does not follow any more.
@@ -98,7 +98,8 @@ TEST(Cadical, AgreesWithTruthTables) {
     f.variables = 8;
     for (int k = 0; k < 38; ++k) {
       std::vector<Lit> clause;
-      for (int j = 0; j < 3; ++j) clause.push_back((1 + static_cast<int>(random() % 8)) * (random() % 2 ? 1 : -1));
+      for (int j = 0; j < 3; ++j)
+        clause.push_back((1 + static_cast<int>(random() % 8)) * (random() % 2 ? 1 : -1));
       f.add(clause);
     }
     const Refutation r = solve_with_proof(f, {});
