@@ -1,0 +1,52 @@
+#include "bounds/lower_bounds.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/report.h"
+#include "cli/text.h"
+#include "ir/json.h"
+#include "library/classic.h"
+#include "pareto/search.h"
+
+namespace chorale {
+namespace {
+
+std::string catalogue() {
+  std::vector<std::vector<std::string>> rows = {{"name", "collective", "description"}};
+  for (const ClassicEntry& entry : classic_catalogue())
+    rows.push_back({entry.name, entry.collective, entry.description});
+  return table(rows, "lll");
+}
+
+// With the bounds of its collective, so that one sees how far from the best it is.
+Result as_result(const Topology& topology, const Point& point) {
+  const int chunks = point.cost.chunks;
+  const std::string name = point.collective.name;
+  const Collective asked = make_collective(name, topology.ranks, chunks, point.collective.root);
+  Result result{.kind = "algorithm",
+                .topology = topology,
+                .collective = make_collective(name, topology.ranks, 1, point.collective.root),
+                .min_chunks = chunks,
+                .max_chunks = chunks,
+                .points = {point}};
+  const StepBound steps = fewest_steps(topology, asked);
+  if (steps.steps > 0) result.claims = {steps.claim, fewest_rounds(topology, asked)};
+  finish_result(result);
+  return result;
+}
+
+}  // namespace
+
+Outcome perform(const ClassicCommand& command) {
+  if (command.name == "list") return {.text = catalogue()};
+  require_writable_file("--json", command.json);
+  const Topology topology = machine(command.topology);
+  const Point point = classic_algorithm(command.name, topology,
+                                        {.chunks = command.chunks, .order = {}, .root = command.root});
+  const Result result = as_result(topology, point);
+  if (!command.json.empty()) write_file(command.json, to_json(result));
+  std::string text = heading(result) + points_table(result, {0}, {}) + bound_line(result);
+  if (command.json.empty()) text += schedule_text(topology, point);
+  return {.text = text};
+}
+
+}  // namespace chorale

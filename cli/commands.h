@@ -1,0 +1,34 @@
+// One function a command, one file a function. Each does its work, writes the files that were asked for, and
+// says what main is to print and to exit with; what the user got wrong throws InputError before anything is
+// written.
+#pragma once
+
+#include <string>
+
+#include "cli/options.h"
+
+namespace chorale {
+
+inline constexpr int kFound = 0;      // and verified
+inline constexpr int kWrongData = 1;  // chorale run: some element was wrong
+inline constexpr int kBadInput = 2;
+inline constexpr int kUndecided = 3;      // within the limits
+inline constexpr int kImpossible = 20;    // proven
+inline constexpr int kInterrupted = 130;  // Ctrl-C
+
+struct Outcome {
+  int exit_code = kFound;
+  std::string text = {};  // for standard output
+};
+
+Outcome perform(const Message&);
+Outcome perform(const TopologyCommand&);
+Outcome perform(const SynthesizeCommand&);
+Outcome perform(const FrontierCommand&);
+Outcome perform(const CheckCommand&);
+Outcome perform(const ShowCommand&);
+Outcome perform(const RunCommand&);
+Outcome perform(const ClassicCommand&);
+Outcome perform(const BoundsCommand&);
+
+}  // namespace chorale

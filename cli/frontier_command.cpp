@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/text.h"
+#include "ir/json.h"
+#include "pareto/search.h"
+
+namespace chorale {
+namespace {
+
+FrontierOptions options_of(const FrontierCommand& command) {
+  const SearchSettings& search = command.search;
+  return {.min_chunks = command.min_chunks,
+          .max_chunks = command.max_chunks,
+          .extra_rounds = command.extra_rounds,
+          .max_steps = command.max_steps,
+          .time_limit = search.time_limit,
+          .jobs = command.jobs,
+          .synthesis = {.limits = {.conflicts = search.conflicts, .stop = watch_for_interrupt()},
+                        .use_bounds = search.use_bounds,
+                        .use_symmetry = search.use_symmetry,
+                        .proof_dir = search.proofs,
+                        .seed = search.seed}};
+}
+
+// Nothing found, and nothing left open: the searched space is shown to be empty.
+bool impossible(const Result& result) {
+  return result.points.empty() && result.stopped.empty();
+}
+
+std::string completeness(const FrontierCommand& command, const Result& result) {
+  std::string text;
+  if (impossible(result))
+    text = "impossible: no schedule in the space that was searched";
+  else if (result.complete)
+    text = "complete: every point is proven, and nothing was left undecided";
+  else
+    text = "not complete" + (result.stopped.empty() ? "" : " (" + result.stopped + ")") +
+           ": better points than the unproven ones may exist, and further ones";
+  if (command.max_steps >= 0)
+    text += fmt::format("; of schedules with at most {}", counted(command.max_steps, "step"));
+  return text + fmt::format("; {:.1f} s\n", result.seconds);
+}
+
+int exit_code(const Result& result) {
+  if (result.stopped == "interrupted") return kInterrupted;
+  if (impossible(result)) return kImpossible;
+  return result.complete ? kFound : kUndecided;
+}
+
+}  // namespace
+
+Outcome perform(const FrontierCommand& command) {
+  const SearchSettings& search = command.search;
+  require_writable_file("--json", search.json);
+  require_writable_directory("--proofs", search.proofs);
+  const Topology topology = machine(search.topology);
+  const Collective collective = communication(search.collective, topology, search.root);
+  FrontierOptions options = options_of(command);
+  Result result;
+  {
+    ProgressLine line(search.progress);
+    if (line.wanted())
+      options.progress = [&line](const Progress& progress) {
+        line.show(fmt::format("{:.0f} s, {}; {}", progress.seconds, counted(progress.points, "point"),
+                              progress.doing));
+      };
+    result = search_frontier(topology, collective, options);
+  }
+  if (!search.json.empty()) write_file(search.json, to_json(result));
+  const std::vector<int> listed = chosen_points("", result, {}, command.all);
+  std::string text = heading(result);
+  if (!listed.empty()) text += points_table(result, listed, command.model);
+  return {.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(command, result)};
+}
+
+}  // namespace chorale

@@ -1,0 +1,106 @@
+#include "cli/inputs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "bounds/lower_bounds.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "semantics/verify.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
+
+std::string folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+Collective reachable(const Topology& topology, Collective collective) {
+  fewest_steps(topology, collective);  // throws where a chunk has no way to its destination
+  return collective;
+}
+
+}  // namespace
+
+Topology machine(const std::string& spec_or_file) {
+  return flatten(load_topology(spec_or_file));
+}
+
+Collective communication(const std::string& name_or_file, const Topology& topology, Rank root) {
+  if (!is_path(name_or_file))
+    return reachable(topology, make_collective(name_or_file, topology.ranks, 1, root));
+  Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
+  if (collective.chunks_per_block != 1)
+    throw InputError(name_or_file, "has more than one chunk a block",
+                     "describe one; --chunks cuts it into more");
+  return reachable(topology, std::move(collective));
+}
+
+Collective with_chunks(const Collective& one, int chunks) {
+  return one.custom ? refined(one, chunks) : make_collective(one.name, one.ranks, chunks, one.root);
+}
+
+Result load_result(const std::string& file) {
+  return result_from_json(read_file(file), file);
+}
+
+Result load_sound_result(const std::string& file) {
+  Result result = load_result(file);
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const Point& point = result.points[i];
+    const std::string where = fmt::format("{}: points[{}]", file, i);
+    std::vector<std::string> wrong = violations(result.topology, point.collective, point.schedule, 1);
+    if (wrong.empty())
+      wrong = differences(with_chunks(result.collective, point.cost.chunks), point.collective, 1);
+    if (!wrong.empty()) throw InputError(where, wrong.front(), "make the result again");
+    if (point.cost.steps != static_cast<int>(point.schedule.steps.size()) ||
+        point.cost.rounds != total_rounds(point.schedule))
+      throw InputError(where, "its schedule has other steps or rounds than it states",
+                       "make the result again");
+  }
+  return result;
+}
+
+std::vector<int> chosen_points(const std::string& file, const Result& result, std::optional<int> point,
+                               bool all) {
+  const int count = static_cast<int>(result.points.size());
+  if (point && *point >= count)
+    throw InputError("--point", fmt::format("{} has no point {}", file, *point),
+                     count == 0 ? "it has none at all" : fmt::format("use 0 to {}", count - 1));
+  if (point) return {*point};
+  std::vector<int> chosen;
+  for (int i = 0; i < count; ++i)
+    if (all || result.points[i].on_frontier) chosen.push_back(i);
+  return chosen;
+}
+
+void require_writable_file(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw InputError(option, path + " is not a plain file", "name a file");
+  require_writable_directory(option, folder_of(path));
+}
+
+void require_writable_directory(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    throw InputError(option, "there is no directory " + path, "make it first, or choose another");
+  if (access(path.c_str(), W_OK | X_OK) != 0)
+    throw InputError(option, "the directory " + path + " cannot be written to", "choose another");
+}
+
+}  // namespace chorale

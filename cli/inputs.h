@@ -1,0 +1,36 @@
+// From names and files to the nouns; and to files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// A named machine or a file, without switches.
+Topology machine(const std::string& spec_or_file);
+
+// A named collective, or one from a JSON file (what contains a '/' or ends in ".json"), with one chunk a
+// block. Every chunk can reach its destinations.
+Collective communication(const std::string& name_or_file, const Topology&, Rank root);
+
+// The same with each block cut into so many.
+Collective with_chunks(const Collective& one, int chunks);
+
+Result load_result(const std::string& file);
+
+// A result to be shown or run: every point's schedule does what was asked for, at the stated cost.
+Result load_sound_result(const std::string& file);
+
+// The point of that number, or all on the frontier. Throws InputError where there is none.
+std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
+
+// To be called before long work: `path` names a file that can be made, or replaced. "" is fine.
+void require_writable_file(const std::string& option, const std::string& path);
+void require_writable_directory(const std::string& option, const std::string& path);
+
+}  // namespace chorale

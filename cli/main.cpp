@@ -1,0 +1,21 @@
+#include <cstdio>
+#include <variant>
+
+#include "cli/commands.h"
+#include "ir/error.h"
+
+// Nothing but the user's errors is caught: a bug of ours stops loudly.
+int main(int argc, char** argv) {
+  using namespace chorale;
+  try {
+    const Outcome outcome =
+        std::visit([](const auto& command) { return perform(command); }, parse_command_line(argc, argv));
+    std::fwrite(outcome.text.data(), 1, outcome.text.size(), stdout);
+    if (std::fflush(stdout) != 0)
+      throw InputError("standard output", "cannot be written", "check the space on it");
+    return outcome.exit_code;
+  } catch (const InputError& error) {
+    std::fprintf(stderr, "chorale: error: %s\n", error.what());
+    return kBadInput;
+  }
+}

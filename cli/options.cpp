@@ -1,0 +1,352 @@
+// The only file that knows the option library. Numbers are parsed by cli/parse.h: CLI11 would take "010"
+// for 8.
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <climits>
+#include <map>
+#include <numeric>
+#include <sstream>
+
+#include "cli/parse.h"
+#include "ir/collective.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kVersion = "chorale 0.1.0";
+constexpr const char* kSeeHelp = "see 'chorale --help'";
+// More chunks a block than any network could fill; beyond, formulas do not fit into memory anyway.
+constexpr int kMostChunks = 4096;
+constexpr int kMostSteps = 100'000;
+constexpr int kMostRank = 1'000'000;
+
+constexpr const char* kExitCodes =
+    "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
+    "2 bad input";
+
+using Text = std::string;
+
+void text(CLI::App* app, const Text& name, Text& target, const Text& what, const Text& help) {
+  app->add_option(name, target, help)->type_name(what)->option_text(what);
+}
+
+template <typename Target>
+void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,
+             const Text& what, const Text& help) {
+  app->add_option_function<Text>(
+         name,
+         [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); },
+         help)
+      ->option_text(what);
+}
+
+void positive(CLI::App* app, const Text& name, std::optional<double>& target, const Text& what,
+              const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_positive(name, t); }, help)
+      ->option_text(what);
+}
+
+void duration(CLI::App* app, const Text& name, std::chrono::milliseconds& target, const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_duration(name, t); }, help)
+      ->option_text("T");
+}
+
+void conflicts(CLI::App* app, std::int64_t& target) {
+  app->add_option_function<Text>(
+         "--conflicts", [&](const Text& t) { target = parse_integer("--conflicts", t, 0, INT64_MAX); },
+         "Give up a question to a solver after N conflicts: a limit that is the same on every machine")
+      ->option_text("N");
+}
+
+// One of the names; the message lists them.
+template <typename Value>
+void choice(CLI::App* app, const Text& name, Value& target, const std::vector<std::pair<Text, Value>>& values,
+            const Text& help) {
+  Text known;
+  for (const auto& [n, unused] : values) known += (known.empty() ? "" : ", ") + n;
+  app->add_option_function<Text>(
+         name,
+         [=, &target](const Text& t) {
+           for (const auto& [n, value] : values)
+             if (n == t) {
+               target = value;
+               return;
+             }
+           throw InputError(name, "unknown value '" + t.substr(0, 60) + "'", "use one of " + known);
+         },
+         help)
+      ->option_text(known);
+}
+
+CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text& examples) {
+  CLI::App* const sub = app.add_subcommand(name, help);
+  sub->footer(examples);
+  return sub;
+}
+
+void machine_and_communication(CLI::App* app, Text& topology, Text& collective, int& root) {
+  app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
+      ->required()
+      ->option_text("TOPOLOGY");
+  Text names;
+  for (const Text& name : collective_names()) names += (names.empty() ? "" : ", ") + name;
+  app->add_option("collective", collective, "One of " + names + ", or a JSON file")
+      ->required()
+      ->option_text("COLLECTIVE");
+  integer(app, "--root", root, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
+}
+
+void search_settings(CLI::App* app, SearchSettings& search) {
+  machine_and_communication(app, search.topology, search.collective, search.root);
+  app->add_flag_callback(
+      "--no-bounds", [&] { search.use_bounds = false; },
+      "Let the solver refute what a bound would have refuted: slower, for comparison");
+  app->add_flag_callback(
+      "--no-symmetry", [&] { search.use_symmetry = false; },
+      "Do not look for symmetric schedules first: slower, for comparison");
+  conflicts(app, search.conflicts);
+  duration(app, "--time-limit", search.time_limit,
+           "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven");
+  integer(app, "--seed", search.seed, 0, INT_MAX, "N",
+          "Seed of the solver (0); the same seed gives the same result");
+  text(app, "--json", search.json, "FILE", "Write the result there, for check, show and run");
+  text(app, "--proofs", search.proofs, "DIR", "Keep the proofs of refutations there, named by their SHA-256");
+  app->add_flag("--progress", search.progress, "Show progress on standard error even if it is no terminal");
+}
+
+void size_model(CLI::App* app, SizeModel& model) {
+  positive(app, "--alpha", model.alpha_us, "US",
+           "Microseconds that a step costs (those of the machine's worst link)");
+  positive(app, "--beta", model.beta_us_per_byte, "US_PER_BYTE",
+           "Microseconds a byte over one unit of bandwidth (those of the machine's worst link)");
+}
+
+void topology_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "topology", "List the machines, or show one",
+                                "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                                "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
+                                "  chorale topology show dgx2 --json > mine.json");
+  sub->require_subcommand(1);
+  auto options = std::make_shared<TopologyCommand>();
+  CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
+  list->final_callback([options, &parsed] { parsed = *options; });
+  CLI::App* const show = sub->add_subcommand("show", "One machine: its links, limits, degrees, diameter");
+  show->add_option("machine", options->name, "A machine ('chorale topology list') or a JSON file")
+      ->required()
+      ->option_text("NAME|FILE");
+  using Form = TopologyCommand::Form;
+  CLI::Option* const dot = show->add_flag_callback(
+      "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
+  show->add_flag_callback(
+          "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
+      ->excludes(dot);
+  show->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void synthesize_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "synthesize", "Find one schedule within a budget, or prove that there is none",
+      "Without --steps the fewest that are possible are taken; without --rounds the fewest for these steps.\n"
+      "AllReduce is synthesized directly here; 'frontier' also composes it from ReduceScatter and "
+      "Allgather.\n" +
+          Text(kExitCodes) +
+          "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
+          "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
+  auto options = std::make_shared<SynthesizeCommand>();
+  search_settings(sub, options->search);
+  choice<Engine>(
+      sub, "--engine", options->engine,
+      {{"sat", Engine::Sat}, {"smt", Engine::Smt}, {"sat-partition", Engine::SatPartition}},
+      "sat: ours; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "At most S steps");
+  integer(sub, "--rounds", options->rounds, 1, kMostSteps, "R", "At most R rounds over all steps");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void frontier_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
+              Text(kExitCodes) +
+                  "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
+                  "  chorale frontier torus:4x4 allreduce --max-chunks 4 --time-limit 5m --jobs 2");
+  auto options = std::make_shared<FrontierCommand>();
+  search_settings(sub, options->search);
+  integer(sub, "--max-chunks", options->max_chunks, 1, kMostChunks, "C", "Try 1 to C chunks a block (1)");
+  integer(sub, "--min-chunks", options->min_chunks, 1, kMostChunks, "C", "Start with C chunks a block (1)");
+  integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
+          "Only schedules with at most steps + K rounds");
+  integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
+  integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  size_model(sub, options->model);
+  sub->add_flag("--all", options->all, "List the points that others dominate, too");
+  sub->final_callback([options, &parsed] {
+    if (options->min_chunks > options->max_chunks)
+      throw InputError("--min-chunks", "is larger than --max-chunks", "give --max-chunks as well");
+    parsed = *options;
+  });
+}
+
+void check_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "check", "Verify a result file again, trusting nothing in it",
+              "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
+              "130 interrupted\nexample:\n  chorale check f.json --proofs proofs/");
+  auto options = std::make_shared<CheckCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("FILE");
+  text(sub, "--proofs", options->proofs, "DIR",
+       "Read kept proofs from there; what is not there is refuted again");
+  conflicts(sub, options->conflicts);
+  duration(sub, "--time-limit", options->time_limit, "Give up a refutation after T (30, 500ms, 5m, 1h)");
+  sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void show_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "show", "Print a result step by step, or as a page to look at",
+              "examples:\n  chorale show f.json --point 2\n  chorale show f.json --html f.html");
+  auto options = std::make_shared<ShowCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  text(sub, "--html", options->html, "FILE",
+       "Write one self-contained page: the machine, the schedules, the frontier");
+  integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
+  size_model(sub, options->model);
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void run_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "run", "Execute schedules on real data and check every element",
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+              "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
+              "  mpirun -n 8 chorale run f.json --bytes 1K:1M:32 --transport mpi --point all");
+  auto options = std::make_shared<RunCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  sub->add_option_function<Text>(
+         "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
+         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor")
+      ->required()
+      ->option_text("SIZES");
+  choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
+               "Ranks are threads of this process, or processes started by mpirun (threads)");
+  using Type = ElementType;
+  using Op = ReduceOp;
+  choice<std::vector<Type>>(sub, "--type", options->types,
+                            {{"float", {Type::Float32}},
+                             {"double", {Type::Float64}},
+                             {"int", {Type::Int32}},
+                             {"long", {Type::Int64}},
+                             {"all", {Type::Float32, Type::Float64, Type::Int32, Type::Int64}}},
+                            "Type of the elements (float)");
+  choice<std::vector<Op>>(sub, "--op", options->ops,
+                          {{"sum", {Op::Sum}}, {"max", {Op::Max}}, {"all", {Op::Sum, Op::Max}}},
+                          "How contributions are combined (sum)");
+  sub->add_option_function<Text>(
+         "--point",
+         [options](const Text& t) {
+           options->all_points = t == "all";
+           if (!options->all_points)
+             options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+         },
+         "The point of this number, or all of the frontier (for each size the one that should be the "
+         "fastest)")
+      ->option_text("N|all");
+  integer(sub, "--warmup", options->warmup, 0, 1'000'000, "N", "Runs before the measured ones (1)");
+  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
+  duration(sub, "--time-limit", options->time_limit,
+           "Give up when a rank waits for another longer than T (60)");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void classic_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "classic", "A hand-written algorithm as a result, for comparison",
+              "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
+  auto options = std::make_shared<ClassicCommand>();
+  sub->add_option("name", options->name, "An algorithm, or 'list'")->required()->option_text("NAME|list");
+  sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
+      ->option_text("TOPOLOGY");
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
+          "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
+  integer(sub, "--root", options->root, 0, kMostRank, "N",
+          "Rank that broadcasts, scatters, gathers or reduces (0)");
+  text(sub, "--json", options->json, "FILE", "Write the result there, for check, show and run");
+  sub->final_callback([options, &parsed] {
+    if (options->name == "list" && !options->topology.empty())
+      throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
+    if (options->name != "list" && options->topology.empty())
+      throw InputError("classic " + options->name.substr(0, 60), "no machine is given",
+                       "use 'chorale classic NAME TOPOLOGY'");
+    parsed = *options;
+  });
+}
+
+void bounds_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
+                                "example:\n  chorale bounds dgx1 allgather --chunks 6");
+  auto options = std::make_shared<BoundsCommand>();
+  machine_and_communication(sub, options->topology, options->collective, options->root);
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+int edit_distance(const Text& a, const Text& b) {
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    int diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j)
+      diagonal = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j])}));
+  }
+  return row.back();
+}
+
+// CLI11 would only say that an argument was not expected.
+void require_known_command(const CLI::App& app, const Text& first) {
+  Text nearest;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->get_name() == first) return;
+    if (nearest.empty() || edit_distance(first, sub->get_name()) < edit_distance(first, nearest))
+      nearest = sub->get_name();
+  }
+  const bool near = edit_distance(first, nearest) <= 3;
+  throw InputError("'" + first.substr(0, 60) + "'", "unknown command",
+                   near ? "did you mean '" + nearest + "'?" : Text(kSeeHelp));
+}
+
+}  // namespace
+
+Command parse_command_line(int argc, const char* const* argv) {
+  Command parsed;
+  CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  topology_options(app, parsed);
+  synthesize_options(app, parsed);
+  frontier_options(app, parsed);
+  check_options(app, parsed);
+  show_options(app, parsed);
+  run_options(app, parsed);
+  classic_options(app, parsed);
+  bounds_options(app, parsed);
+  if (argc > 1 && argv[1][0] != '-') require_known_command(app, argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    std::ostringstream out, unused;
+    app.exit(help, out, unused);
+    return Message{out.str()};
+  } catch (const CLI::ParseError& error) {
+    throw InputError("command line", error.what(), kSeeHelp);
+  }
+  return parsed;
+}
+
+}  // namespace chorale

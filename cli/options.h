@@ -1,0 +1,114 @@
+// The command line as values: one struct a command. options.cpp has one row for each option.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pareto/synthesize.h"
+#include "runtime/elements.h"
+
+namespace chorale {
+
+struct Message {  // help or version: print and stop
+  std::string text = {};
+};
+
+struct TopologyCommand {
+  enum class Form { Text, Dot, Json };
+  std::string name = {};  // empty: list the machines
+  Form form = Form::Text;
+};
+
+struct SearchSettings {  // what synthesize and frontier share
+  std::string topology = {};
+  std::string collective = {};
+  int root = 0;
+  bool use_bounds = true;
+  bool use_symmetry = true;
+  std::int64_t conflicts = -1;
+  std::chrono::milliseconds time_limit{-1};
+  int seed = 0;
+  std::string json = {};    // where to write the result, if anywhere
+  std::string proofs = {};  // where to keep proofs, if anywhere
+  bool progress = false;    // even if standard error is no terminal
+};
+
+struct SynthesizeCommand {
+  SearchSettings search = {};
+  Engine engine = Engine::Sat;
+  int chunks = 1;
+  std::optional<int> steps = {};
+  std::optional<int> rounds = {};
+};
+
+struct SizeModel {  // for the sizes at which a point is best; the machine's own numbers if not given
+  std::optional<double> alpha_us = {};
+  std::optional<double> beta_us_per_byte = {};
+};
+
+struct FrontierCommand {
+  SearchSettings search = {};
+  int min_chunks = 1;
+  int max_chunks = 1;
+  int extra_rounds = -1;
+  int max_steps = -1;
+  int jobs = 1;
+  SizeModel model = {};
+  bool all = false;  // list points that others dominate, too
+};
+
+struct CheckCommand {
+  std::string file = {};
+  std::string proofs = {};
+  std::int64_t conflicts = -1;
+  std::chrono::milliseconds time_limit{-1};
+  bool all = false;  // list every fault
+};
+
+struct ShowCommand {
+  std::string file = {};
+  std::string html = {};
+  std::optional<int> point = {};
+  SizeModel model = {};
+};
+
+struct RunCommand {
+  std::string file = {};
+  std::vector<std::int64_t> bytes = {};
+  bool mpi = false;
+  std::vector<ElementType> types = {ElementType::Float32};
+  std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  std::optional<int> point = {};  // none: for each size the one that should be the fastest
+  bool all_points = false;        // those on the frontier
+  int warmup = 1;
+  int iterations = 5;
+  std::chrono::milliseconds time_limit{60'000};
+};
+
+struct ClassicCommand {
+  std::string name = {};  // "list": the catalogue
+  std::string topology = {};
+  int chunks = 0;
+  int root = 0;
+  std::string json = {};
+};
+
+struct BoundsCommand {
+  std::string topology = {};
+  std::string collective = {};
+  int root = 0;
+  int chunks = 1;
+  std::optional<int> steps = {};
+};
+
+using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand,
+                             ShowCommand, RunCommand, ClassicCommand, BoundsCommand>;
+
+// Throws InputError, also for what the option library complains about.
+Command parse_command_line(int argc, const char* const* argv);
+
+}  // namespace chorale

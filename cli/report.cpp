@@ -1,0 +1,133 @@
+#include "cli/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bounds/check.h"
+#include "cli/inputs.h"
+#include "cli/text.h"
+#include "cost/cost.h"
+#include "cost/format.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+// What a size of a block means to the person who asked.
+std::string block_of(const Collective& collective) {
+  if (collective.custom) return "a chunk of the file";
+  const std::string& name = collective.name;
+  if (name == "allgather") return "what a rank contributes";
+  if (name == "reducescatter") return "what a rank receives";
+  if (name == "alltoall" || name == "scatter" || name == "gather") return "what one rank sends to one other";
+  return "the whole vector";
+}
+
+}  // namespace
+
+std::string heading(const Result& result) {
+  const Topology& topology = result.topology;
+  std::string text =
+      fmt::format("{}, {}: {}, {}", topology.name, result.collective.name, counted(topology.ranks, "rank"),
+                  counted(static_cast<long long>(topology.links.size()), "link"));
+  if (!topology.limits.empty())
+    text += ", " + counted(static_cast<long long>(topology.limits.size()), "shared limit");
+  if (result.kind == "frontier")
+    text += result.min_chunks == result.max_chunks
+                ? fmt::format("; {} a block", counted(result.min_chunks, "chunk"))
+                : fmt::format("; {} to {} chunks a block", result.min_chunks, result.max_chunks);
+  if (result.extra_rounds >= 0) text += fmt::format("; at most steps + {} rounds", result.extra_rounds);
+  return text + fmt::format("\n(a block is {})\n", block_of(result.collective));
+}
+
+std::vector<std::string> best_sizes_in_words(const Result& result, const SizeModel& model) {
+  std::vector<Cost> costs;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < result.points.size(); ++i)
+    if (result.points[i].on_frontier) {
+      costs.push_back(result.points[i].cost);
+      which.push_back(i);
+    }
+  const AlphaBeta machine = alpha_beta(result.topology);
+  const std::vector<SizeRange> sizes = best_sizes(costs, model.alpha_us.value_or(machine.alpha_us),
+                                                  model.beta_us_per_byte.value_or(machine.beta_us_per_byte));
+  std::vector<std::string> words(result.points.size());
+  for (std::size_t k = 0; k < which.size(); ++k) words[which[k]] = format_range(sizes[k]);
+  return words;
+}
+
+std::string points_table(const Result& result, const std::vector<int>& chosen, const SizeModel& model) {
+  const std::vector<std::string> sizes = best_sizes_in_words(result, model);
+  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk", "method",
+                                                 "best for blocks", "seconds", "proven by"}};
+  for (int i : chosen) {
+    const Point& point = result.points[i];
+    rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
+                    std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
+                    point.method, point.on_frontier ? sizes[i] : "dominated",
+                    fmt::format("{:.2f}", point.seconds), point.proven ? point.certificate : "not proven"});
+  }
+  return table(rows, "rrrrlllrl");
+}
+
+RateBound rate_bound(const Result& result) {
+  RateBound best;
+  for (const Claim& claim : result.claims) {
+    if (claim.collective != result.collective.name || claim.steps != kAnySteps) continue;
+    const Rate rate =
+        rate_shown(result.topology, with_chunks(result.collective, claim.chunks), claim.certificate);
+    if (rate.rounds * best.chunks > best.rounds * rate.chunks)
+      best = {.rounds = rate.rounds, .chunks = rate.chunks};
+  }
+  return best;
+}
+
+std::string bound_line(const Result& result) {
+  const RateBound bound = rate_bound(result);
+  if (bound.rounds == 0) return "";
+  std::string text =
+      fmt::format("no schedule has fewer than {} rounds a chunk", fraction(bound.rounds, bound.chunks));
+  const auto best =
+      std::min_element(result.points.begin(), result.points.end(),
+                       [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
+  if (best == result.points.end()) return text + "\n";
+  const long long over = best->cost.rounds * bound.chunks, under = best->cost.chunks * bound.rounds;
+  if (over == under) return text + ", and the best here has no more\n";
+  return text + fmt::format("; the best here has {:.1f} % more\n",
+                            100.0 * static_cast<double>(over - under) / static_cast<double>(under));
+}
+
+std::string schedule_text(const Topology& topology, const Point& point) {
+  std::string text;
+  for (std::size_t s = 0; s < point.schedule.steps.size(); ++s) {
+    const Step& step = point.schedule.steps[s];
+    text += fmt::format("step {}: {}, {}\n", s + 1, counted(step.rounds, "round"),
+                        counted(static_cast<long long>(step.sends.size()), "send"));
+    // By source rank, then link; what is added to the receiver's value apart from what replaces it.
+    std::map<Rank, std::map<std::pair<LinkId, bool>, std::vector<int>>> by_source;
+    for (const Send& send : step.sends)
+      by_source[topology.links[send.link].src][{send.link, send.reduce}].push_back(send.chunk);
+    for (auto& [source, links] : by_source) {
+      std::string line = " ";
+      for (auto& [link, chunks] : links) {
+        std::sort(chunks.begin(), chunks.end());
+        const std::string cell = fmt::format(" {} -> {}: {}{};", source, topology.links[link.first].dst,
+                                             ranges(chunks), link.second ? " +" : "");
+        if (line.size() > 2 && line.size() + cell.size() > kWidth) {
+          line.pop_back();
+          text += line + "\n";
+          line = "     ";
+        }
+        line += cell;
+      }
+      line.pop_back();
+      text += line + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace chorale

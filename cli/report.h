@@ -1,0 +1,35 @@
+// Results as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks a block".
+std::string heading(const Result&);
+
+// For each point the block sizes at which it is the best of those on the frontier, in words.
+std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel&);
+
+// The chosen points, one a line, with the number that --point takes.
+std::string points_table(const Result&, const std::vector<int>& chosen, const SizeModel&);
+
+// What no schedule can beat, whatever its steps and chunks, and whether the result reaches it; "" if no claim
+// says so.
+std::string bound_line(const Result&);
+
+// Rounds per chunk that the result's claims show for all chunk counts and steps; 0/1 if they show none.
+struct RateBound {
+  long long rounds = 0;
+  long long chunks = 1;
+};
+RateBound rate_bound(const Result&);
+
+// Every step: its rounds, and for each link its chunks.
+std::string schedule_text(const Topology&, const Point&);
+
+}  // namespace chorale

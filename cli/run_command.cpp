@@ -1,0 +1,143 @@
+// Executes points of a result; under mpirun every process comes through here and one of them prints.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/text.h"
+#include "codegen/lower.h"
+#include "cost/cost.h"
+#include "cost/format.h"
+#include "ir/error.h"
+#include "runtime/run.h"
+
+namespace chorale {
+namespace {
+
+using Rows = std::vector<RunRow>;
+using Runner = std::function<Rows(const Program&, const Collective&, const RunOptions&)>;
+
+bool started_by_mpirun() {
+  const std::vector<std::string>& variables = mpi_launcher_variables();
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const std::string& name) { return std::getenv(name.c_str()) != nullptr; });
+}
+
+// Of the processes under one mpirun, one speaks; before MPI is up only the environment says which.
+bool speaks() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+    if (const char* const rank = std::getenv(variable)) return std::string(rank) == "0";
+  return true;
+}
+
+// Which point runs which sizes.
+std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
+  const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
+  if (chosen.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
+  std::map<int, std::vector<std::int64_t>> sizes;
+  if (command.point || command.all_points) {
+    for (int i : chosen) sizes[i] = command.bytes;
+    return sizes;
+  }
+  for (std::int64_t bytes : command.bytes) {
+    const auto predicted = [&](int i) {
+      return time_us(result.points[i].cost, result.topology, static_cast<double>(bytes));
+    };
+    sizes[*std::min_element(chosen.begin(), chosen.end(), [&](int a, int b) {
+      return predicted(a) < predicted(b);
+    })].push_back(bytes);
+  }
+  return sizes;
+}
+
+// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
+// threads.
+void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
+  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
+  double slots = 0;
+  for (const RankProgram& rank : program.ranks) {
+    const double own = rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
+    slots = all_ranks ? slots + own : std::max(slots, own);
+  }
+  const double needed = slots / program.chunks_per_block * static_cast<double>(largest);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > 0.9 * memory)
+    throw InputError("--bytes",
+                     fmt::format("buffers of {} would be needed, the machine has {}", format_bytes(needed),
+                                 format_bytes(memory)),
+                     "use smaller sizes");
+}
+
+Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print) {
+  std::vector<std::vector<std::string>> table_rows = {{"point", "block bytes", "buffer bytes", "type", "op",
+                                                       "time (us)", "min", "max", "algbw (GB/s)", "wrong"}};
+  std::int64_t wrong = 0;
+  for (const auto& [i, sizes] : work(command, result)) {
+    const Point& point = result.points[i];
+    const Program program = lower(result.topology, point.collective, point.schedule);
+    const RunOptions options = {.bytes = sizes,
+                                .types = command.types,
+                                .ops = command.ops,
+                                .iterations = command.iterations,
+                                .warm_up = command.warmup,
+                                .timeout = command.time_limit};
+    require_memory(program, options, !command.mpi);
+    for (const RunRow& row : runner(program, point.collective, options)) {
+      table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
+                            to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
+                            fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
+                            fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", row.algbw),
+                            std::to_string(row.wrong)});
+      wrong += row.wrong;
+    }
+  }
+  Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
+  if (print)
+    outcome.text =
+        fmt::format("{}, {}: {} as {}\n", result.topology.name, result.collective.name,
+                    counted(result.topology.ranks, "rank"), command.mpi ? "processes" : "threads") +
+        table(table_rows, "rrrllrrrrr") +
+        (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
+  return outcome;
+}
+
+void require_transport(const RunCommand& command, const Result& result) {
+  const int ranks = result.topology.ranks;
+  if (command.mpi && !started_by_mpirun())
+    throw InputError("--transport mpi", "this process was not started by mpirun",
+                     fmt::format("use mpirun -n {} chorale run ...", ranks));
+  if (!command.mpi && ranks > 256)
+    throw InputError("--transport threads", fmt::format("{} ranks are too many for one process", ranks),
+                     "use --transport mpi");
+}
+
+Outcome run_with_mpi(const RunCommand& command, const Result& result) {
+  MpiSession session;
+  const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
+    return run_on_mpi(session, program, collective, options);
+  };
+  return run(command, result, runner, session.rank() == 0);
+}
+
+}  // namespace
+
+Outcome perform(const RunCommand& command) {
+  try {
+    const Result result = load_sound_result(command.file);
+    require_transport(command, result);
+    return command.mpi ? run_with_mpi(command, result) : run(command, result, run_on_threads, true);
+  } catch (const Hang& hang) {
+    throw InputError("run", hang.what(), "raise --time-limit, or see whether all ranks are alive");
+  } catch (const InputError&) {
+    if (command.mpi && !speaks()) return {.exit_code = kBadInput};
+    throw;
+  }
+}
+
+}  // namespace chorale

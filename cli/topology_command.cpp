@@ -1,0 +1,35 @@
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "ir/json.h"
+#include "topology/builders.h"
+#include "topology/dot.h"
+#include "topology/text.h"
+
+namespace chorale {
+namespace {
+
+std::string catalogue() {
+  std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
+  for (const CatalogueEntry& entry : topology_catalogue())
+    rows.push_back({entry.pattern, entry.example, entry.description});
+  return table(rows, "lll");
+}
+
+}  // namespace
+
+// Shown as described, with its switches; everything else works on the flattened machine.
+Outcome perform(const TopologyCommand& command) {
+  if (command.name.empty()) return {.text = catalogue()};
+  const Topology topology = load_topology(command.name);
+  switch (command.form) {
+    case TopologyCommand::Form::Dot:
+      return {.text = to_dot(topology)};
+    case TopologyCommand::Form::Json:
+      return {.text = to_json(topology)};
+    case TopologyCommand::Form::Text:
+      break;
+  }
+  return {.text = describe(topology)};
+}
+
+}  // namespace chorale
