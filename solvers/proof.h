@@ -8,11 +8,12 @@
 
 namespace chorale {
 
-// Does the DRAT text derive the empty clause from the formula? Every lemma must follow by unit propagation (RUP);
-// CaDiCaL's do, so a lemma that needs the full RAT rule is refused. Empty if accepted, else what is wrong (line, lemma).
-// Independent of the solver; forward check with watched literals, deletions honoured (unit deletions ignored, as
-// drat-trim does).
-std::string proof_fault(const Formula&, const std::string& drat_text, const std::atomic<bool>* stop = nullptr);
+// Does the DRAT text derive the empty clause from the formula? Every lemma must follow by unit propagation
+// (RUP); CaDiCaL's do, so a lemma that needs the full RAT rule is refused. Empty if accepted, else what is
+// wrong (line, lemma). Independent of the solver; forward check with watched literals, deletions honoured
+// (unit deletions ignored, as drat-trim does).
+std::string proof_fault(const Formula&, const std::string& drat_text,
+                        const std::atomic<bool>* stop = nullptr);
 
 std::string sha256_hex(std::string_view bytes);
 
@@ -21,7 +22,7 @@ struct Refutation {
   Assignment model = {};               // if Sat
   std::string formula_sha256 = {};     // of to_dimacs(formula)
   std::string proof_sha256 = {};
-  std::string proof = {};              // the DRAT text
+  std::string proof = {};  // the DRAT text
   std::int64_t conflicts = 0;
 };
 

@@ -14,8 +14,8 @@
 namespace chorale {
 
 struct SolveLimits {
-  std::int64_t conflicts = -1;            // none if negative; the same on every machine
-  std::chrono::milliseconds time{-1};     // wall clock, none if negative
+  std::int64_t conflicts = -1;              // none if negative; the same on every machine
+  std::chrono::milliseconds time{-1};       // wall clock, none if negative
   const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
 };
 
@@ -31,8 +31,8 @@ class SatSolver {
   virtual std::int64_t conflicts() const = 0;  // so far
 };
 
-// proof_path: where to write a DRAT proof (binary is false: text), "" for none. With a proof, solve only once and
-// without assumptions; the file is complete when the solver is destroyed.
+// proof_path: where to write a DRAT proof (binary is false: text), "" for none. With a proof, solve only once
+// and without assumptions; the file is complete when the solver is destroyed.
 std::unique_ptr<SatSolver> make_cadical(int seed = 0, const std::string& proof_path = "");
 
 }  // namespace chorale

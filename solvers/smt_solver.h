@@ -12,7 +12,8 @@ namespace chorale {
 
 struct SmtAnswer {
   Verdict verdict = Verdict::Unknown;
-  std::map<std::string, long long> values = {};  // integers, and booleans as 0/1, of the named constants, if Sat
+  std::map<std::string, long long> values =
+      {};  // integers, and booleans as 0/1, of the named constants, if Sat
   std::int64_t conflicts = 0;
 };
 
