@@ -54,12 +54,9 @@ int rounds_left(const Result& result, const std::string& collective, int chunks,
   int rounds = 0;
   for (const Claim& claim : result.claims) {
     if (claim.collective != collective || claim.chunks != chunks) continue;
-    // Fewer than claim.rounds rounds make fewer steps than that, so the claim may hold for any number of
-    // steps.
-    const bool any_steps = claim.rounds != kNoSchedule && claim.rounds - 1 <= claim.steps;
-    if (any_steps || claim.steps >= steps) rounds = std::max(rounds, claim.rounds);
-    // A step has a round at least: so many steps are at least so many rounds.
-    if (claim.rounds == kNoSchedule && claim.steps != kAnySteps) rounds = std::max(rounds, claim.steps + 1);
+    // With more steps than claimed: either no more of them are used, or there are as many rounds as steps.
+    const bool covers = claim.steps >= steps;
+    rounds = std::max(rounds, covers ? claim.rounds : std::min(claim.rounds, claim.steps + 1));
   }
   if (rounds != kNoSchedule && result.extra_rounds >= 0 && rounds > steps + result.extra_rounds)
     return kNoSchedule;
