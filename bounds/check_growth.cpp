@@ -3,55 +3,104 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 #include <vector>
 
 namespace chorale {
 namespace {
 
-constexpr long long kMostSplits = 5'000'000;
+constexpr long long kMostVisits = 50'000'000;
 
-// Chunks a round that can leave a rank: its links, or one limit that covers some of them and the links
-// besides.
-long long leaving(const Topology& topology, Rank n) {
+enum class End { Source, Destination };
+
+// Chunks a round that can leave a rank, or come to it: its links, or one limit that covers some of them and
+// the links besides.
+long long passing(const Topology& topology, Rank n, End end) {
+  const auto touches = [&](const Link& link) { return (end == End::Source ? link.src : link.dst) == n; };
   long long all = 0;
   for (const Link& link : topology.links)
-    if (link.src == n) all += link.bandwidth;
+    if (touches(link)) all += link.bandwidth;
   long long least = all;
   for (const SharedLimit& limit : topology.limits) {
     long long uncovered = all;
     for (LinkId l : limit.links)
-      if (topology.links[l].src == n) uncovered -= topology.links[l].bandwidth;
+      if (touches(topology.links[l])) uncovered -= topology.links[l].bandwidth;
     least = std::min(least, uncovered + limit.bandwidth);
   }
   return least;
 }
 
 struct Spread {
-  long long chunks = 0;    // of the class
-  long long starters = 0;  // ranks that have them before
-  long long goal = 0;      // ranks that have them in the end, at least
-  long long from_start = 0;
+  int chunks = 0;            // of the class
+  long long ranks = 0;       // that do not have them before
+  long long goal = 0;        // of those, how many must in the end
+  long long from_start = 0;  // rates, chunks a round
   long long per_rank = 0;
+  long long received = 0;
 };
 
-// Does this split leave no schedule? Some step s is too late a start for what cannot have left before it.
-bool excluded(const Spread& spread, const std::vector<int>& rounds) {
-  long long before = 0;
-  for (std::size_t s = 0; s < rounds.size(); before += rounds[s], ++s) {
-    const long long left = spread.chunks - spread.from_start * before;
-    if (left <= 0) return false;
-    long long holders = spread.starters, sends = 0;
-    for (std::size_t t = s; t < rounds.size(); ++t) {
-      const long long now = rounds[t] * (t == s ? spread.from_start : holders * spread.per_rank);
-      sends += now;
-      holders = std::min(holders + now, 2 * spread.goal);  // more than enough says no more
+// Depth first over steps, rounds and chunks: is there a way to give every chunk to `goal` ranks, if only
+// numbers are counted? What failed once is remembered, and with it everything that has less.
+class Counting {
+ public:
+  explicit Counting(const Spread& spread) : spread_(spread) {}
+
+  bool gave_up() const { return visits_ > kMostVisits; }
+
+  // True also if it gave up.
+  bool possible(std::vector<int> have, int steps, long long rounds) {
+    std::sort(have.begin(), have.end());
+    if (have.empty() || have.front() >= spread_.goal) return true;
+    if (steps == 0 || rounds == 0) return false;
+    for (const auto& failed : failed_[{steps, rounds}])
+      if (std::equal(have.begin(), have.end(), failed.begin(), std::less_equal<>())) return false;
+    for (long long now = 1; now <= rounds; ++now) {
+      long long holders = 0;
+      for (int h : have) holders += h;
+      holders = std::min(holders, spread_.ranks);
+      const long long sent = std::min(now * (spread_.from_start + spread_.per_rank * holders),
+                                      now * spread_.received * spread_.ranks);
+      std::vector<int> next = have;
+      if (give(have, next, 0, now, now * spread_.from_start, sent, steps - 1, rounds - now)) return true;
     }
-    // One chunk cannot reach all, or all that are left cannot.
-    if (holders < spread.goal || sends < left * (spread.goal - spread.starters)) return true;
+    failed_[{steps, rounds}].push_back(have);
+    return false;
   }
-  return spread.chunks > spread.from_start * before;
-}
+
+ private:
+  // `next` has been decided for the chunks before `c`. To give less than could be given helps only where
+  // another chunk then gets more, so what is left in the end must be of no use.
+  bool give(const std::vector<int>& have, std::vector<int>& next, std::size_t c, long long now,
+            long long start, long long sends, int steps_after, long long rounds_after) {
+    if (++visits_ > kMostVisits) return true;
+    if (c == have.size()) {
+      for (std::size_t k = 0; k < have.size() && sends > 0; ++k) {
+        const bool sender = start > 0 || next[k] - have[k] < now * spread_.per_rank * have[k];
+        if (sender && next[k] < spread_.ranks) return false;
+      }
+      return possible(next, steps_after, rounds_after);
+    }
+    const long long relayed = now * spread_.per_rank * have[c];
+    const long long most = std::min({spread_.ranks - have[c], relayed + start, sends});
+    for (long long given = most; given >= 0; --given) {
+      // Of two chunks with equal counts it does not matter which gets more.
+      if (c > 0 && have[c] == have[c - 1] && given > next[c - 1] - have[c - 1]) continue;
+      next[c] = have[c] + static_cast<int>(given);
+      if (give(have, next, c + 1, now, start - std::max(0LL, given - relayed), sends - given, steps_after,
+               rounds_after))
+        return true;
+    }
+    next[c] = have[c];
+    return false;
+  }
+
+  const Spread& spread_;
+  std::map<std::pair<int, long long>, std::vector<std::vector<int>>> failed_ =
+      {};  // by steps and rounds left
+  long long visits_ = 0;
+};
 
 }  // namespace
 
@@ -68,33 +117,26 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
   if (claim.steps < 1 || claim.steps > 1000 || claim.rounds < 1 || claim.rounds > 1'000'000)
     return "growth is about a number of steps and rounds";
   const ChunkSpec& named = collective.chunks[chunk];
-  std::set<Rank> holders(named.pre.begin(), named.pre.end());
-  Spread spread{.starters = static_cast<long long>(holders.size())};
-  holders.insert(named.post.begin(), named.post.end());
-  spread.goal = static_cast<long long>(holders.size());
+  const std::set<Rank> first(named.pre.begin(), named.pre.end());
+  Spread spread;
+  // Fewer chunks need no more rounds: six are enough to look at.
   for (const ChunkSpec& spec : collective.chunks)
-    spread.chunks += spec.pre == named.pre && spec.post == named.post;
-  for (Rank n : named.pre) spread.from_start += leaving(topology, n);
-  for (Rank n = 0; n < topology.ranks; ++n) spread.per_rank = std::max(spread.per_rank, leaving(topology, n));
-  if (spread.goal == spread.starters) return fmt::format("chunk {} need not move", chunk);
-
-  // All splits of rounds - 1 over the steps, as an odometer whose last place takes what is left.
-  std::vector<int> split(claim.steps, 0);
-  const int sum = claim.rounds - 1;
-  split.back() = sum;
-  for (long long tried = 0; tried < kMostSplits; ++tried) {
-    if (!excluded(spread, split))
-      return fmt::format("{} rounds, split {}, are not excluded by growth", sum, fmt::join(split, "+"));
-    int place = claim.steps - 2, left = split.back();
-    while (place >= 0 && left == 0) {
-      left = split[place];
-      split[place--] = 0;
+    if (spec.pre == named.pre && spec.post == named.post && spread.chunks < 6) ++spread.chunks;
+  for (Rank n : named.post) spread.goal += first.count(n) == 0 ? 1 : 0;
+  if (spread.goal == 0) return fmt::format("chunk {} need not move", chunk);
+  for (Rank n = 0; n < topology.ranks; ++n) {
+    if (first.count(n) > 0) {
+      spread.from_start += passing(topology, n, End::Source);
+      continue;
     }
-    if (place < 0) return "";
-    ++split[place];
-    split.back() = left - 1;
+    ++spread.ranks;
+    spread.per_rank = std::max(spread.per_rank, passing(topology, n, End::Source));
+    spread.received = std::max(spread.received, passing(topology, n, End::Destination));
   }
-  return "has too many splits of the rounds to be checked";
+  Counting counting(spread);
+  if (!counting.possible(std::vector<int>(spread.chunks, 0), claim.steps, claim.rounds - 1)) return "";
+  if (counting.gave_up()) return "has too many ways to spread the chunks to be checked";
+  return fmt::format("{} rounds are not excluded by growth", claim.rounds - 1);
 }
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// Checks certificates of kind Growth: tries every split of the rounds over the steps. Shares no code with
-// growth.cpp.
+// Checks certificates of kind Growth: tries every way to spread the chunks, counting ranks only. Shares no
+// code with growth.cpp.
 #pragma once
 
 #include <string>

@@ -1,108 +1,273 @@
 #include "bounds/growth.h"
 
 #include <algorithm>
-#include <cmath>
+#include <compare>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <utility>
-#include <vector>
 
 namespace chorale {
 namespace {
 
-constexpr double kMostSplits = 1e6;
+constexpr std::size_t kMostChunks = 6;     // of a class; of more, so many are looked at
+constexpr std::size_t kMostStates = 4000;  // after one number of steps and rounds
+constexpr long long kMostMoves = 1'000'000;
+constexpr int kMostSteps = 16;
 
-std::vector<long long> capacities(const Topology& topology) {
-  std::vector<long long> out(topology.ranks, 0);
-  for (const Link& link : topology.links) out[link.src] += link.bandwidth;
-  std::vector<long long> least = out;
+// What a rank can send and receive in a round, at most.
+struct Rates {
+  std::vector<long long> out = {};
+  std::vector<long long> in = {};
+};
+
+std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
+  std::vector<long long> all(topology.ranks, 0);
+  for (const Link& link : topology.links) all[link.*end] += link.bandwidth;
+  std::vector<long long> least = all;
   for (const SharedLimit& limit : topology.limits) {
     std::map<Rank, long long> covered;
-    for (LinkId l : limit.links) covered[topology.links[l].src] += topology.links[l].bandwidth;
+    for (LinkId l : limit.links) covered[topology.links[l].*end] += topology.links[l].bandwidth;
     for (const auto& [n, bandwidth] : covered)
-      least[n] = std::min(least[n], out[n] - bandwidth + limit.bandwidth);
+      least[n] = std::min(least[n], all[n] - bandwidth + limit.bandwidth);
   }
   return least;
 }
 
-// Looks for a split of the rounds over the steps that growth allows.
-class Splits {
- public:
-  Splits(long long chunks, long long starters, long long goal, long long first, long long most, int steps)
-      : chunks_(chunks), starters_(starters), goal_(goal), first_(first), most_(most), rounds_(steps, 0) {}
+// A class of equal chunks, as numbers.
+struct Spread {
+  std::size_t chunks = 0;
+  long long others = 0;      // ranks that can come to hold a chunk
+  long long goal = 0;        // of those, how many must
+  long long from_start = 0;  // sent by the first holders together, a round
+  long long per_rank = 0;    // sent by another rank
+  long long received = 0;    // by one rank
+  auto operator<=>(const Spread&) const = default;
+};
 
-  bool some_allowed(int total) { return place(static_cast<int>(rounds_.size()) - 1, total); }
+using Counts = std::vector<long long>;  // by chunk, the largest first
+
+// Calls `visit` with what can be added to `counts` in a step: the ways that cannot be extended.
+class Moves {
+ public:
+  Moves(const Spread& spread, const Counts& counts, int rounds, std::function<void(const Counts&)> visit)
+      : spread_(spread), counts_(counts), rounds_(rounds), visit_(std::move(visit)), move_(counts.size(), 0) {
+    const long long holders = std::min(spread.others, std::accumulate(counts.begin(), counts.end(), 0LL));
+    const long long sent = rounds * (spread.from_start + holders * spread.per_rank);
+    extend(0, rounds * spread.from_start, std::min(sent, rounds * spread.others * spread.received));
+  }
 
  private:
-  bool place(int step, int left) {
-    if (step < 0) return allowed(left);
-    for (int r = step == 0 ? left : 0; r <= left; ++r) {
-      rounds_[step] = r;
-      if (place(step - 1, left - r)) return true;
+  void extend(std::size_t c, long long start_left, long long sends_left) {
+    if (c == counts_.size()) {
+      if (!extensible(start_left, sends_left)) visit_(move_);
+      return;
     }
-    rounds_[step] = 0;
+    const long long by_holders = rounds_ * spread_.per_rank * counts_[c];
+    long long most = std::min({spread_.others - counts_[c], by_holders + start_left, sends_left});
+    // Of chunks with equal counts, the first gets the most.
+    if (c > 0 && counts_[c] == counts_[c - 1]) most = std::min(most, move_[c - 1]);
+    for (long long x = most; x >= 0; --x) {
+      move_[c] = x;
+      extend(c + 1, start_left - std::max(0LL, x - by_holders), sends_left - x);
+    }
+    move_[c] = 0;
+  }
+
+  bool extensible(long long start_left, long long sends_left) const {
+    if (sends_left == 0) return false;
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      const bool sender = start_left > 0 || move_[c] < rounds_ * spread_.per_rank * counts_[c];
+      if (sender && counts_[c] + move_[c] < spread_.others) return true;
+    }
     return false;
   }
 
-  bool allowed(int left_over) const {
-    if (left_over != 0) return false;
-    const long long all = std::accumulate(rounds_.begin(), rounds_.end(), 0LL);
-    if (first_ * all < chunks_) return false;
-    long long after = all;  // rounds from this step on
-    for (std::size_t s = 0; s < rounds_.size(); ++s) {
-      const long long late = chunks_ - first_ * (all - after);
-      after -= rounds_[s];
-      if (late <= 0) break;
-      long long reach = starters_ + first_ * rounds_[s], sent = first_ * rounds_[s];
-      for (std::size_t t = s + 1; t < rounds_.size(); ++t) {
-        sent += most_ * rounds_[t] * reach;
-        reach = std::min(2 * goal_, reach * (1 + most_ * rounds_[t]));
-      }
-      if (reach < goal_ || sent < late * (goal_ - starters_)) return false;
-    }
-    return true;
-  }
-
-  const long long chunks_, starters_, goal_, first_, most_;
-  std::vector<int> rounds_;
+  const Spread& spread_;
+  const Counts& counts_;
+  const int rounds_;
+  const std::function<void(const Counts&)> visit_;
+  Counts move_;
 };
 
-double splits(int rounds, int steps) {
-  return std::exp(std::lgamma(rounds + steps) - std::lgamma(rounds + 1) - std::lgamma(steps));
+// All that can be reached in so many steps and rounds, as far as nothing better can be.
+class Growth {
+ public:
+  explicit Growth(const Spread& spread) : spread_(spread) {
+    layers_[{0, 0}].push_back({.counts = Counts(spread.chunks, 0)});
+  }
+
+  // Within at most `steps` steps of exactly `rounds` rounds together? None: too many states.
+  std::optional<bool> possible(int steps, int rounds) {
+    for (int s = 1; s <= steps; ++s)
+      for (int r = s; r <= rounds; ++r)
+        if (!fill(s, r)) return std::nullopt;
+    for (int s = 1; s <= steps; ++s)
+      for (const Node& node : layers_[{s, rounds}])
+        if (reaches_goal(node)) return true;
+    return false;
+  }
+
+  std::vector<GrowthPlan> plans(int steps, int rounds, std::size_t most) {
+    std::vector<GrowthPlan> found;
+    if (possible(steps, rounds).value_or(false))
+      for (int s = steps; s >= 1; --s)
+        for (const Node& node : layers_[{s, rounds}])
+          if (reaches_goal(node)) trace(s, rounds, node, {}, found, most);
+    return found;
+  }
+
+ private:
+  struct Origin {  // a state with `rounds` fewer rounds and one step less, and what was added to it
+    int rounds = 0;
+    std::size_t node = 0;
+    Counts move = {};
+  };
+  struct Node {
+    Counts counts = {};
+    std::vector<Origin> origins = {};
+  };
+  using Layer = std::vector<Node>;
+
+  bool reaches_goal(const Node& node) const { return node.counts.back() >= spread_.goal; }
+
+  bool fill(int steps, int rounds) {
+    if (layers_.count({steps, rounds}) > 0) return true;
+    std::map<Counts, std::vector<Origin>> reached;
+    for (int r = 1; r <= rounds; ++r) {
+      const auto before = layers_.find({steps - 1, rounds - r});
+      if (before == layers_.end()) continue;
+      for (std::size_t i = 0; i < before->second.size(); ++i) {
+        Moves(spread_, before->second[i].counts, r, [&](const Counts& move) {
+          Counts next = before->second[i].counts;
+          for (std::size_t c = 0; c < next.size(); ++c) next[c] += move[c];
+          std::sort(next.begin(), next.end(), std::greater<>());
+          std::vector<Origin>& origins = reached[next];
+          constexpr std::size_t kKept = 8;  // enough for plans that differ
+          if (origins.size() < kKept) origins.push_back({.rounds = r, .node = i, .move = move});
+          ++moves_;
+        });
+        if (moves_ > kMostMoves || reached.size() > 20 * kMostStates) return false;
+      }
+    }
+    layers_[{steps, rounds}] = undominated(std::move(reached));
+    return layers_[{steps, rounds}].size() <= kMostStates;
+  }
+
+  // More copies never hurt: what the fewer could become, the more can.
+  static Layer undominated(std::map<Counts, std::vector<Origin>> reached) {
+    std::vector<std::pair<Counts, std::vector<Origin>>> all(std::make_move_iterator(reached.begin()),
+                                                            std::make_move_iterator(reached.end()));
+    const auto sum = [](const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), 0LL); };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const auto& a, const auto& b) { return sum(a.first) > sum(b.first); });
+    Layer kept;
+    for (auto& [counts, origins] : all) {
+      const bool dominated = std::any_of(kept.begin(), kept.end(), [&counts = counts](const Node& better) {
+        return std::equal(counts.begin(), counts.end(), better.counts.begin(), std::less_equal<>());
+      });
+      if (!dominated) kept.push_back({.counts = std::move(counts), .origins = std::move(origins)});
+    }
+    return kept;
+  }
+
+  // Backwards from a goal. `later` has the moves after this state, the last first, by place in its order.
+  void trace(int steps, int rounds, const Node& node, std::vector<std::pair<int, Counts>> later,
+             std::vector<GrowthPlan>& found, std::size_t most) {
+    if (found.size() >= most) return;
+    if (steps == 0) {
+      GrowthPlan plan;
+      for (auto step = later.rbegin(); step != later.rend(); ++step) {
+        plan.rounds.push_back(step->first);
+        plan.copies.emplace_back(step->second.begin(), step->second.end());
+      }
+      found.push_back(std::move(plan));
+      return;
+    }
+    for (const Origin& origin : node.origins) {
+      const Node& before = layers_[{steps - 1, rounds - origin.rounds}][origin.node];
+      // The state's order after the move, as places of the state before.
+      std::vector<std::size_t> place(spread_.chunks);
+      std::iota(place.begin(), place.end(), 0);
+      std::stable_sort(place.begin(), place.end(), [&](std::size_t a, std::size_t b) {
+        return before.counts[a] + origin.move[a] > before.counts[b] + origin.move[b];
+      });
+      std::vector<std::pair<int, Counts>> moves = later;
+      for (auto& [r, move] : moves) {
+        Counts renamed(spread_.chunks, 0);
+        for (std::size_t c = 0; c < place.size(); ++c) renamed[place[c]] = move[c];
+        move = std::move(renamed);
+      }
+      moves.emplace_back(origin.rounds, origin.move);
+      trace(steps - 1, rounds - origin.rounds, before, std::move(moves), found, most);
+    }
+  }
+
+  const Spread spread_;
+  std::map<std::pair<int, int>, Layer> layers_ = {};  // by steps and rounds
+  long long moves_ = 0;
+};
+
+struct Class {
+  std::vector<Chunk> chunks = {};
+  Spread spread = {};
+};
+
+// Equal chunks that have to move.
+std::vector<Class> classes(const Topology& topology, const Collective& copying) {
+  const Rates rates{.out = rates_at(topology, &Link::src), .in = rates_at(topology, &Link::dst)};
+  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Class> by_ends;
+  for (std::size_t c = 0; c < copying.chunks.size(); ++c)
+    by_ends[{copying.chunks[c].pre, copying.chunks[c].post}].chunks.push_back(static_cast<Chunk>(c));
+  std::vector<Class> result;
+  for (auto& [ends, found] : by_ends) {
+    const std::set<Rank> first(ends.first.begin(), ends.first.end());
+    found.spread = {.chunks = std::min(found.chunks.size(), kMostChunks),
+                    .others = topology.ranks - static_cast<long long>(first.size())};
+    for (Rank n : ends.second) found.spread.goal += first.count(n) == 0 ? 1 : 0;
+    for (Rank n : first) found.spread.from_start += rates.out[n];
+    for (Rank n = 0; n < topology.ranks; ++n) {
+      if (first.count(n) > 0) continue;
+      found.spread.per_rank = std::max(found.spread.per_rank, rates.out[n]);
+      found.spread.received = std::max(found.spread.received, rates.in[n]);
+    }
+    if (found.spread.goal > 0 && found.spread.from_start > 0) result.push_back(std::move(found));
+  }
+  return result;
 }
 
 }  // namespace
 
 GrowthBound growth_bound(const Topology& topology, const Collective& copying, int steps) {
-  const std::vector<long long> capacity = capacities(topology);
-  const long long most = capacity.empty() ? 0 : *std::max_element(capacity.begin(), capacity.end());
-  struct Class {
-    Chunk first = 0;
-    long long chunks = 0;
-  };
-  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Class> classes;
-  for (Chunk c = static_cast<int>(copying.chunks.size()) - 1; c >= 0; --c) {
-    Class& known = classes[{copying.chunks[c].pre, copying.chunks[c].post}];
-    known.first = c;
-    ++known.chunks;
-  }
   GrowthBound best;
-  for (const auto& [ends, chunk_class] : classes) {
-    std::vector<Rank> holders = ends.first;
-    holders.insert(holders.end(), ends.second.begin(), ends.second.end());
-    std::sort(holders.begin(), holders.end());
-    holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
-    const auto goal = static_cast<long long>(holders.size()),
-               starters = static_cast<long long>(ends.first.size());
-    long long first = 0;
-    for (Rank n : ends.first) first += capacity[n];
-    if (goal <= starters || first == 0) continue;
-    Splits search(chunk_class.chunks, starters, goal, first, most, steps);
-    int rounds = std::max(best.rounds, 1);
-    while (splits(rounds, steps) < kMostSplits && !search.some_allowed(rounds)) ++rounds;
-    if (rounds > std::max(best.rounds, 1)) best = {.rounds = rounds, .chunk = chunk_class.first};
+  if (steps > kMostSteps) return best;
+  std::set<Spread> seen;
+  for (const Class& one : classes(topology, copying)) {
+    if (!seen.insert(one.spread).second) continue;
+    Growth growth(one.spread);
+    int rounds = 1;
+    std::optional<bool> possible = growth.possible(steps, rounds);
+    while (possible && !*possible) possible = growth.possible(steps, ++rounds);
+    if (rounds > std::max(best.rounds, 1)) best = {.rounds = rounds, .chunk = one.chunks.front()};
   }
   return best;
+}
+
+std::vector<GrowthPlan> growth_plans(const Topology& topology, const Collective& copying,
+                                     const Budget& budget, int most) {
+  const std::vector<Class> all = classes(topology, copying);
+  if (all.size() != 1 || all[0].chunks.size() > kMostChunks || budget.steps > kMostSteps) return {};
+  std::vector<GrowthPlan> plans =
+      Growth(all[0].spread).plans(budget.steps, budget.rounds, static_cast<std::size_t>(most));
+  for (GrowthPlan& plan : plans)
+    for (std::vector<int>& step : plan.copies) {
+      std::vector<int> by_chunk(copying.chunks.size(), 0);
+      for (std::size_t i = 0; i < step.size(); ++i) by_chunk[all[0].chunks[i]] = step[i];
+      step = std::move(by_chunk);
+    }
+  return plans;
 }
 
 }  // namespace chorale

@@ -1,10 +1,15 @@
 // The growth bound: who has nothing cannot send, so a chunk that starts late is spread late. On machines
 // whose ranks send few chunks a round (a hub, a switch) it says what cuts do not: log2(N) rounds for one
-// chunk, C-1 more for C of them. The Growth part of Certificate (ir/frontier.h) is its definition; for one
-// chunk it is the classical fan-out bound.
+// chunk (the classical fan-out bound), and how several chunks must share the ranks that can send.
+//
+// What is searched is a relaxation of the collective to counts: a state says how many ranks, beyond the first
+// holders, hold each chunk of a class. The Growth part of Certificate (ir/frontier.h) defines it.
 #pragma once
 
+#include <vector>
+
 #include "ir/collective.h"
+#include "ir/instance.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -15,8 +20,18 @@ struct GrowthBound {
   int chunk = 0;
 };
 
-// The strongest over all classes of copied chunks; 0 rounds if none says anything, or there are too many
-// splits.
+// The strongest over all classes of copied chunks; 0 rounds if none says anything, or the counts have too
+// many states.
 GrowthBound growth_bound(const Topology&, const Collective& copying, int steps);
+
+// How a schedule that the bound leaves possible would go.
+struct GrowthPlan {
+  std::vector<int> rounds = {};               // by step
+  std::vector<std::vector<int>> copies = {};  // by step and chunk: ranks that get the chunk in the step
+};
+
+// Different plans within the budget, at most so many; none where the bound excludes the budget, or where the
+// chunks that move are not all equal.
+std::vector<GrowthPlan> growth_plans(const Topology&, const Collective& copying, const Budget&, int most);
 
 }  // namespace chorale

@@ -50,13 +50,15 @@ struct Prices {
 //   times;
 //               `prices` (one entry) give every crossing link a w >= 1, so 2(k-1)*chunks <= rounds *
 //               sum(bandwidth * price).
-//   Growth      of the chunks that are equal to `chunk` (same pre and post): a rank sends at most K chunks a
-//   round, their
-//               first holders together at most k. However one round less than claimed is split over the
-//               steps, some step s is too late: chunks beyond k * (rounds before s) cannot have left their
-//               first holders before s; those must reach |pre + post| ranks in the steps from s on, in which
-//               a chunk's holders grow from |pre| by k * rounds and then by a factor 1 + K * rounds a step at
-//               most, and only ranks that hold one send. (Dual: as Weights.)
+//   Growth      the chunks that are equal to `chunk` (same pre and post; at most six of them are looked at)
+//   cannot spread faster.
+//               Their first holders together send at most k chunks a round, any other rank at most K, and
+//               receives at most J (each rate: its links, or a shared limit over some of them). Let n_c ranks
+//               beyond the first holders hold chunk c, M such ranks there be, and a step of r rounds give
+//               chunk c to x_c more. Then sum_c max(0, x_c - r K n_c) <= r k, since only first holders and
+//               the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c), J M). From n = 0, no choice
+//               of x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
+//               number that the postcondition asks for. (Dual: as Weights.)
 //   Refutation  the formula of the claim with one round less was refuted; a proof checker accepted the proof.
 //   Both are
 //               named by their SHA-256.

@@ -6,12 +6,14 @@
 #include <stdexcept>
 #include <variant>
 
+#include "bounds/growth.h"
 #include "bounds/lower_bounds.h"
 #include "encoder/automorphisms.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/json.h"
 #include "pareto/greedy.h"
+#include "pareto/plan_filling.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 
@@ -148,10 +150,26 @@ Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool f
   return {};
 }
 
+// Where every rank can send to every other.
+std::optional<Schedule> InstanceSolver::planned(const Budget& budget) const {
+  constexpr int kPlans = 64;
+  constexpr unsigned kTries = 50;
+  std::set<std::pair<Node, Node>> linked;
+  for (const Link& link : solved_topology_.links) linked.insert({link.src, link.dst});
+  const std::size_t ranks = static_cast<std::size_t>(solved_topology_.ranks);
+  if (solved_topology_.limits.empty() || linked.size() < ranks * (ranks - 1)) return std::nullopt;
+  for (const GrowthPlan& plan : growth_plans(solved_topology_, solved_collective_, budget, kPlans))
+    for (unsigned seed = 0; seed < kTries; ++seed)
+      if (auto schedule = fill_plan(solved_topology_, solved_collective_, plan, seed)) return schedule;
+  return std::nullopt;
+}
+
 // At first only where a formula would take longer to write; then where solving did not answer soon, with as
 // many tries as cost about as much.
 std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_t effort, bool first) const {
   constexpr double kLarge = 1e5, kSizeForOneConflict = 2e3;
+  if (first)
+    if (std::optional<Schedule> schedule = planned(budget)) return schedule;
   const double size = static_cast<double>(solved_topology_.links.size()) *
                       static_cast<double>(solved_collective_.chunks.size()) * budget.steps;
   if (first && size < kLarge) return std::nullopt;

@@ -33,6 +33,7 @@ class InstanceSolver {
   struct Part;  // an encoding and its solver
   Answer attempt(const Budget&, std::int64_t effort, bool first);
   std::optional<Schedule> greedy(const Budget&, std::int64_t effort, bool first) const;
+  std::optional<Schedule> planned(const Budget&) const;
   bool too_large(const Part&, const Budget&) const;
   Verdict ask_part(Part&, const Budget&, std::int64_t conflicts, Schedule& found);
   Answer refute(const Budget&, std::int64_t conflicts);
