@@ -11,7 +11,7 @@
 namespace chorale {
 namespace {
 
-constexpr long long kMostVisits = 50'000'000;
+constexpr long long kMostVisits = 200'000'000;  // and comparisons
 
 enum class End { Source, Destination };
 
@@ -54,6 +54,7 @@ class Counting {
     std::sort(have.begin(), have.end());
     if (have.empty() || have.front() >= spread_.goal) return true;
     if (steps == 0 || rounds == 0) return false;
+    visits_ += static_cast<long long>(failed_[{steps, rounds}].size());
     for (const auto& failed : failed_[{steps, rounds}])
       if (std::equal(have.begin(), have.end(), failed.begin(), std::less_equal<>())) return false;
     for (long long now = 1; now <= rounds; ++now) {

@@ -12,9 +12,9 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostChunks = 6;     // of a class; of more, so many are looked at
-constexpr std::size_t kMostStates = 4000;  // after one number of steps and rounds
-constexpr long long kMostMoves = 1'000'000;
+constexpr std::size_t kMostChunks = 6;      // of a class; of more, so many are looked at
+constexpr std::size_t kMostStates = 4000;   // after one number of steps and rounds
+constexpr long long kMostWork = 3'000'000;  // moves and comparisons
 constexpr int kMostSteps = 16;
 
 // What a rank can send and receive in a round, at most.
@@ -147,17 +147,17 @@ class Growth {
           std::vector<Origin>& origins = reached[next];
           constexpr std::size_t kKept = 8;  // enough for plans that differ
           if (origins.size() < kKept) origins.push_back({.rounds = r, .node = i, .move = move});
-          ++moves_;
+          ++work_;
         });
-        if (moves_ > kMostMoves || reached.size() > 20 * kMostStates) return false;
+        if (work_ > kMostWork || reached.size() > 20 * kMostStates) return false;
       }
     }
     layers_[{steps, rounds}] = undominated(std::move(reached));
-    return layers_[{steps, rounds}].size() <= kMostStates;
+    return work_ <= kMostWork && layers_[{steps, rounds}].size() <= kMostStates;
   }
 
   // More copies never hurt: what the fewer could become, the more can.
-  static Layer undominated(std::map<Counts, std::vector<Origin>> reached) {
+  Layer undominated(std::map<Counts, std::vector<Origin>> reached) {
     std::vector<std::pair<Counts, std::vector<Origin>>> all(std::make_move_iterator(reached.begin()),
                                                             std::make_move_iterator(reached.end()));
     const auto sum = [](const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), 0LL); };
@@ -165,6 +165,7 @@ class Growth {
                      [&](const auto& a, const auto& b) { return sum(a.first) > sum(b.first); });
     Layer kept;
     for (auto& [counts, origins] : all) {
+      work_ += static_cast<long long>(kept.size());
       const bool dominated = std::any_of(kept.begin(), kept.end(), [&counts = counts](const Node& better) {
         return std::equal(counts.begin(), counts.end(), better.counts.begin(), std::less_equal<>());
       });
@@ -207,7 +208,7 @@ class Growth {
 
   const Spread spread_;
   std::map<std::pair<int, int>, Layer> layers_ = {};  // by steps and rounds
-  long long moves_ = 0;
+  long long work_ = 0;
 };
 
 struct Class {
