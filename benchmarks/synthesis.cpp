@@ -240,7 +240,7 @@ void scale(Json& out) {
   fmt::print("\nscale: Allgather, 64 ranks\n");
   for (const Case& c :
        {Case{"torus:8x8", 4, {.steps = 16, .rounds = 63}}, Case{"torus:8x8", 4, {.steps = 8, .rounds = 63}},
-        Case{"hypercube:6", 2, {.steps = 6, .rounds = 21}},
+        Case{"hypercube:6", 2, {.steps = 8, .rounds = 21}},
         Case{"dgx-a100:8", 15, {.steps = 12, .rounds = 106}}}) {
     const auto started = std::chrono::steady_clock::now();
     const Topology topology = machine(c.topology);

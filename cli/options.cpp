@@ -230,8 +230,7 @@ void run_options(CLI::App& app, Command& parsed) {
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   sub->add_option_function<Text>(
          "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
-         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor")
-      ->required()
+         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)")
       ->option_text("SIZES");
   choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
                "Ranks are threads of this process, or processes started by mpirun (threads)");

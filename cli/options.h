@@ -78,7 +78,7 @@ struct ShowCommand {
 
 struct RunCommand {
   std::string file = {};
-  std::vector<std::int64_t> bytes = {};
+  std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
   bool mpi = false;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};

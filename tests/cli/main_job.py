@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The main job from end to end: frontier, check, show, run by threads and under mpirun, with what must come out.
+
+Usage: main_job.py CHORALE
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_main_job_"))
+
+
+def run(*command, code=0):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+# DGX-1 Allgather: the costs of Cai et al. 2021, table 4, and the bound of 7/6 rounds a chunk reached.
+text = run(chorale, "frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "ag.json")
+assert "complete" in text and "7/6" in text, text
+result = json.loads((work / "ag.json").read_text())
+costs = {(p["steps"], p["rounds"], p["chunks"]) for p in result["points"]}
+assert {(2, 2, 1), (2, 3, 2), (3, 7, 6)} <= costs, costs
+assert result["complete"] and all(p["proven"] for p in result["points"])
+frontier = {(p["steps"], p["rounds"], p["chunks"]) for p in result["points"] if p["on_frontier"]}
+assert frontier == {(2, 3, 2), (3, 7, 6)}, frontier
+assert f"{len(result['points'])} schedules verified" in run(chorale, "check", "ag.json")
+
+# The page holds the result and loads nothing.
+run(chorale, "show", "ag.json", "--html", "ag.html")
+page = (work / "ag.html").read_text()
+assert not re.search(r'(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest', page)
+data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+assert len(data["points"]) == len(result["points"]) and data["bound"] == [7, 6]
+
+# Every schedule by threads and by processes, a size that the chunks do not divide.
+for point in range(len(result["points"])):
+    assert "every element is right" in run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "4,1K,65540")
+text = run("mpirun", "--oversubscribe", "-n", "8", chorale, "run", "ag.json", "--point", "all", "--bytes", "1K,65540",
+           "--transport", "mpi", "--iterations", "1")
+assert "every element is right" in text and "as processes" in text, text
+
+# AllReduce in 2 steps is found directly on a DGX-1; sums and maxima of all types.
+run(chorale, "frontier", "dgx1", "allreduce", "--json", "ar.json")
+points = json.loads((work / "ar.json").read_text())["points"]
+assert any(p["steps"] == 2 and p["method"] == "direct" for p in points), points
+for kind in ["float", "double", "int", "long"]:
+    for op in ["sum", "max"]:
+        run(chorale, "run", "ar.json", "--point", "all", "--bytes", "1000", "--type", kind, "--op", op)
+
+# A custom collective: ranks 0, 2, 4 of a ring exchange; the others may relay.
+group = [0, 2, 4]
+(work / "group.json").write_text(json.dumps({
+    "collective": "group_allgather", "combining": False,
+    "chunks": [{"pre": [r], "post": group, "input": 0, "output": i} for i, r in enumerate(group)]}))
+text = run(chorale, "frontier", "ring:6", "group.json", "--max-chunks", "2", "--json", "group_result.json")
+assert "complete" in text, text
+run(chorale, "check", "group_result.json")
+run(chorale, "run", "group_result.json", "--bytes", "1000")
+
+# Proofs: what no bound covers is refuted, the proof is kept, and read again.
+run(chorale, "frontier", "ring:4", "broadcast", "--min-chunks", "3", "--max-chunks", "3", "--proofs", str(work), "--json",
+    "b.json")
+kept = list(work.glob("*.drat"))
+assert kept, "no proof was kept"
+assert "refutations checked" in run(chorale, "check", "b.json", "--proofs", str(work))
+kept[0].write_text("1 0\n")
+assert "proof" in subprocess.run([chorale, "check", "b.json", "--proofs", str(work)], capture_output=True, text=True,
+                                 cwd=work).stderr
+
+# Exit codes for scripts.
+run(chorale, "synthesize", "ring:4", "allgather", "--steps", "1", code=20)
+run(chorale, "synthesize", "dgx1", "allgather", "--chunks", "6", "--steps", "2", "--rounds", "7", code=20)
+for engine in ["sat", "smt", "sat-partition"]:
+    run(chorale, "synthesize", "ring:4", "allgather", "--steps", "2", "--rounds", "2", "--engine", engine)
+    run(chorale, "synthesize", "ring:4", "allgather", "--chunks", "2", "--steps", "2", "--rounds", "2", "--no-bounds",
+        "--engine", engine, code=20)
+run(chorale, "classic", "ring_allreduce", "dgx1", "--json", "ring.json")
+run(chorale, "check", "ring.json")
+run(chorale, "run", "ring.json", "--bytes", "100K")
+print("the main job runs")
