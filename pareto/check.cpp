@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "bounds/check.h"
 #include "ir/error.h"
@@ -76,8 +77,10 @@ class Checker {
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
       return fail(where,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
-    if (const std::string proof = kept_proof(claim.certificate.proof_sha256); !proof.empty()) {
-      const std::string wrong = proof_fault(formula, proof, limits_.stop);
+    if (const std::optional<std::string> proof = kept_proof(claim.certificate.proof_sha256)) {
+      if (sha256_hex(*proof) != claim.certificate.proof_sha256)
+        return fail(where, "the kept proof is not the one with the SHA-256 of its name");
+      const std::string wrong = proof_fault(formula, *proof, limits_.stop);
       if (!wrong.empty()) return fail(where, "the proof does not hold: " + wrong);
       ++report_.refutations;
       return;
@@ -95,14 +98,13 @@ class Checker {
     }
   }
 
-  // The DRAT text of that hash, if it was kept and is intact.
-  std::string kept_proof(const std::string& sha256) const {
-    if (proof_dir_.empty()) return "";
+  // The DRAT text that was kept under that hash, if any.
+  std::optional<std::string> kept_proof(const std::string& sha256) const {
+    if (proof_dir_.empty()) return std::nullopt;
     const std::filesystem::path path = std::filesystem::path(proof_dir_) / (sha256 + ".drat");
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return "";
-    std::string text = read_file(path.string());
-    return sha256_hex(text) == sha256 ? text : "";
+    if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+    return read_file(path.string());
   }
 
   void check_optimality() {

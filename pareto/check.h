@@ -1,5 +1,5 @@
 // Re-verifies a result from nothing: every schedule by the referee, every claim by its checker, every
-// refutation by solving and checking its proof again (or by the kept proof, if its hash fits), and that the
+// refutation by solving and checking its proof again (or by the proof that was kept), and that the
 // claims show what the points say.
 #pragma once
 
