@@ -108,6 +108,8 @@ class Search {
     return best_;
   }
 
+  int rounds() const { return best_.rounds; }
+
   void start_with(const Claim& claim) { best_ = claim; }
 
  private:
@@ -162,15 +164,16 @@ Claim fewest_rounds(const Topology& topology, const Collective& collective) {
   return search.checked();
 }
 
-Claim fewest_rounds_in(const Topology& topology, const Collective& collective, int steps) {
+Claim fewest_rounds_in(const Topology& topology, const Collective& collective, int steps, int enough) {
   const Farthest far = farthest(topology, collective);
   Search search(topology, collective);
   if (steps < far.steps) {
     search.start_with(too_far(collective, far, steps));
   } else {
     search.any_steps();
-    search.growing(steps);  // before the flow programs, which cost more and then must say more
-    search.within(steps);
+    // The flow programs last: they cost more, and then must say more.
+    if (search.rounds() < enough) search.growing(steps);
+    if (search.rounds() < enough) search.within(steps);
   }
   return search.checked();
 }

@@ -29,7 +29,8 @@ StepBound fewest_steps(const Topology&, const Collective&);
 Claim fewest_rounds(const Topology&, const Collective&);
 
 // The strongest bound for at most `steps` steps: at least fewest_rounds, and the time-expanded LP where that
-// is stronger and small enough.
-Claim fewest_rounds_in(const Topology&, const Collective&, int steps);
+// is stronger and small enough. Whoever only needs to know whether there are `enough` says so: then no
+// stronger bound is looked for.
+Claim fewest_rounds_in(const Topology&, const Collective&, int steps, int enough = kNoSchedule);
 
 }  // namespace chorale

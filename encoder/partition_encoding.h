@@ -2,10 +2,13 @@
 // for one split of the rounds over the steps, without pruning. Variables here(c,n,t) and send(c,l,t); the
 // page's constraints by number:
 //
-//   (1) here(c,n,0) iff n has c before              (5) per link or limit and step: sends <= bandwidth *
-//   rounds of the step (2) here(c,d,S) for each destination            (6) here(c,n,t-1) -> here(c,n,t) (3)
-//   send(c,l,t) -> here(c,src,t-1)              (7) a chunk moves over a link at most once (4) here(c,n,t)
-//   and not here(c,n,t-1) -> some send(c,l,t) with l into n
+//   (1) here(c,n,0) iff n has c before
+//   (2) here(c,d,S) for each destination
+//   (3) send(c,l,t) -> here(c,src,t-1)
+//   (4) here(c,n,t) and not here(c,n,t-1) -> some send(c,l,t) with l into n
+//   (5) per link or limit and step: sends <= bandwidth * rounds of the step
+//   (6) here(c,n,t-1) -> here(c,n,t)
+//   (7) a chunk moves over a link at most once
 #pragma once
 
 #include <span>

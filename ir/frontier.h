@@ -33,35 +33,30 @@ struct Prices {
   bool operator==(const Prices&) const = default;
 };
 
-// Why a Claim holds. Which fields count depends on the kind.
+// Why a Claim holds. Which fields count depends on the kind; docs/bounds.md proves each.
 //
-//   None        nothing was shown
-//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many
-//   hops.
+//   None        Nothing was shown.
+//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many hops.
 //               (Combining: a contribution to `chunk` at `rank` cannot reach all its destinations.)
-//   Weights     `prices`: moving chunk c over link l in step s costs w = price of l + prices of the limits
-//   with l. Every
-//               chunk pays at least the cheapest path (one link a step, or waiting for free) to its most
-//               expensive destination; a round of step s can be paid at most sum(bandwidth * price) of step
-//               s. Prices for each step of the claim, or one entry that holds for every step and any number
-//               of them. Cuts and duals of flow problems are of this kind (reference: ForestColl; maximum
-//               concurrent flow).
+//   Weights     `prices`: moving a chunk over link l in step s costs w = price of l + prices of the limits with
+//               l. Every chunk pays at least the cheapest path (one link a step, or waiting for free) to its
+//               most expensive destination; a round of step s can be paid at most sum(bandwidth * price) of
+//               step s. Prices for each step of the claim, or one entry that holds for every step and any
+//               number of them. Cuts and duals of flow problems are of this kind (reference: ForestColl;
+//               maximum concurrent flow).
 //   Partition   AllReduce: `group` of each rank, k groups. Every chunk crosses between groups at least 2(k-1)
-//   times;
-//               `prices` (one entry) give every crossing link a w >= 1, so 2(k-1)*chunks <= rounds *
-//               sum(bandwidth * price).
-//   Growth      the chunks that are equal to `chunk` (same pre and post; at most six of them are looked at)
-//   cannot spread faster.
-//               Their first holders together send at most k chunks a round, any other rank at most K, and
-//               receives at most J (each rate: its links, or a shared limit over some of them). Let n_c ranks
-//               beyond the first holders hold chunk c, M such ranks there be, and a step of r rounds give
-//               chunk c to x_c more. Then sum_c max(0, x_c - r K n_c) <= r k, since only first holders and
-//               the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c), J M). From n = 0, no choice
-//               of x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
+//               times; `prices` (one entry) give every crossing link a w >= 1, so
+//               2(k-1) * chunks <= rounds * sum(bandwidth * price).
+//   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are looked at) cannot
+//               spread faster. Their first holders together send at most k chunks a round, any other rank at
+//               most K, and receives at most J (each rate: its links, or a shared limit over some of them). Let
+//               n_c ranks beyond the first holders hold chunk c, M such ranks there be, and a step of r rounds
+//               give chunk c to x_c more. Then sum_c max(0, x_c - r K n_c) <= r k, since only first holders and
+//               the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c), J M). From n = 0, no choice of
+//               x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
 //               number that the postcondition asks for. (Dual: as Weights.)
-//   Refutation  the formula of the claim with one round less was refuted; a proof checker accepted the proof.
-//   Both are
-//               named by their SHA-256.
+//   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
+//               Both are named by their SHA-256.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Growth, Refutation };
   Kind kind = Kind::None;

@@ -99,8 +99,11 @@ InstanceSolver::InstanceSolver(const Topology& topology, const Collective& colle
       solved_topology_(dual_ ? reversed(topology) : topology),
       solved_collective_(dual_ ? dual(collective) : collective),
       options_(options),
-      full_(std::make_unique<Part>()) {
-  if (!options.use_symmetry) return;
+      full_(std::make_unique<Part>()) {}
+
+void InstanceSolver::find_symmetry() {
+  if (!options_.use_symmetry || sought_symmetry_) return;
+  sought_symmetry_ = true;
   for (auto& generators : candidate_subgroups(solved_topology_, rank_colours(solved_collective_))) {
     const bool usable = std::all_of(generators.begin(), generators.end(), [this](const Automorphism& g) {
       return induced_chunks(solved_collective_, g).has_value();
@@ -116,6 +119,8 @@ InstanceSolver::~InstanceSolver() = default;
 Answer InstanceSolver::ask(const Budget& budget) {
   started_ = std::chrono::steady_clock::now();
   conflicts_ = 0;
+  if (Answer answer = try_greedily(budget); answer.verdict != Verdict::Unknown) return answer;
+  find_symmetry();
   for (auto& part : symmetric_) part->given_up = false;
   const std::int64_t most = options_.limits.conflicts < 0 ? INT64_MAX / 8 : options_.limits.conflicts;
   const std::int64_t first = std::min(kFirstConflicts, most);
@@ -128,6 +133,25 @@ Answer InstanceSolver::ask(const Budget& budget) {
         });
     if (answer.verdict != Verdict::Unknown || effort == most || hopeless || !time_left()) return answer;
   }
+}
+
+// Links times chunks times steps: about the variables of a formula.
+double InstanceSolver::size(const Budget& budget) const {
+  return static_cast<double>(solved_topology_.links.size()) *
+         static_cast<double>(solved_collective_.chunks.size()) * budget.steps;
+}
+
+Answer InstanceSolver::try_greedily(const Budget& budget) {
+  constexpr double kSmall = 1e5;
+  constexpr int kTries = 7;
+  if (solved_collective_.combining || size(budget) > kSmall || greedy_failed_ == budget) return {};
+  std::optional<Schedule> schedule =
+      greedy_schedule(solved_topology_, solved_collective_, budget, {}, Claim{}, kTries);
+  if (!schedule) {
+    greedy_failed_ = budget;
+    return {};
+  }
+  return {.verdict = Verdict::Sat, .point = verified(std::move(*schedule))};
 }
 
 Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool first) {
@@ -170,9 +194,7 @@ std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_
   constexpr double kLarge = 1e5, kSizeForOneConflict = 2e3;
   if (first)
     if (std::optional<Schedule> schedule = planned(budget)) return schedule;
-  const double size = static_cast<double>(solved_topology_.links.size()) *
-                      static_cast<double>(solved_collective_.chunks.size()) * budget.steps;
-  if (first && size < kLarge) return std::nullopt;
+  if (first && size(budget) < kLarge) return std::nullopt;
   const Claim bound = fewest_rounds(solved_topology_, solved_collective_);
   if (first) {
     constexpr int kTries = 7;
@@ -182,7 +204,7 @@ std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_
         return schedule;
     return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, kTries);
   }
-  const double tries = std::clamp(kSizeForOneConflict * static_cast<double>(effort) / size, 1.0, 1e5);
+  const double tries = std::clamp(kSizeForOneConflict * static_cast<double>(effort) / size(budget), 1.0, 1e5);
   return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, static_cast<int>(tries));
 }
 

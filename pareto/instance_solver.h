@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ir/formula.h"
@@ -27,11 +28,15 @@ class InstanceSolver {
 
   // Sat: with a verified point. Unsat: with a claim whose proof was checked.
   Answer ask(const Budget&);
+  // Sat or Unknown, in less time than the simplest bound takes: the first thing to try.
+  Answer try_greedily(const Budget&);
   void set_limits(const SolveLimits& limits) { options_.limits = limits; }
 
  private:
   struct Part;  // an encoding and its solver
+  void find_symmetry();
   Answer attempt(const Budget&, std::int64_t effort, bool first);
+  double size(const Budget&) const;
   std::optional<Schedule> greedy(const Budget&, std::int64_t effort, bool first) const;
   std::optional<Schedule> planned(const Budget&) const;
   bool too_large(const Part&, const Budget&) const;
@@ -46,6 +51,8 @@ class InstanceSolver {
   const Topology solved_topology_;      // reversed if dual_
   const Collective solved_collective_;  // the dual if dual_
   SynthesisOptions options_;
+  std::optional<Budget> greedy_failed_ = {};
+  bool sought_symmetry_ = false;
   std::vector<std::unique_ptr<Part>> symmetric_;
   std::unique_ptr<Part> full_;
   std::chrono::steady_clock::time_point started_ = {};

@@ -3,10 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
-#include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "encoder/partition_encoding.h"
 #include "encoder/sccl_smt_encoding.h"
@@ -24,12 +22,10 @@ double cpu_now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// The claim that shows the budget to be too small, if a bound does.
+// A claim that shows the budget to be too small, if a bound does.
 std::optional<Claim> excluded_by_bound(const Topology& topology, const Collective& collective,
                                        const Budget& budget) {
-  const StepBound steps = fewest_steps(topology, collective);
-  if (budget.steps < steps.steps || budget.rounds < steps.steps) return steps.claim;
-  const Claim rounds = fewest_rounds_in(topology, collective, budget.steps);
+  const Claim rounds = fewest_rounds_in(topology, collective, budget.steps, budget.rounds + 1);
   if (rounds.rounds > budget.rounds) return rounds;
   return std::nullopt;
 }
@@ -106,15 +102,21 @@ Answer ask_baseline(const Topology& topology, const Collective& collective, cons
 Answer synthesize(const Topology& topology, const Collective& collective, const Budget& budget,
                   const SynthesisOptions& options) {
   const double started = cpu_now();
-  Answer answer;
-  std::optional<Claim> excluded;
-  if (options.use_bounds) excluded = excluded_by_bound(topology, collective, budget);
-  if (excluded)
-    answer = {.verdict = Verdict::Unsat, .claim = excluded};
-  else if (options.engine == Engine::Sat)
-    answer = InstanceSolver(topology, collective, options).ask(budget);
-  else
-    answer = ask_baseline(topology, collective, budget, options);
+  Answer answer = [&]() -> Answer {
+    const StepBound steps = fewest_steps(topology, collective);
+    if (options.use_bounds && std::min(budget.steps, budget.rounds) < steps.steps)
+      return {.verdict = Verdict::Unsat, .claim = steps.claim};
+    // What is cheap first; a schedule makes every bound superfluous.
+    std::optional<InstanceSolver> solver;
+    if (options.engine == Engine::Sat) {
+      solver.emplace(topology, collective, options);
+      if (Answer found = solver->try_greedily(budget); found.verdict == Verdict::Sat) return found;
+    }
+    if (options.use_bounds)
+      if (std::optional<Claim> excluded = excluded_by_bound(topology, collective, budget))
+        return {.verdict = Verdict::Unsat, .claim = std::move(excluded)};
+    return solver ? solver->ask(budget) : ask_baseline(topology, collective, budget, options);
+  }();
   answer.cpu_seconds = cpu_now() - started;
   if (answer.point) answer.point->seconds = answer.cpu_seconds;
   return answer;
