@@ -74,7 +74,10 @@ Topology flatten(const Topology& topology) {
     SharedLimit carried{.name = limit.name, .bandwidth = limit.bandwidth};
     for (LinkId l : limit.links) carried.links.insert(carried.links.end(), users[l].begin(), users[l].end());
     std::sort(carried.links.begin(), carried.links.end());
-    carried.links.erase(std::unique(carried.links.begin(), carried.links.end()), carried.links.end());
+    if (std::adjacent_find(carried.links.begin(), carried.links.end()) != carried.links.end())
+      throw InputError("topology " + topology.name + ", limit '" + limit.name + "'",
+                       "holds two links of one route through the switches, which would count once",
+                       "limit the links into a switch and those out of it apart");
     if (!carried.links.empty()) flat.limits.push_back(std::move(carried));
   }
   return flat;
