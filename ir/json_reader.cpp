@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace chorale {
 namespace {
@@ -34,7 +36,18 @@ void check_depth(std::string_view text, const std::string& file) {
 nlohmann::json parse_json(std::string_view text, const std::string& file) {
   check_depth(text, file);
   try {
-    return nlohmann::json::parse(text);
+    // The library keeps the last of two equal keys in silence; we refuse both.
+    std::vector<std::set<std::string>> open;
+    const auto no_key_twice = [&](int, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+      if (event == nlohmann::json::parse_event_t::object_start) open.emplace_back();
+      if (event == nlohmann::json::parse_event_t::object_end) open.pop_back();
+      if (event == nlohmann::json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second)
+        throw InputError(file,
+                         fmt::format("the key '{}' is given twice", value.get<std::string>().substr(0, 60)),
+                         "keep one of them");
+      return true;
+    };
+    return nlohmann::json::parse(text, no_key_twice);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
