@@ -1,0 +1,135 @@
+#include "ir/json.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "ir/error.h"
+#include "library/classic.h"
+#include "pareto/search.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+TEST(Json, EveryMachineComesBack) {
+  for (const CatalogueEntry& entry : topology_catalogue()) {
+    const Topology machine = named_topology(entry.example);
+    EXPECT_EQ(topology_from_json(to_json(machine), "test"), machine) << entry.example;
+    const Topology flat = flatten(machine);
+    EXPECT_EQ(topology_from_json(to_json(flat), "test"), flat) << entry.example;
+  }
+}
+
+TEST(Json, EveryCollectiveComesBack) {
+  for (const std::string& name : collective_names()) {
+    const Collective collective = make_collective(name, 5, 3, name == "broadcast" ? 2 : 0);
+    EXPECT_EQ(collective_from_json(to_json(collective), "test", 5), collective) << name;
+  }
+  const Collective custom{.name = "mine",
+                          .ranks = 4,
+                          .chunks_per_block = 2,
+                          .combining = true,
+                          .custom = true,
+                          .chunks = {{.pre = {0, 1}, .post = {2, 3}, .input = 0, .output = 1},
+                                     {.pre = {3}, .post = {0}, .input = 1, .output = 0}}};
+  EXPECT_EQ(collective_from_json(to_json(custom), "test", 4), custom);
+}
+
+Result some_result() {
+  return search_frontier(named_topology("ring:4"), make_collective("broadcast", 4, 1),
+                         {.min_chunks = 2, .max_chunks = 3});
+}
+
+TEST(Json, EveryResultComesBack) {
+  const Result frontier = some_result();
+  EXPECT_EQ(result_from_json(to_json(frontier), "test"), frontier);
+  const Result sums =
+      search_frontier(named_topology("ring:4"), make_collective("allreduce", 4, 1), {.max_chunks = 2});
+  EXPECT_EQ(result_from_json(to_json(sums), "test"), sums);
+  const Result switched = search_frontier(flatten(named_topology("dgx-a100:1")),
+                                          make_collective("allgather", 8, 1), {.max_chunks = 2});
+  EXPECT_EQ(result_from_json(to_json(switched), "test"), switched);
+}
+
+// Whatever is cut off, the reader says so and nothing else happens.
+TEST(Json, NoTruncationIsAccepted) {
+  const std::string text = to_json(some_result());
+  const std::size_t end = text.find_last_of('}');
+  for (std::size_t length = 0; length <= end; length += 13)
+    EXPECT_THROW(result_from_json(std::string_view(text).substr(0, length), "test"), InputError) << length;
+}
+
+// Any other change is refused or means something; it never ends the program in another way.
+TEST(Json, ChangedBytesAreReadOrRefused) {
+  const std::string text = to_json(some_result());
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string changed = text;
+    const std::string with = "0123456789-.eE{}[],:\"nutf \\";
+    for (int k = 0; k < 1 + i % 3; ++k) changed[random() % changed.size()] = with[random() % with.size()];
+    try {
+      result_from_json(changed, "test");
+    } catch (const InputError& error) {
+      ++refused;
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST(Json, ErrorsNameThePlace) {
+  const auto said = [](const std::string& text) -> std::string {
+    try {
+      topology_from_json(text, "mine.json");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string good = to_json(named_topology("line:3"));
+  const auto replaced = [&](const std::string& what, const std::string& with) {
+    std::string text = good;
+    return text.replace(text.find(what), what.size(), with);
+  };
+  EXPECT_NE(said(replaced("\"dst\":1", "\"dst\":9")).find("mine.json: links[0].dst"), std::string::npos);
+  EXPECT_NE(said(replaced("\"bandwidth\":1", "\"bandwidth\":0")).find("links[0].bandwidth"),
+            std::string::npos);
+  EXPECT_NE(said(replaced("\"bandwidth\":1", "\"bandwidth\":1e3")).find("links[0].bandwidth"),
+            std::string::npos);
+  EXPECT_NE(said(replaced("\"src\":0,", "")).find("links[0]: 'src' is missing"), std::string::npos);
+  EXPECT_NE(said(replaced("\"src\":0", "\"src\":0,\"src\":1")).find("the key 'src' is given twice"),
+            std::string::npos);
+}
+
+// Deep nesting must not exhaust the stack, nor a huge count the memory.
+TEST(Json, HostileSizesAreRefused) {
+  EXPECT_THROW(topology_from_json(std::string(200'000, '['), "test"), InputError);
+  EXPECT_THROW(topology_from_json(
+                   R"({"topology":"x","ranks":2000000000,"switches":0,"links":[],"limits":[]})", "test"),
+               InputError);
+}
+
+TEST(Files, AreReplacedAsAWhole) {
+  const std::filesystem::path directory = std::filesystem::temp_directory_path() / "chorale_files_test";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directory(directory);
+  const std::string path = (directory / "f.json").string();
+  write_file(path, "first");
+  write_file(path, "second");
+  EXPECT_EQ(read_file(path), "second");
+  EXPECT_THROW(write_file((directory / "no" / "f.json").string(), "x"), InputError);
+  EXPECT_THROW(read_file((directory / "missing").string()), InputError);
+  EXPECT_THROW(read_file(directory.string()), InputError);
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++files;
+  EXPECT_EQ(files, 1);  // no temporary is left
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace chorale
