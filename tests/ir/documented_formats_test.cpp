@@ -1,0 +1,45 @@
+// Every JSON example of docs/formats.md is read, so that the page and the readers cannot part.
+#include <gtest/gtest.h>
+
+#include "ir/json.h"
+#include "pareto/check.h"
+
+namespace chorale {
+namespace {
+
+std::vector<std::string> examples(const std::string& page) {
+  std::vector<std::string> found;
+  const std::string open = "```json\n";
+  for (std::size_t at = page.find(open); at != std::string::npos; at = page.find(open, at)) {
+    at += open.size();
+    found.push_back(page.substr(at, page.find("```", at) - at));
+  }
+  return found;
+}
+
+TEST(DocumentedFormats, AreRead) {
+  int machines = 0, collectives = 0, results = 0;
+  for (const std::string& text : examples(read_file(CHORALE_SOURCE "/docs/formats.md"))) {
+    if (text.find("\"chorale_result\"") != std::string::npos) {
+      const Result result = result_from_json(text, "docs/formats.md");
+      const CheckReport report = check_result(result, "", {});
+      EXPECT_TRUE(report.faults.empty()) << report.faults.front();
+      ++results;
+    } else if (text.find("\"topology\"") != std::string::npos) {
+      const Topology machine = topology_from_json(text, "docs/formats.md");
+      EXPECT_EQ(machine.ranks, 4);
+      EXPECT_EQ(machine.links.size(), 12U);
+      ++machines;
+    } else {
+      const Collective collective = collective_from_json(text, "docs/formats.md", 4);
+      EXPECT_FALSE(collective.chunks.empty());
+      ++collectives;
+    }
+  }
+  EXPECT_EQ(machines, 1);
+  EXPECT_EQ(collectives, 2);
+  EXPECT_EQ(results, 1);
+}
+
+}  // namespace
+}  // namespace chorale

@@ -1,0 +1,5 @@
+# The pages: their commands run, their links lead somewhere.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME docs.pages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/docs/pages.py $<TARGET_FILE:chorale>
+                                 ${PROJECT_SOURCE_DIR})
+set_tests_properties(docs.pages PROPERTIES TIMEOUT 600)
