@@ -2,6 +2,7 @@
 #include <z3++.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <thread>
 
@@ -10,15 +11,18 @@
 namespace chorale {
 namespace {
 
-// Interrupts the context when the stop flag becomes true; Z3 has no callback for that.
-class StopWatcher {
+// Interrupts the context when the stop flag becomes true or the time is over. Z3 has no callback for the first, and
+// its own timers (4.8.12) can wait for each other forever.
+class Watcher {
  public:
-  StopWatcher(z3::context& context, const std::atomic<bool>* stop) {
-    if (stop == nullptr) return;
-    thread_ = std::jthread([&context, stop](const std::stop_token& done) {
+  Watcher(z3::context& context, const SolveLimits& limits) {
+    if (limits.stop == nullptr && limits.time.count() < 0) return;
+    const auto start = std::chrono::steady_clock::now();
+    thread_ = std::jthread([&context, limits, start](const std::stop_token& done) {
       while (!done.stop_requested()) {
-        if (*stop) context.interrupt();
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        const bool late = limits.time.count() >= 0 && std::chrono::steady_clock::now() - start >= limits.time;
+        if (late || (limits.stop != nullptr && *limits.stop)) context.interrupt();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
     });
   }
@@ -41,14 +45,12 @@ SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& 
   z3::context context;
   z3::solver solver(context);
   z3::params params(context);
-  if (limits.time.count() >= 0)
-    params.set("timeout", static_cast<unsigned>(std::clamp<std::int64_t>(limits.time.count(), 1, UINT_MAX)));
   if (limits.conflicts >= 0)
     params.set("max_conflicts", static_cast<unsigned>(std::min<std::int64_t>(limits.conflicts, UINT_MAX)));
   solver.set(params);
   solver.from_string(text.c_str());
   {
-    const StopWatcher watcher(context, limits.stop);
+    const Watcher watcher(context, limits);
     try {
       switch (solver.check()) {
         case z3::sat:
