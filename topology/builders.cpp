@@ -1,11 +1,10 @@
 #include "topology/builders.h"
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "topology/spec.h"
 
 namespace chorale {
 namespace {
@@ -140,31 +139,8 @@ Topology dgx_a100(int nodes) {
   return t;
 }
 
-std::vector<int> parse_sizes(const std::string& spec, std::string_view text, char separator) {
-  std::vector<int> sizes;
-  while (true) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    int size = 0;
-    const auto [next, error] = std::from_chars(text.data(), text.data() + end, size);
-    if (error != std::errc() || next != text.data() + end || size < 1)
-      throw InputError("topology " + spec, "'" + std::string(text.substr(0, 40)) + "' is not a size",
-                       "use a number, 1 to " + std::to_string(kMostRanks));
-    sizes.push_back(size);
-    if (end == text.size()) return sizes;
-    text.remove_prefix(end + 1);
-  }
-}
-
-int one_size(const std::string& spec, const std::string& text, int least, int most) {
-  const std::vector<int> sizes = parse_sizes(spec, text, ',');
-  if (sizes.size() != 1 || sizes[0] < least || sizes[0] > most)
-    throw InputError("topology " + spec, "size " + text.substr(0, 40) + " is out of range",
-                     "use " + std::to_string(least) + " to " + std::to_string(most));
-  return sizes[0];
-}
-
 std::vector<int> sides(const std::string& spec, const std::string& text, std::size_t most_sides) {
-  const std::vector<int> sizes = parse_sizes(spec, text, 'x');
+  const std::vector<int> sizes = spec_sizes("topology " + spec, text);
   long long ranks = 1;
   for (int side : sizes) ranks = std::min<long long>(ranks * side, kMostRanks + 1);
   if (sizes.size() < 2 || sizes.size() > most_sides || ranks < 2 || ranks > kMostRanks)
@@ -175,15 +151,15 @@ std::vector<int> sides(const std::string& spec, const std::string& text, std::si
 }
 
 Topology build(const std::string& spec, const std::string& kind, const std::string& size) {
-  if (kind == "line") return line(one_size(spec, size, 2, kMostRanks));
-  if (kind == "ring") return ring(one_size(spec, size, 2, kMostRanks));
-  if (kind == "full") return full(one_size(spec, size, 2, 1000));
-  if (kind == "star") return star(one_size(spec, size, 2, kMostRanks));
-  if (kind == "hub") return hub(one_size(spec, size, 2, 1000));
-  if (kind == "hypercube") return hypercube(one_size(spec, size, 1, 12));
+  if (kind == "line") return line(spec_size("topology " + spec, size, 2, kMostRanks));
+  if (kind == "ring") return ring(spec_size("topology " + spec, size, 2, kMostRanks));
+  if (kind == "full") return full(spec_size("topology " + spec, size, 2, 1000));
+  if (kind == "star") return star(spec_size("topology " + spec, size, 2, kMostRanks));
+  if (kind == "hub") return hub(spec_size("topology " + spec, size, 2, 1000));
+  if (kind == "hypercube") return hypercube(spec_size("topology " + spec, size, 1, 12));
   if (kind == "mesh") return grid(sides(spec, size, 2), false);
   if (kind == "torus") return grid(sides(spec, size, 3), true);
-  if (kind == "dgx-a100") return dgx_a100(one_size(spec, size, 1, 128));
+  if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128));
   throw InputError("topology", "unknown name '" + spec.substr(0, 60) + "'",
                    "see 'chorale topology list', or give a JSON file");
 }

@@ -1,0 +1,170 @@
+#include "cost/group_traffic.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace chorale {
+namespace {
+
+LevelTraffic silent(int size) {
+  const std::vector<double> none(size, 0.0);
+  return {.own_out = none,
+          .own_in = none,
+          .leaving_out = none,
+          .leaving_in = none,
+          .all_out = none,
+          .all_in = none};
+}
+
+void add_pair(LevelTraffic& level, int from, int to, double weight) {
+  level.pairs.push_back({from, to, weight});
+  level.own_out[from] += weight;
+  level.own_in[to] += weight;
+}
+
+void add_leaving(LevelTraffic& level) {
+  for (std::size_t d = 0; d < level.all_out.size(); ++d) {
+    level.all_out[d] = level.own_out[d] + level.leaving_out[d];
+    level.all_in[d] = level.own_in[d] + level.leaving_in[d];
+  }
+}
+
+GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
+  GroupTraffic traffic;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    LevelTraffic level = silent(sizes[i]);
+    for (int d = 0; d + 1 < sizes[i]; ++d) add_pair(level, d, d + 1, 1);
+    if (i == 0 && closed) add_pair(level, sizes[i] - 1, 0, 1);
+    if (i > 0) level.leaving_out.back() = level.leaving_in.front() = 1;
+    add_leaving(level);
+    traffic.push_back(std::move(level));
+  }
+  return traffic;
+}
+
+// Loads of the children of all units at one outer level, before the busiest is taken.
+struct OuterLoads {
+  std::vector<double> own_out, own_in, leaving_out, leaving_in;  // [unit * size + digit]
+  std::map<std::tuple<int, int, int>, double> pairs;             // unit, from, to
+};
+
+void add_tree(std::vector<OuterLoads>& loads, const std::vector<int>& sizes, const std::vector<int>& parent,
+              bool with_pairs) {
+  const int outer = static_cast<int>(loads.size());
+  std::vector<int> below(outer, 1);  // nodes in a child
+  for (int i = outer - 1; i > 0; --i) below[i - 1] = below[i] * sizes[i];
+  const auto flow = [&](int from, int to, double weight) {
+    bool parted = false;
+    for (int i = 0; i < outer; ++i) {
+      const int a = from / below[i], b = to / below[i];
+      if (a == b) continue;
+      OuterLoads& load = loads[i];
+      (parted ? load.leaving_out : load.own_out)[a] += weight;
+      (parted ? load.leaving_in : load.own_in)[b] += weight;
+      if (!parted && with_pairs) load.pairs[{a / sizes[i], a % sizes[i], b % sizes[i]}] += weight;
+      parted = true;
+    }
+  };
+  for (int node = 0; node < static_cast<int>(parent.size()); ++node) {
+    if (parent[node] < 0) continue;
+    flow(node, parent[node], 0.5);
+    flow(parent[node], node, 0.5);
+  }
+}
+
+LevelTraffic busiest(const OuterLoads& loads, int size) {
+  LevelTraffic level = silent(size);
+  const auto raise = [](double& to, double value) { to = std::max(to, value); };
+  for (std::size_t child = 0; child < loads.own_out.size(); ++child) {
+    const std::size_t d = child % static_cast<std::size_t>(size);
+    raise(level.own_out[d], loads.own_out[child]);
+    raise(level.own_in[d], loads.own_in[child]);
+    raise(level.leaving_out[d], loads.leaving_out[child]);
+    raise(level.leaving_in[d], loads.leaving_in[child]);
+    raise(level.all_out[d], loads.own_out[child] + loads.leaving_out[child]);
+    raise(level.all_in[d], loads.own_in[child] + loads.leaving_in[child]);
+  }
+  std::map<std::pair<int, int>, double> pairs;
+  for (const auto& [where, weight] : loads.pairs)
+    raise(pairs[{std::get<1>(where), std::get<2>(where)}], weight);
+  for (const auto& [ends, weight] : pairs) level.pairs.push_back({ends.first, ends.second, weight});
+  return level;
+}
+
+// In binary numbers: clear the lowest bit that is set, and set the one above it; where there is no such node, just
+// clear it. Odd numbers are leaves.
+std::vector<int> binary_tree(int n) {
+  std::vector<int> parent(n, -1);
+  for (int v = 1; v < n; ++v) {
+    const int bit = v & -v, up = (v ^ bit) | (bit << 1);
+    parent[v] = up < n ? up : v ^ bit;
+  }
+  return parent;
+}
+
+}  // namespace
+
+double LevelTraffic::crossing_out() const {
+  return *std::max_element(all_out.begin(), all_out.end());
+}
+
+double LevelTraffic::crossing_in() const {
+  return *std::max_element(all_in.begin(), all_in.end());
+}
+
+GroupTraffic cycle_traffic(const std::vector<int>& sizes) {
+  return in_order(sizes, true);
+}
+
+GroupTraffic chain_traffic(const std::vector<int>& sizes) {
+  return in_order(sizes, false);
+}
+
+DoubleTree double_tree(int n) {
+  DoubleTree trees{.first = binary_tree(n), .second = std::vector<int>(n, -1)};
+  for (int v = 0; v < n; ++v) {
+    // Even n: the mirror image. Odd n: moved by one place.
+    const int twin = n % 2 == 0 ? n - 1 - v : (v + n - 1) % n;
+    const int parent = trees.first[twin];
+    if (parent >= 0) trees.second[v] = n % 2 == 0 ? n - 1 - parent : (parent + 1) % n;
+  }
+  return trees;
+}
+
+GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs) {
+  GroupTraffic traffic;
+  double degree_out = 0, degree_in = 0;  // what the busiest node sends to other nodes, and gets
+  if (outer > 0) {
+    std::vector<OuterLoads> loads(outer);
+    int nodes = 1;
+    for (int i = 0; i < outer; ++i) {
+      nodes *= sizes[i];
+      const std::vector<double> none(nodes, 0.0);
+      loads[i] = {none, none, none, none, {}};
+    }
+    const DoubleTree trees = double_tree(nodes);
+    add_tree(loads, sizes, trees.first, outer_pairs);
+    add_tree(loads, sizes, trees.second, outer_pairs);
+    for (int i = 0; i < outer; ++i) traffic.push_back(busiest(loads[i], sizes[i]));
+    degree_out = traffic.back().crossing_out();
+    degree_in = traffic.back().crossing_in();
+  }
+  for (int i = outer; i < static_cast<int>(sizes.size()); ++i) {
+    LevelTraffic level = silent(sizes[i]);
+    for (int d = 0; d + 1 < sizes[i]; ++d) {
+      add_pair(level, d, d + 1, 1);
+      add_pair(level, d + 1, d, 1);
+    }
+    // The first device of a node has no chain before it, but the trees.
+    const double before = i > outer ? 1 : 0;
+    level.leaving_out.front() = std::max(before, degree_out);
+    level.leaving_in.front() = std::max(before, degree_in);
+    if (i > outer) level.leaving_out.back() = level.leaving_in.back() = 1;
+    add_leaving(level);
+    traffic.push_back(std::move(level));
+  }
+  return traffic;
+}
+
+}  // namespace chorale

@@ -1,0 +1,284 @@
+#include "cost/simulator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "cost/group_traffic.h"
+
+namespace chorale {
+namespace {
+
+using Operation = Instruction::Operation;
+
+// The busiest so far.
+struct Busiest {
+  double us = 0;
+  std::string what = {};
+
+  template <typename Words>
+  void load(double bytes, double gbs, Words words) {
+    const double time = bytes / (gbs * 1e3);
+    if (time <= us) return;
+    us = time;
+    what = words();
+  }
+};
+
+// Loads of one level under the traffic of all groups.
+struct LevelLoad {
+  const Level& level;
+  const LevelSplit& split;
+  // A unit of weight is so many bytes, over all groups that meet in a child: the first member or another.
+  double first_bytes = 0, rest_bytes = 0;
+  double stream_bytes = 0;  // and for the most loaded single group
+  Busiest& busiest;
+
+  void port(double bytes, const char* direction) const {
+    busiest.load(bytes, level.link.bandwidth_gbs * level.link.ports,
+                 [&] { return fmt::format("{} port {}", level.name, direction); });
+  }
+
+  // Bytes that leave from each member, or enter it.
+  void exits(const std::vector<double>& leaving, const char* direction) const {
+    const SharedPath& path = *level.link.exit;
+    std::vector<double> loads(level.fan_out / path.children + 1, 0.0);
+    for (int base : split.bases)
+      for (std::size_t d = 0; d < leaving.size(); ++d)
+        loads[(base + split.members[d]) / path.children] += leaving[d];
+    busiest.load(*std::max_element(loads.begin(), loads.end()), path.bandwidth_gbs,
+                 [&] { return fmt::format("{} exit {}", level.name, direction); });
+  }
+
+  // Pairs of children on the level's ring.
+  void ring_links(const std::vector<LevelTraffic::Pair>& pairs) const {
+    const int n = level.fan_out;
+    std::vector<double> forward(n, 0.0), backward(n, 0.0);  // from p to p+1, from p to p-1
+    const auto& detour = level.link.detour;
+    std::vector<double> detours(detour ? n / detour->children + 1 : 0, 0.0);
+    for (int base : split.bases)
+      for (const LevelTraffic::Pair& pair : pairs) {
+        const int from = base + split.members[pair.from], to = base + split.members[pair.to];
+        const int ahead = (to - from + n) % n, behind = n - ahead;
+        if (ahead != 1 && behind != 1 && detour) {
+          detours[from / detour->children] += pair.weight;
+        } else if (ahead <= behind) {
+          for (int p = from; p != to; p = (p + 1) % n) forward[p] += pair.weight;
+        } else {
+          for (int p = from; p != to; p = (p + n - 1) % n) backward[p] += pair.weight;
+        }
+      }
+    for (int p = 0; p < n; ++p) {
+      busiest.load(forward[p] * first_bytes, level.link.bandwidth_gbs,
+                   [&] { return fmt::format("{} ring link {}->{}", level.name, p, (p + 1) % n); });
+      busiest.load(backward[p] * first_bytes, level.link.bandwidth_gbs,
+                   [&] { return fmt::format("{} ring link {}->{}", level.name, p, (p + n - 1) % n); });
+    }
+    for (double load : detours)
+      busiest.load(load * first_bytes, detour->bandwidth_gbs, [&] { return level.name + " detour"; });
+  }
+
+  // The group has these flows between children of a unit of this level.
+  void joined(const LevelTraffic& traffic, double devices_in_child) const {
+    const LinkModel& link = level.link;
+    if (link.shape == LinkModel::Shape::Ring) {
+      ring_links(traffic.pairs);
+    } else {
+      for (std::size_t d = 0; d < traffic.all_out.size(); ++d) {
+        port((link.exit ? traffic.own_out[d] : traffic.all_out[d]) * first_bytes, "out");
+        port((link.exit ? traffic.own_in[d] : traffic.all_in[d]) * first_bytes, "in");
+      }
+    }
+    if (link.exit) {
+      exits(scaled(traffic.leaving_out), "out");
+      exits(scaled(traffic.leaving_in), "in");
+    }
+    if (link.stream_gbs <= 0) return;
+    // A group's flow is as many streams as it has devices in a child.
+    for (const LevelTraffic::Pair& pair : traffic.pairs)
+      busiest.load(pair.weight * stream_bytes, link.stream_gbs * devices_in_child,
+                   [&] { return fmt::format("a single stream at {}", level.name); });
+  }
+
+  // The group's devices are at one place of this level; this much passes on its way to levels outside.
+  void passed(double out, double in) const {
+    if (level.link.exit) {
+      exits(scaled(std::vector<double>(split.members.size(), out)), "out");
+      exits(scaled(std::vector<double>(split.members.size(), in)), "in");
+    } else if (level.link.shape == LinkModel::Shape::Switch) {
+      const double bytes = split.members.size() > 1 ? std::max(first_bytes, rest_bytes) : first_bytes;
+      port(out * bytes, "out");
+      port(in * bytes, "in");
+    }
+  }
+
+  std::vector<double> scaled(std::vector<double> weights) const {
+    for (std::size_t d = 0; d < weights.size(); ++d) weights[d] *= d == 0 ? first_bytes : rest_bytes;
+    return weights;
+  }
+};
+
+// Bytes of all groups that meet in the busiest child of each level, by the child's own place there.
+struct Meeting {
+  double first = 0, rest = 0;
+};
+
+std::vector<Meeting> meetings(const std::vector<LevelSplit>& splits, const std::vector<bool>& joined,
+                              const std::vector<GroupLoad>& groups) {
+  const int levels = static_cast<int>(splits.size());
+  // Bytes of one kind of groups that meet in a child of level j.
+  const auto inside = [&](const GroupLoad& group, int j) {
+    double bytes = group.bytes;
+    for (int m = levels - 1; m > j; --m) {
+      bytes *= static_cast<double>(splits[m].bases.size());
+      const double members = static_cast<double>(splits[m].members.size());
+      if (joined[m] || group.places[m] == Place::First) continue;
+      bytes *= group.places[m] == Place::All ? members : members - 1;
+    }
+    return bytes;
+  };
+  std::vector<Meeting> result(levels);
+  for (int j = 0; j < levels; ++j)
+    // Bit m of a choice: the child lies in the rest of level m, not in its first place.
+    for (int choice = 0; choice < 1 << (j + 1); ++choice) {
+      bool exists = true;
+      for (int m = 0; m <= j; ++m)
+        if (choice >> m & 1) exists = exists && !joined[m] && splits[m].members.size() > 1;
+      if (!exists) continue;
+      double bytes = 0;
+      for (const GroupLoad& group : groups) {
+        bool meets = true;
+        for (int m = 0; m <= j; ++m)
+          if (!joined[m] && group.places[m] != Place::All)
+            meets = meets && (group.places[m] == Place::Rest) == ((choice >> m & 1) != 0);
+        if (meets) bytes += inside(group, j);
+      }
+      double& most = choice >> j & 1 ? result[j].rest : result[j].first;
+      most = std::max(most, bytes);
+    }
+  for (int j = 0; j < levels; ++j)
+    if (joined[j]) result[j].rest = result[j].first;
+  return result;
+}
+
+std::vector<int> joined_sizes(const std::vector<LevelSplit>& splits, const std::vector<bool>& joined) {
+  std::vector<int> sizes;
+  for (std::size_t j = 0; j < splits.size(); ++j)
+    if (joined[j]) sizes.push_back(static_cast<int>(splits[j].members.size()));
+  return sizes;
+}
+
+// The busiest port, link or path under the traffic of all groups; `share` of a device's bytes on an edge of weight 1.
+Busiest busiest_link(const Hierarchy& hierarchy, const std::vector<LevelSplit>& splits,
+                     const std::vector<bool>& joined, const std::vector<GroupLoad>& groups,
+                     const GroupTraffic& traffic, double share) {
+  const std::vector<Meeting> meeting = meetings(splits, joined, groups);
+  double most = 0;
+  for (const GroupLoad& group : groups) most = std::max(most, group.bytes);
+  double devices = 1;  // of a group in a child
+  for (std::size_t j = 0; j < splits.size(); ++j)
+    if (joined[j]) devices *= static_cast<double>(splits[j].members.size());
+  Busiest busiest;
+  int seen = 0;  // joined levels so far
+  for (std::size_t j = 0; j < splits.size(); ++j) {
+    const LevelLoad load{hierarchy.levels[j],     splits[j],    share * meeting[j].first,
+                         share * meeting[j].rest, share * most, busiest};
+    if (joined[j]) {
+      devices /= static_cast<double>(splits[j].members.size());
+      load.joined(traffic[seen++], devices);
+    } else if (seen > 0) {
+      load.passed(traffic[seen - 1].crossing_out(), traffic[seen - 1].crossing_in());
+    }
+  }
+  return busiest;
+}
+
+}  // namespace
+
+Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
+    : hierarchy_(hierarchy), splits_(std::move(splits)) {
+  assert(splits_.size() == hierarchy_.levels.size());
+}
+
+StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups) const {
+  const std::vector<int> sizes = joined_sizes(splits_, joined);
+  double n = 1;
+  for (int size : sizes) n *= size;
+  const bool closed = operation != Operation::Reduce && operation != Operation::Broadcast;
+  double share = 1, messages = 0;  // of b on each edge; one after the other, round the ring
+  switch (operation) {
+    case Operation::AllReduce:
+      share = 2 * (n - 1) / n;
+      messages = 2 * (n - 1);
+      break;
+    case Operation::ReduceScatter:
+      share = (n - 1) / n;
+      messages = n - 1;
+      break;
+    case Operation::AllGather:
+      share = messages = n - 1;
+      break;
+    case Operation::Reduce:
+    case Operation::Broadcast:
+      break;
+  }
+  StepTime result;
+  bool outermost = true;
+  double chains = 1;
+  for (std::size_t j = 0; j < splits_.size(); ++j) {
+    if (!joined[j]) continue;
+    const double latency = hierarchy_.levels[j].link.latency_us;
+    const double size = static_cast<double>(splits_[j].members.size());
+    if (closed && outermost) result.latency_us = messages * latency;
+    if (!closed) result.latency_us += chains * (size - 1) * latency;
+    chains *= size;
+    outermost = false;
+  }
+  const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups,
+                                       closed ? cycle_traffic(sizes) : chain_traffic(sizes), share);
+  result.us = result.latency_us + busiest.us;
+  result.binding = busiest.what;
+  return result;
+}
+
+StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
+  int outer = 0;
+  unsigned nodes = 1;
+  double chain_us = 0, chains = 1, hop_us = 0;
+  bool pairs = false;
+  for (int j = 0; j < static_cast<int>(splits_.size()); ++j) {
+    if (!joined[j]) continue;
+    const LinkModel& link = hierarchy_.levels[j].link;
+    const int size = static_cast<int>(splits_[j].members.size());
+    if (j < hierarchy_.node_level) {
+      if (outer++ == 0) hop_us = link.latency_us;
+      nodes *= static_cast<unsigned>(size);
+      pairs = pairs || link.shape == LinkModel::Shape::Ring || link.stream_gbs > 0;
+    } else {
+      chain_us += chains * (size - 1) * link.latency_us;
+      chains *= size;
+    }
+  }
+  StepTime result;
+  result.latency_us = 2 * (chain_us + hop_us * static_cast<double>(std::bit_width(nodes - 1)));
+  const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups,
+                                       tree_traffic(joined_sizes(splits_, joined), outer, pairs), 1);
+  result.us = result.latency_us + busiest.us;
+  result.binding = busiest.what;
+  return result;
+}
+
+StepTime Simulator::time(Operation operation, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
+  if (operation != Operation::AllReduce || algorithm == Algorithm::Ring)
+    return ring(operation, joined, groups);
+  const StepTime by_tree = tree(joined, groups);
+  if (algorithm == Algorithm::Tree) return by_tree;
+  const StepTime by_ring = ring(operation, joined, groups);
+  return by_tree.us < by_ring.us ? by_tree : by_ring;
+}
+
+}  // namespace chorale

@@ -1,0 +1,58 @@
+// A machine as a hierarchy: racks of servers of GPUs. Level 0 is the outermost; a device is one digit a level. What
+// joins the children of one unit is a link model; flows are priced over it by cost/simulator.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chorale {
+
+// A path that some children of a unit share, as much in each direction.
+struct SharedPath {
+  double bandwidth_gbs = 0;
+  int children = 1;  // so many consecutive children share one
+  bool operator==(const SharedPath&) const = default;
+};
+
+struct LinkModel {
+  enum class Shape {
+    Switch,  // every child has ports into a non-blocking switch
+    Ring,    // every child is linked with the next and the previous one, the last with the first
+  };
+  Shape shape = Shape::Switch;
+  double bandwidth_gbs = 1;  // of a port or ring link, each direction (1 GB = 1e9 bytes)
+  int ports = 1;             // of a child (NICs); a flow is spread over all of them
+  double latency_us = 0;     // of one message
+  double stream_gbs = 0;     // the most that one flow gets; 0: no such cap
+  // The way out for traffic between a child and other units (PCIe to the NIC). Without one it goes through the
+  // child's ports; in a ring it is not modelled.
+  std::optional<SharedPath> exit = {};
+  // In a ring: the way between children that are not neighbours (through the host's memory), both directions
+  // together. Without one, round the ring.
+  std::optional<SharedPath> detour = {};
+  bool operator==(const LinkModel&) const = default;
+};
+
+struct Level {
+  std::string name = {};
+  int fan_out = 1;
+  LinkModel link = {};  // joins the fan_out children of one unit of the level above
+  bool operator==(const Level&) const = default;
+};
+
+struct Hierarchy {
+  std::string name = {};
+  std::vector<Level> levels = {};
+  int node_level = 0;  // levels from this on are inside one node: tree algorithms chain there
+  bool operator==(const Hierarchy&) const = default;
+};
+
+long long devices(const Hierarchy&);
+
+// Text form: docs/formats.md. Reading throws InputError that names the place.
+std::string to_json(const Hierarchy&);
+Hierarchy hierarchy_from_json(std::string_view text, const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ir/hierarchy.h"
+#include "ir/json_reader.h"
+#include "ir/json_writer.h"
+#include "ir/placement.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostLevels = 8, kMostAxes = 8, kMostFanOut = 1 << 20;
+constexpr long long kMostDevices = 1LL << 24;
+constexpr double kLeastBandwidth = 1e-6, kMostBandwidth = 1e9, kMostLatency = 1e9, kMostBytes = 1e18;
+
+SharedPath read_path(const JsonReader& json) {
+  json.require_object({"bandwidth_gbs", "children"});
+  return {.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastBandwidth, kMostBandwidth),
+          .children = json.has("children") ? json["children"].integer(1, kMostFanOut) : 1};
+}
+
+Level read_level(const JsonReader& json) {
+  json.require_object(
+      {"name", "fan_out", "shape", "bandwidth_gbs", "ports", "latency_us", "stream_gbs", "exit", "detour"});
+  Level level{.name = json["name"].text(40), .fan_out = json["fan_out"].integer(1, kMostFanOut)};
+  if (level.name.empty() || level.name == "root")
+    json["name"].fail("is no name for a level", "choose another");
+  LinkModel& link = level.link;
+  if (json.has("shape")) {
+    const std::string shape = json["shape"].text();
+    if (shape != "switch" && shape != "ring")
+      json["shape"].fail("unknown shape '" + shape + "'", "use switch or ring");
+    if (shape == "ring") link.shape = LinkModel::Shape::Ring;
+  }
+  link.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastBandwidth, kMostBandwidth);
+  if (json.has("ports")) link.ports = json["ports"].integer(1, 1024);
+  if (json.has("latency_us")) link.latency_us = json["latency_us"].number(0, kMostLatency);
+  if (json.has("stream_gbs")) link.stream_gbs = json["stream_gbs"].number(kLeastBandwidth, kMostBandwidth);
+  if (json.has("exit")) link.exit = read_path(json["exit"]);
+  if (json.has("detour")) {
+    if (link.shape != LinkModel::Shape::Ring) json["detour"].fail("is for rings", "remove it");
+    link.detour = read_path(json["detour"]);
+  }
+  return level;
+}
+
+std::string write_path(const char* key, const std::optional<SharedPath>& path) {
+  if (!path) return "";
+  return fmt::format(R"(,"{}":{{"bandwidth_gbs":{},"children":{}}})", key, path->bandwidth_gbs,
+                     path->children);
+}
+
+std::string write_level(const Level& level) {
+  const LinkModel& link = level.link;
+  return fmt::format(
+      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}}})",
+      quoted(level.name), level.fan_out, link.shape == LinkModel::Shape::Ring ? "ring" : "switch",
+      link.bandwidth_gbs, link.ports, link.latency_us,
+      link.stream_gbs > 0 ? fmt::format(R"(,"stream_gbs":{})", link.stream_gbs) : "",
+      write_path("exit", link.exit), write_path("detour", link.detour));
+}
+
+int index_of(const std::vector<Axis>& axes, const JsonReader& json) {
+  const std::string name = json.text(40);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].name == name) return static_cast<int>(i);
+  json.fail("'" + name + "' is not an axis of the job", "name one of its axes");
+}
+
+}  // namespace
+
+std::string to_json(const Hierarchy& hierarchy) {
+  std::vector<std::string> levels;
+  for (const Level& level : hierarchy.levels) levels.push_back(write_level(level));
+  return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n  \"levels\": {}\n}}\n",
+                     quoted(hierarchy.name), hierarchy.node_level, lines(levels, "  "));
+}
+
+Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json parsed = parse_json(text, file);
+  const JsonReader json(parsed, file, "");
+  json.require_object({"hierarchy", "node", "levels"});
+  Hierarchy hierarchy{.name = json["hierarchy"].text()};
+  const JsonReader levels = json["levels"];
+  for (std::size_t i = 0; i < levels.size(kMostLevels); ++i) {
+    hierarchy.levels.push_back(read_level(levels.at(i)));
+    for (std::size_t k = 0; k < i; ++k)
+      if (hierarchy.levels[k].name == hierarchy.levels[i].name)
+        levels.at(i)["name"].fail("is the name of another level, too", "choose another");
+    if (devices(hierarchy) > kMostDevices)
+      levels.at(i)["fan_out"].fail(fmt::format("makes more than {} devices", kMostDevices), "use fewer");
+  }
+  if (hierarchy.levels.empty()) levels.fail("is empty", "list at least one level");
+  const int count = static_cast<int>(hierarchy.levels.size());
+  hierarchy.node_level = json.has("node") ? json["node"].integer(0, count) : count - 1;
+  return hierarchy;
+}
+
+std::string to_json(const Job& job) {
+  std::vector<std::string> axes, reductions;
+  for (const Axis& axis : job.axes)
+    axes.push_back(fmt::format(R"({{"name":{},"size":{}}})", quoted(axis.name), axis.size));
+  for (const Reduction& reduction : job.reductions) {
+    std::vector<std::string> over;
+    for (int axis : reduction.axes) over.push_back(quoted(job.axes[axis].name));
+    reductions.push_back(fmt::format(R"({{"name":{},"axes":[{}],"bytes":{},"times":{}}})",
+                                     quoted(reduction.name), fmt::join(over, ","), reduction.bytes,
+                                     reduction.times));
+  }
+  return fmt::format("{{\n  \"job\": {},\n  \"axes\": {},\n  \"reductions\": {}\n}}\n", quoted(job.name),
+                     lines(axes, "  "), lines(reductions, "  "));
+}
+
+Job job_from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json parsed = parse_json(text, file);
+  const JsonReader json(parsed, file, "");
+  json.require_object({"job", "axes", "reductions"});
+  Job job{.name = json["job"].text()};
+  const JsonReader axes = json["axes"];
+  for (std::size_t i = 0; i < axes.size(kMostAxes); ++i) {
+    axes.at(i).require_object({"name", "size"});
+    Axis axis{.name = axes.at(i)["name"].text(40), .size = axes.at(i)["size"].integer(1, kMostFanOut)};
+    for (const Axis& other : job.axes)
+      if (other.name == axis.name)
+        axes.at(i)["name"].fail("is the name of another axis, too", "choose another");
+    job.axes.push_back(std::move(axis));
+  }
+  if (job.axes.empty()) axes.fail("is empty", "list at least one axis");
+  const JsonReader reductions = json["reductions"];
+  for (std::size_t i = 0; i < reductions.size(1000); ++i) {
+    const JsonReader each = reductions.at(i);
+    each.require_object({"name", "axes", "bytes", "times"});
+    Reduction reduction{.bytes = each["bytes"].number(1, kMostBytes)};
+    if (each.has("name")) reduction.name = each["name"].text();
+    if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
+    const JsonReader over = each["axes"];
+    for (std::size_t k = 0; k < over.size(kMostAxes); ++k)
+      reduction.axes.push_back(index_of(job.axes, over.at(k)));
+    std::sort(reduction.axes.begin(), reduction.axes.end());
+    if (reduction.axes.empty()) over.fail("is empty", "name at least one axis");
+    if (std::adjacent_find(reduction.axes.begin(), reduction.axes.end()) != reduction.axes.end())
+      over.fail("names an axis twice", "name each once");
+    job.reductions.push_back(std::move(reduction));
+  }
+  if (job.reductions.empty()) reductions.fail("is empty", "list at least one reduction");
+  return job;
+}
+
+}  // namespace chorale

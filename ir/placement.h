@@ -1,0 +1,105 @@
+// Where parallel axes lie on a hierarchy, and how a reduction over some of them is done (Xie et al.: P^2, 2022).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/hierarchy.h"
+
+namespace chorale {
+
+struct Axis {
+  std::string name = {};
+  int size = 1;
+  bool operator==(const Axis&) const = default;
+};
+
+// factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a level, the
+// first axis varies slowest.
+struct ParallelismMatrix {
+  std::vector<std::vector<int>> factors = {};
+  bool operator==(const ParallelismMatrix&) const = default;
+  auto operator<=>(const ParallelismMatrix&) const = default;
+};
+
+// What a placement must obey besides the two products.
+struct Conditions {
+  struct Inside {  // the axis stays inside one unit of the level: its factors there and further out are 1
+    int axis = 0;
+    int level = 0;
+    bool operator==(const Inside&) const = default;
+  };
+  struct Order {  // no level at which `inner` is split lies outside of one at which `outer` is
+    int inner = 0;
+    int outer = 0;
+    bool operator==(const Order&) const = default;
+  };
+  struct Memory {  // a unit of the level holds every different shard of these axes once
+    int level = 0;
+    std::vector<int> axes = {};
+    double shard_bytes = 0;
+    double capacity_bytes = 0;
+    bool operator==(const Memory&) const = default;
+  };
+  std::vector<Inside> inside = {};
+  std::vector<Order> order = {};
+  std::vector<Memory> memory = {};
+  bool operator==(const Conditions&) const = default;
+};
+
+// Every device contributes `bytes` and gets the sum over the devices that differ from it in these axes only.
+struct Reduction {
+  std::string name = {};
+  std::vector<int> axes = {};  // indices, ascending
+  double bytes = 0;            // per device
+  double times = 1;            // per iteration of the job
+  bool operator==(const Reduction&) const = default;
+};
+
+struct Job {
+  std::string name = {};
+  std::vector<Axis> axes = {};
+  std::vector<Reduction> reductions = {};
+  bool operator==(const Job&) const = default;
+};
+
+Job job_from_json(std::string_view text, const std::string& file);
+std::string to_json(const Job&);
+
+// One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is the
+// root (size 1) and whose others are numbered from 1; ancestor < slice.
+struct Instruction {
+  enum class Form { InsideGroup, Parallel, Master };
+  enum class Operation { AllReduce, ReduceScatter, AllGather, Reduce, Broadcast };
+  int slice = 0;
+  Form form = Form::InsideGroup;
+  int ancestor = 0;  // of Parallel and Master
+  Operation operation = Operation::AllReduce;
+  bool operator==(const Instruction&) const = default;
+  auto operator<=>(const Instruction&) const = default;
+};
+
+inline constexpr int kOperations = 5;
+
+using Strategy = std::vector<Instruction>;
+
+// Disjoint, of equal size; devices in the order in which the operation counts them (the first is the root).
+using DeviceGroups = std::vector<std::vector<int>>;
+
+struct LoweredInstruction {
+  Instruction::Operation operation = Instruction::Operation::AllReduce;
+  DeviceGroups groups = {};
+  bool operator==(const LoweredInstruction&) const = default;
+  auto operator<=>(const LoweredInstruction&) const = default;
+};
+
+using LoweredStrategy = std::vector<LoweredInstruction>;
+
+const char* name(Instruction::Operation);
+// "(gpu, InsideGroup, ReduceScatter)", "(node, Parallel(root), AllReduce)": levels[0] is the root.
+std::string to_text(const Instruction&, const std::vector<std::string>& levels);
+std::string to_text(const Strategy&, const std::vector<std::string>& levels);
+std::string to_text(const ParallelismMatrix&);  // "[[1 8] [4 2]]"
+
+}  // namespace chorale

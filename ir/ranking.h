@@ -1,0 +1,55 @@
+// What placement returns: the matrices of a job on a hierarchy, best first, with their strategies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/placement.h"
+
+namespace chorale {
+
+struct PricedInstruction {
+  Instruction instruction = {};
+  double us = 0;
+  double latency_us = 0;     // contained in us
+  std::string binding = {};  // the port, link or path that is busiest
+  bool operator==(const PricedInstruction&) const = default;
+};
+
+struct RankedStrategy {
+  std::vector<PricedInstruction> instructions = {};
+  double us = 0;
+  bool operator==(const RankedStrategy&) const = default;
+  Strategy strategy() const;
+};
+
+// One reduction of the job under one matrix.
+struct ReductionRanking {
+  int reduction = 0;                     // of the job
+  std::vector<std::string> levels = {};  // names of the synthesis hierarchy; [0] is the root
+  std::vector<int> sizes = {};           // of the same; a single 1: nothing to reduce
+  double allreduce_us = 0;               // of a single AllReduce over whole groups
+  std::vector<RankedStrategy> strategies =
+      {};  // cheapest first; the first is proven to be the cheapest of any length
+  bool operator==(const ReductionRanking&) const = default;
+};
+
+struct RankedMatrix {
+  ParallelismMatrix matrix = {};
+  double us = 0;            // of all reductions of an iteration, each by its best strategy
+  double allreduce_us = 0;  // and each by a single AllReduce
+  std::vector<ReductionRanking> reductions = {};
+  bool operator==(const RankedMatrix&) const = default;
+};
+
+struct Ranking {
+  Hierarchy hierarchy = {};
+  Job job = {};
+  std::string algorithm = {};  // "ring", "tree", "auto"
+  std::string rules = {};      // "paper", "full"
+  int matrices = 0;            // that fit and obey the conditions
+  std::vector<RankedMatrix> best = {};
+  double seconds = 0;
+};
+
+}  // namespace chorale

@@ -1,0 +1,120 @@
+#include "placement/matrices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "encoder/matrix_encoding.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
+  double shards = 1;
+  for (int axis : memory.axes)
+    for (std::size_t j = static_cast<std::size_t>(memory.level) + 1; j < matrix.factors[axis].size(); ++j)
+      shards *= matrix.factors[axis][j];
+  return shards * memory.shard_bytes <= memory.capacity_bytes;
+}
+
+bool obeys(const ParallelismMatrix& matrix, const Conditions::Order& order) {
+  const std::vector<int>&inner = matrix.factors[order.inner], &outer = matrix.factors[order.outer];
+  for (std::size_t j = 0; j < inner.size(); ++j)
+    for (std::size_t k = j + 1; k < outer.size(); ++k)
+      if (inner[j] > 1 && outer[k] > 1) return false;
+  return true;
+}
+
+bool obeys(const ParallelismMatrix& matrix, const Conditions::Inside& inside) {
+  for (int j = 0; j <= inside.level; ++j)
+    if (matrix.factors[inside.axis][j] > 1) return false;
+  return true;
+}
+
+}  // namespace
+
+void require_fitting_axes(const Hierarchy& hierarchy, const std::vector<Axis>& axes) {
+  long long product = 1;
+  for (const Axis& axis : axes) product = std::min(product * axis.size, 1LL << 40);
+  if (product != devices(hierarchy))
+    throw InputError(
+        "axes",
+        fmt::format("multiply to {}, but {} has {} devices", product, hierarchy.name, devices(hierarchy)),
+        "change an axis, or add one for the rest");
+}
+
+bool obeys(const ParallelismMatrix& matrix, const Conditions& conditions) {
+  const auto obeyed = [&](const auto& condition) { return obeys(matrix, condition); };
+  return std::all_of(conditions.inside.begin(), conditions.inside.end(), obeyed) &&
+         std::all_of(conditions.order.begin(), conditions.order.end(), obeyed) &&
+         std::all_of(conditions.memory.begin(), conditions.memory.end(), obeyed);
+}
+
+std::vector<ParallelismMatrix> all_matrices(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
+                                            const Conditions& conditions) {
+  require_fitting_axes(hierarchy, axes);
+  const std::size_t levels = hierarchy.levels.size();
+  std::vector<ParallelismMatrix> found;
+  ParallelismMatrix matrix{.factors = std::vector(axes.size(), std::vector<int>(levels, 1))};
+  std::vector<int> left;  // of each axis, to be split over the levels to come
+  for (const Axis& axis : axes) left.push_back(axis.size);
+  const std::function<void(std::size_t, std::size_t, int)> fill = [&](std::size_t level, std::size_t axis,
+                                                                      int rest) {
+    if (level == levels) {
+      if (obeys(matrix, conditions)) found.push_back(matrix);
+      return;
+    }
+    if (axis == axes.size()) {
+      if (rest == 1) fill(level + 1, 0, level + 1 < levels ? hierarchy.levels[level + 1].fan_out : 1);
+      return;
+    }
+    for (int factor = 1; factor <= std::min(rest, left[axis]); ++factor) {
+      if (rest % factor != 0 || left[axis] % factor != 0) continue;
+      if (level + 1 == levels && factor != left[axis]) continue;
+      matrix.factors[axis][level] = factor;
+      left[axis] /= factor;
+      fill(level, axis + 1, rest / factor);
+      left[axis] *= factor;
+    }
+    matrix.factors[axis][level] = 1;
+  };
+  fill(0, 0, hierarchy.levels.front().fan_out);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
+                                                   const Conditions& conditions, const SolveLimits& limits,
+                                                   bool& proven) {
+  require_fitting_axes(hierarchy, axes);
+  const MatrixEncoding encoding(hierarchy, axes, conditions);
+  const auto solver = make_cadical();
+  solver->add(encoding.formula());
+  std::vector<ParallelismMatrix> found;
+  proven = true;
+  while (true) {
+    const Verdict verdict = solver->solve({}, limits);
+    if (verdict != Verdict::Sat) {
+      proven = verdict == Verdict::Unsat;
+      break;
+    }
+    const auto value = [&](Lit variable) { return solver->value(variable); };
+    const ParallelismMatrix matrix = encoding.decode(value);
+    // A product of factors is no sum, so memory is learnt from what breaks it: no larger shares inside.
+    bool fits = true;
+    for (const Conditions::Memory& memory : conditions.memory)
+      if (!obeys(matrix, memory)) {
+        solver->add(encoding.no_larger_inside(matrix, memory.axes, memory.level));
+        fits = false;
+      }
+    if (!fits) continue;
+    solver->add(encoding.another(matrix));
+    found.push_back(matrix);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace chorale

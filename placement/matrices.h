@@ -1,0 +1,25 @@
+// All parallelism matrices of a hierarchy and axes (P^2, equations 1 and 2), by two independent ways that must agree.
+#pragma once
+
+#include <vector>
+
+#include "ir/placement.h"
+#include "solvers/sat_solver.h"
+
+namespace chorale {
+
+// Throws InputError where the axes do not multiply to the number of devices.
+void require_fitting_axes(const Hierarchy&, const std::vector<Axis>&);
+
+bool obeys(const ParallelismMatrix&, const Conditions&);
+
+// Sorted. By enumeration, level by level.
+std::vector<ParallelismMatrix> all_matrices(const Hierarchy&, const std::vector<Axis>&,
+                                            const Conditions& = {});
+
+// The same set by a SAT solver over the prime factors (encoder/matrix_encoding.h). `proven` becomes false if a limit
+// stopped it.
+std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy&, const std::vector<Axis>&,
+                                                   const Conditions&, const SolveLimits&, bool& proven);
+
+}  // namespace chorale

@@ -1,0 +1,40 @@
+// The best places for the axes of a job on a hierarchy, and how to reduce over them.
+#pragma once
+
+#include <functional>
+
+#include "cost/simulator.h"
+#include "ir/ranking.h"
+#include "placement/strategy_space.h"
+
+namespace chorale {
+
+struct PlaceOptions {
+  Algorithm algorithm = Algorithm::Auto;
+  Rules rules = Rules::Full;
+  int top = 10;        // matrices to return
+  int strategies = 1;  // for each reduction of each
+  Conditions conditions = {};
+  std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
+};
+
+// Every matrix is priced, so the ranking is exact in the model of cost/simulator.h: a matrix costs the sum over the
+// job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The strategies that are
+// returned were refereed (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
+// conditions, and where a reduction is split over more than StrategySpace::kMostLevels levels in every matrix.
+Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
+
+// One reduction under one matrix: `most` strategies, cheapest first.
+ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
+                                 Algorithm, Rules, int most);
+
+// How the levels are split for a reduction over these axes.
+std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
+                                     const std::vector<int>& reduction_axes);
+
+// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up to
+// kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at different places of
+// a level behave alike. Empty: valid.
+std::string refereed_fault(const std::vector<int>& sizes, const Strategy&);
+
+}  // namespace chorale

@@ -1,0 +1,318 @@
+#include "placement/strategy_space.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <stdexcept>
+
+#include "placement/synthesis_hierarchy.h"
+#include "semantics/reduction.h"
+
+namespace chorale {
+namespace {
+
+using Operation = Instruction::Operation;
+
+constexpr std::array<Operation, kOperations> kAllOperations = {Operation::AllReduce, Operation::ReduceScatter,
+                                                               Operation::AllGather, Operation::Reduce,
+                                                               Operation::Broadcast};
+
+// The share of the data that each device holds: by level, how often it was scattered over the level; empty: nothing.
+using Shares = std::vector<std::vector<int>>;
+
+struct State {
+  ReductionState held;
+  Shares shares;
+  auto operator<=>(const State&) const = default;
+  bool operator==(const State&) const = default;
+};
+
+// A grouping of the model and where its groups differ.
+struct ModelGrouping {
+  Grouping grouping;
+  std::vector<bool> joined;
+};
+
+class Explorer {
+ public:
+  explicit Explorer(int levels) : levels_(levels), devices_(1 << levels) {
+    std::vector<int> sizes(levels + 1, 2);
+    sizes[0] = 1;
+    for (Grouping& grouping : all_groupings(sizes)) {
+      std::vector<bool> joined(levels, false);
+      const std::vector<int>& group = grouping.groups.front();
+      for (int device : group)
+        for (int l = 0; l < levels; ++l)
+          if (digit(device, l) != digit(group.front(), l)) joined[l] = true;
+      groupings_.push_back({std::move(grouping), std::move(joined)});
+    }
+  }
+
+  State start() const { return {ReductionState(devices_), Shares(devices_, std::vector<int>(levels_, 0))}; }
+  State goal() const {
+    State state = start();
+    std::vector<int> all(devices_);
+    for (int d = 0; d < devices_; ++d) all[d] = d;
+    state.held = ReductionState::reduced(devices_, {all});
+    return state;
+  }
+
+  template <typename Visit>
+  void successors(const State& state, Visit visit) const {
+    for (const ModelGrouping& g : groupings_)
+      for (Operation operation : kAllOperations) {
+        State next = state;
+        if (!next.held.apply(operation, g.grouping.groups).empty()) continue;
+        const Charge charge = share(state, next.shares, operation, g);
+        Instruction instruction = g.grouping.name;
+        instruction.operation = operation;
+        visit(std::move(next), instruction, charge);
+      }
+  }
+
+ private:
+  int digit(int device, int level) const { return device >> (levels_ - 1 - level) & 1; }
+
+  // New shares, and what the instruction moves.
+  Charge share(const State& before, Shares& shares, Operation operation, const ModelGrouping& g) const {
+    std::map<std::vector<int>, std::vector<int>> acting;  // by what they hold: first devices of groups
+    for (const std::vector<int>& group : g.grouping.groups) {
+      const std::vector<int> held = before.shares[group.front()];
+      if (held.empty()) continue;
+      acting[held].push_back(group.front());
+      for (int device : group) {
+        shares[device] = held;
+        if (operation == Operation::Reduce && device != group.front()) shares[device] = {};
+        for (int l = 0; l < levels_; ++l) {
+          if (!g.joined[l] || shares[device].empty()) continue;
+          if (operation == Operation::ReduceScatter) ++shares[device][l];
+          if (operation == Operation::AllGather) --shares[device][l];
+        }
+      }
+    }
+    Charge charge{.operation = operation, .joined = g.joined};
+    for (const auto& [held, firsts] : acting) {
+      for (const std::vector<Place>& places : boxes(firsts, g.joined)) charge.parts.push_back({places, held});
+    }
+    return charge;
+  }
+
+  // The places of groups with these first devices, as few boxes.
+  std::vector<std::vector<Place>> boxes(const std::vector<int>& firsts,
+                                        const std::vector<bool>& joined) const {
+    std::vector<std::vector<Place>> result;
+    for (int device : firsts) {
+      result.emplace_back(levels_, Place::All);
+      for (int l = 0; l < levels_; ++l)
+        if (!joined[l]) result.back()[l] = digit(device, l) == 0 ? Place::First : Place::Rest;
+    }
+    // Two that differ in one level only become one.
+    for (int l = 0; l < levels_; ++l) {
+      std::vector<std::vector<Place>> merged;
+      for (std::vector<Place> box : result) {
+        std::vector<Place> twin = box;
+        twin[l] = box[l] == Place::First ? Place::Rest : Place::First;
+        if (box[l] != Place::All && std::find(result.begin(), result.end(), twin) != result.end()) {
+          if (box[l] == Place::Rest) continue;
+          box[l] = Place::All;
+        }
+        merged.push_back(std::move(box));
+      }
+      result = std::move(merged);
+    }
+    return result;
+  }
+
+  int levels_, devices_;
+  std::vector<ModelGrouping> groupings_ = {};
+};
+
+}  // namespace
+
+StrategySpace::StrategySpace(int levels) : levels_(levels) {
+  struct RawEdge {
+    int to;
+    Instruction instruction;
+    Charge charge;
+  };
+  const Explorer explorer(levels);
+  std::map<State, int> numbers;
+  std::vector<const State*> states;
+  std::vector<std::vector<RawEdge>> raw;
+  const auto number = [&](State state) {
+    const auto [at, added] = numbers.emplace(std::move(state), static_cast<int>(states.size()));
+    if (added) {
+      states.push_back(&at->first);
+      raw.emplace_back();
+    }
+    return at->second;
+  };
+  number(explorer.start());
+  for (int from = 0; from < static_cast<int>(states.size()); ++from)
+    explorer.successors(*states[from], [&](State next, const Instruction& instruction, const Charge& charge) {
+      const int to = number(std::move(next));
+      raw[from].push_back({to, instruction, charge});
+    });
+  const auto goal = numbers.find(explorer.goal());
+  if (goal == numbers.end()) throw std::logic_error("no strategy reaches the goal");
+
+  // Only what leads to the goal.
+  std::vector<std::vector<int>> into(raw.size());
+  for (int from = 0; from < static_cast<int>(raw.size()); ++from)
+    for (const RawEdge& edge : raw[from]) into[edge.to].push_back(from);
+  std::vector<int> kept(raw.size(), -1), queue = {goal->second};
+  kept[goal->second] = 0;
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    for (int from : into[queue[i]])
+      if (kept[from] < 0) {
+        kept[from] = 0;
+        queue.push_back(from);
+      }
+  int count = 0;
+  for (int& state : kept)
+    if (state == 0) state = count++;
+  goal_ = kept[goal->second];
+  edges_.resize(count);
+  std::map<Charge, int> charges;
+  for (std::size_t from = 0; from < raw.size(); ++from) {
+    if (kept[from] < 0) continue;
+    for (const RawEdge& edge : raw[from]) {
+      if (kept[edge.to] < 0) continue;
+      const auto [at, added] = charges.emplace(edge.charge, static_cast<int>(charges_.size()));
+      if (added) charges_.push_back(edge.charge);
+      edges_[kept[from]].push_back({kept[edge.to], edge.instruction, at->second});
+    }
+  }
+  sort_states();
+}
+
+void StrategySpace::sort_states() {
+  std::vector<int> incoming(edges_.size(), 0);
+  for (const std::vector<Edge>& out : edges_)
+    for (const Edge& edge : out) ++incoming[edge.to];
+  for (int state = 0; state < states(); ++state)
+    if (incoming[state] == 0) order_.push_back(state);
+  for (std::size_t i = 0; i < order_.size(); ++i)
+    for (const Edge& edge : edges_[order_[i]])
+      if (--incoming[edge.to] == 0) order_.push_back(edge.to);
+  if (order_.size() != edges_.size()) throw std::logic_error("strategies can return to a state");
+}
+
+std::shared_ptr<const StrategySpace> StrategySpace::of(int levels) {
+  static std::mutex mutex;
+  static std::array<std::shared_ptr<const StrategySpace>, kMostLevels + 1> spaces;
+  if (levels < 1 || levels > kMostLevels) throw std::logic_error("no such strategy space");
+  const std::lock_guard lock(mutex);
+  if (!spaces[levels]) spaces[levels].reset(new StrategySpace(levels));
+  return spaces[levels];
+}
+
+bool StrategySpace::one_step(int from, int to) const {
+  return std::any_of(edges_[from].begin(), edges_[from].end(),
+                     [&](const Edge& edge) { return edge.to == to; });
+}
+
+namespace {
+
+// Is the last state of the path one that an earlier one than the last but one reaches in one step?
+bool is_detour(const StrategySpace& space, const std::vector<int>& path, int next) {
+  if (next == space.goal()) return false;
+  return std::any_of(path.begin(), path.end() - 1,
+                     [&](int earlier) { return space.one_step(earlier, next); });
+}
+
+// Calls visit(edges) for every strategy.
+template <typename Visit>
+void walk(const StrategySpace& space, Rules rules, int most, Visit visit) {
+  std::vector<int> path = {space.start()};
+  std::vector<const StrategySpace::Edge*> edges;
+  const auto go = [&](const auto& self) -> void {
+    for (const StrategySpace::Edge& edge : space.edges(path.back())) {
+      if (rules == Rules::Paper && is_detour(space, path, edge.to)) continue;
+      edges.push_back(&edge);
+      path.push_back(edge.to);
+      if (edge.to == space.goal())
+        visit(edges);
+      else if (static_cast<int>(edges.size()) < most)
+        self(self);
+      path.pop_back();
+      edges.pop_back();
+    }
+  };
+  if (most > 0) go(go);
+}
+
+}  // namespace
+
+std::vector<Strategy> all_strategies(const StrategySpace& space, Rules rules, int most) {
+  std::vector<Strategy> result;
+  walk(space, rules, most, [&](const std::vector<const StrategySpace::Edge*>& edges) {
+    result.emplace_back();
+    for (const StrategySpace::Edge* edge : edges) result.back().push_back(edge->instruction);
+  });
+  std::sort(result.begin(), result.end(), [](const Strategy& a, const Strategy& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return result;
+}
+
+std::vector<long long> count_strategies(const StrategySpace& space, Rules rules, int most) {
+  std::vector<long long> counts(most + 1, 0);
+  walk(space, rules, most,
+       [&](const std::vector<const StrategySpace::Edge*>& edges) { ++counts[edges.size()]; });
+  return counts;
+}
+
+std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, const std::vector<double>& prices,
+                                                Rules rules, int most) {
+  std::vector<double> remaining(space.states(), std::numeric_limits<double>::infinity());
+  remaining[space.goal()] = 0;
+  const std::vector<int>& order = space.in_order();
+  for (auto state = order.rbegin(); state != order.rend(); ++state)
+    for (const StrategySpace::Edge& edge : space.edges(*state))
+      remaining[*state] = std::min(remaining[*state], prices[edge.charge] + remaining[edge.to]);
+
+  struct Walked {  // a path, by its last edge
+    int state;
+    int before;  // in `walked`, -1 at the start
+    const StrategySpace::Edge* edge;
+    double price;
+  };
+  std::vector<Walked> walked = {{space.start(), -1, nullptr, 0}};
+  using Entry = std::pair<double, int>;  // estimate, path; ties in the order of finding
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  open.push({remaining[space.start()], 0});
+  std::vector<PricedStrategy> result;
+  while (!open.empty() && static_cast<int>(result.size()) < most) {
+    const int at = open.top().second;
+    open.pop();
+    if (walked[at].state == space.goal()) {
+      PricedStrategy found{.price = walked[at].price};
+      for (int i = at; walked[i].edge != nullptr; i = walked[i].before) {
+        found.instructions.push_back(walked[i].edge->instruction);
+        found.charges.push_back(walked[i].edge->charge);
+      }
+      std::reverse(found.instructions.begin(), found.instructions.end());
+      std::reverse(found.charges.begin(), found.charges.end());
+      result.push_back(std::move(found));
+      continue;
+    }
+    std::vector<int> path;
+    if (rules == Rules::Paper) {
+      for (int i = at; i >= 0; i = walked[i].before) path.push_back(walked[i].state);
+      std::reverse(path.begin(), path.end());
+    }
+    for (const StrategySpace::Edge& edge : space.edges(walked[at].state)) {
+      if (rules == Rules::Paper && is_detour(space, path, edge.to)) continue;
+      const double price = walked[at].price + prices[edge.charge];
+      walked.push_back({edge.to, at, &edge, price});
+      open.push({price + remaining[edge.to], static_cast<int>(walked.size()) - 1});
+    }
+  }
+  return result;
+}
+
+}  // namespace chorale

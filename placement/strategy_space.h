@@ -1,0 +1,88 @@
+// Everything that reduction strategies over a number of levels can do, as a graph of states.
+//
+// Which strategies are valid depends on the number of levels that are larger than 1, not on their sizes (tried on many
+// sizes by the tests; what leaves this room is refereed at true size). So the graph is explored once for a number of
+// levels, with every level of size 2, by the referee's rules. True sizes enter the price of its edges only: an edge has
+// a Charge, which says what an instruction moves, level by level.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cost/simulator.h"
+#include "ir/placement.h"
+
+namespace chorale {
+
+enum class Rules {
+  Paper,  // without detours: no state between that one instruction could have reached from an earlier one than the last
+  Full,  // Figure 8 and nothing else
+};
+
+// Bytes before an instruction and the groups that have any: what its time depends on.
+struct Charge {
+  struct Part {                      // groups that hold equal shares
+    std::vector<Place> places = {};  // by level (not counting the root); All where the group's devices differ
+    std::vector<int> scattered = {};  // a device holds the product over levels of size^-scattered of the data
+    bool operator==(const Part&) const = default;
+    auto operator<=>(const Part&) const = default;
+  };
+  Instruction::Operation operation = Instruction::Operation::AllReduce;
+  std::vector<bool> joined = {};  // by level: the group's devices differ there
+  std::vector<Part> parts = {};   // what holds nothing is in none
+  bool operator==(const Charge&) const = default;
+  auto operator<=>(const Charge&) const = default;
+};
+
+class StrategySpace {
+ public:
+  struct Edge {
+    int to = 0;
+    Instruction instruction = {};
+    int charge = 0;
+  };
+
+  static constexpr int kMostLevels = 4;  // 13,267 states
+
+  // Shared by all callers in this process; 1 <= levels <= kMostLevels.
+  static std::shared_ptr<const StrategySpace> of(int levels);
+
+  int levels() const { return levels_; }
+  int states() const { return static_cast<int>(edges_.size()); }  // from which the goal can be reached
+  int start() const { return 0; }
+  int goal() const { return goal_; }
+  const std::vector<Edge>& edges(int state) const { return edges_[state]; }
+  const std::vector<Charge>& charges() const { return charges_; }
+  // States such that every edge goes to a later one.
+  const std::vector<int>& in_order() const { return order_; }
+  bool one_step(int from, int to) const;
+
+ private:
+  explicit StrategySpace(int levels);
+  void sort_states();
+
+  int levels_ = 0;
+  int goal_ = 0;
+  std::vector<std::vector<Edge>> edges_ = {};
+  std::vector<Charge> charges_ = {};
+  std::vector<int> order_ = {};
+};
+
+// All strategies of at most so many instructions; sorted by length, then as they are.
+std::vector<Strategy> all_strategies(const StrategySpace&, Rules, int most_instructions);
+
+// How many there are, by length: result[n] with exactly n instructions.
+std::vector<long long> count_strategies(const StrategySpace&, Rules, int most_instructions);
+
+struct PricedStrategy {
+  Strategy instructions = {};
+  std::vector<int> charges = {};
+  double price = 0;
+};
+
+// The `most` cheapest of any length, cheapest first; `prices` by charge, positive. A path search whose estimate is the
+// true remaining price, so what comes first is proven to be cheapest.
+std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
+                                                Rules, int most);
+
+}  // namespace chorale

@@ -1,0 +1,208 @@
+#include "placement/synthesis_hierarchy.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+using Form = Instruction::Form;
+
+// Numbers from digits: strides of a mixed radix, the last digit fastest.
+std::vector<int> strides(const std::vector<int>& sizes) {
+  std::vector<int> result(sizes.size(), 1);
+  for (int i = static_cast<int>(sizes.size()) - 1; i > 0; --i) result[i - 1] = result[i] * sizes[i];
+  return result;
+}
+
+int product(const std::vector<int>& sizes) {
+  int result = 1;
+  for (int size : sizes) result *= size;
+  return result;
+}
+
+// What one step of the factor's digit adds to a device's number: levels outermost first, axes inside a level.
+int stride_of(const ParallelismMatrix& matrix, const Factor& factor) {
+  const int axes = static_cast<int>(matrix.factors.size());
+  const int levels = static_cast<int>(matrix.factors.front().size());
+  int stride = 1;
+  for (int j = levels - 1; j >= factor.level; --j)
+    for (int i = axes - 1; i >= 0; --i) {
+      if (j == factor.level && i == factor.axis) return stride;
+      stride *= matrix.factors[i][j];
+    }
+  return stride;
+}
+
+// The numbers of all devices whose digits outside of `factors` are 0, in the order of these digits.
+std::vector<int> offsets(const ParallelismMatrix& matrix, const std::vector<Factor>& factors) {
+  std::vector<int> result = {0};
+  for (const Factor& factor : factors) {
+    const int stride = stride_of(matrix, factor);
+    std::vector<int> next;
+    for (int at : result)
+      for (int d = 0; d < matrix.factors[factor.axis][factor.level]; ++d) next.push_back(at + d * stride);
+    result = std::move(next);
+  }
+  return result;
+}
+
+// All factors that are not among these.
+std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Factor>& factors) {
+  std::vector<Factor> result;
+  for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)
+    for (int j = 0; j < static_cast<int>(matrix.factors[i].size()); ++j)
+      if (std::find(factors.begin(), factors.end(), Factor{i, j}) == factors.end()) result.push_back({i, j});
+  return result;
+}
+
+DeviceGroups repeated(const DeviceGroups& groups, const std::vector<int>& devices,
+                      const std::vector<int>& bases) {
+  DeviceGroups result;
+  for (int base : bases)
+    for (const std::vector<int>& group : groups) {
+      result.emplace_back();
+      for (int member : group) result.back().push_back(base + devices[member]);
+      std::sort(result.back().begin(), result.back().end());
+    }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<int> SynthesisHierarchy::sizes() const {
+  std::vector<int> result;
+  for (const SynthesisLevel& level : levels) result.push_back(level.size);
+  return result;
+}
+
+std::vector<std::string> SynthesisHierarchy::names() const {
+  std::vector<std::string> result;
+  for (const SynthesisLevel& level : levels) result.push_back(level.name);
+  return result;
+}
+
+SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
+                                       const ParallelismMatrix& matrix,
+                                       const std::vector<int>& reduction_axes, SynthesisKind kind) {
+  SynthesisHierarchy result{.levels = {{.name = "root"}}};
+  const int levels = static_cast<int>(hierarchy.levels.size()), all = static_cast<int>(axes.size());
+  const auto add = [&](const std::string& name, std::vector<Factor> factors) {
+    int size = 1;
+    for (const Factor& f : factors) size *= matrix.factors[f.axis][f.level];
+    result.levels.push_back({name, size, std::move(factors)});
+  };
+  const auto name_of = [&](int axis, int level) {
+    return axes[axis].name + "@" + hierarchy.levels[level].name;
+  };
+  switch (kind) {
+    case SynthesisKind::System:
+      for (int j = 0; j < levels; ++j) {
+        std::vector<Factor> column;
+        for (int i = 0; i < all; ++i) column.push_back({i, j});
+        add(hierarchy.levels[j].name, column);
+      }
+      break;
+    case SynthesisKind::Columns:
+      for (int j = 0; j < levels; ++j)
+        for (int i = 0; i < all; ++i) add(name_of(i, j), {{i, j}});
+      break;
+    case SynthesisKind::Rows:
+      for (int i = 0; i < all; ++i)
+        for (int j = 0; j < levels; ++j) add(name_of(i, j), {{i, j}});
+      break;
+    case SynthesisKind::ReductionAxes:
+      for (int i : reduction_axes)
+        for (int j = 0; j < levels; ++j) add(name_of(i, j), {{i, j}});
+      break;
+    case SynthesisKind::Collapsed:
+      for (int j = 0; j < levels; ++j) {
+        std::vector<Factor> column;
+        int size = 1;
+        for (int i : reduction_axes) {
+          column.push_back({i, j});
+          size *= matrix.factors[i][j];
+        }
+        if (size > 1) add(hierarchy.levels[j].name, column);
+      }
+      break;
+  }
+  return result;
+}
+
+DeviceGroups groups_of(const std::vector<int>& sizes, const Instruction& instruction) {
+  const int levels = static_cast<int>(sizes.size());
+  const bool inside = instruction.form == Form::InsideGroup;
+  assert(instruction.slice >= 0 && instruction.slice < levels &&
+         (inside || instruction.ancestor < instruction.slice));
+  // The group's devices differ at levels from .. to - 1.
+  const int from = inside ? instruction.slice + 1 : instruction.ancestor + 1;
+  const int to = inside ? levels : instruction.slice + 1;
+  const std::vector<int> stride = strides(sizes);
+  std::map<int, std::vector<int>> groups;  // by their first device
+  for (int device = 0; device < product(sizes); ++device) {
+    int first = device;
+    bool is_first_below = true;
+    for (int l = 0; l < levels; ++l) {
+      const int digit = device / stride[l] % sizes[l];
+      if (l >= from && l < to) first -= digit * stride[l];
+      if (l >= to && digit != 0) is_first_below = false;
+    }
+    if (instruction.form == Form::Master && !is_first_below) continue;
+    groups[first].push_back(device);
+  }
+  DeviceGroups result;
+  for (auto& [first, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
+  std::vector<Grouping> result;
+  const auto add = [&](const Instruction& name) {
+    DeviceGroups groups = groups_of(sizes, name);
+    if (groups.front().size() < 2) return;
+    for (const Grouping& known : result)
+      if (known.groups == groups) return;
+    result.push_back({name, std::move(groups)});
+  };
+  const int levels = static_cast<int>(sizes.size());
+  for (int slice = 0; slice < levels; ++slice) add({.slice = slice, .form = Form::InsideGroup});
+  for (const Form form : {Form::Parallel, Form::Master})
+    for (int slice = 1; slice < levels; ++slice)
+      for (int ancestor = 0; ancestor < slice; ++ancestor)
+        add({.slice = slice, .form = form, .ancestor = ancestor});
+  return result;
+}
+
+LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strategy,
+                      const ParallelismMatrix& matrix) {
+  std::vector<Factor> named;
+  for (const SynthesisLevel& level : hierarchy.levels)
+    named.insert(named.end(), level.factors.begin(), level.factors.end());
+  const std::vector<int> devices = offsets(matrix, named), bases = offsets(matrix, others(matrix, named));
+  LoweredStrategy result;
+  for (const Instruction& instruction : strategy)
+    result.push_back(
+        {instruction.operation, repeated(groups_of(hierarchy.sizes(), instruction), devices, bases)});
+  return result;
+}
+
+DeviceGroups reduction_groups(const ParallelismMatrix& matrix, const std::vector<int>& reduction_axes) {
+  std::vector<Factor> reduced;
+  for (int i : reduction_axes)
+    for (int j = 0; j < static_cast<int>(matrix.factors[i].size()); ++j) reduced.push_back({i, j});
+  DeviceGroups result;
+  const std::vector<int> members = offsets(matrix, reduced);
+  for (int base : offsets(matrix, others(matrix, reduced))) {
+    result.emplace_back();
+    for (int member : members) result.back().push_back(base + member);
+    std::sort(result.back().begin(), result.back().end());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace chorale

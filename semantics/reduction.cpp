@@ -1,0 +1,152 @@
+#include "semantics/reduction.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <cassert>
+
+namespace chorale {
+namespace {
+
+using Operation = Instruction::Operation;
+
+bool sums(Operation operation) {
+  return operation == Operation::AllReduce || operation == Operation::ReduceScatter ||
+         operation == Operation::Reduce;
+}
+
+std::string in_words(const std::vector<int>& group) {
+  return fmt::format("{{{}}}", fmt::join(group, ", "));
+}
+
+// Are the groups disjoint sets of devices?
+std::string malformed(int devices, const DeviceGroups& groups) {
+  std::vector<bool> seen(devices, false);
+  for (const std::vector<int>& group : groups)
+    for (int device : group) {
+      if (device < 0 || device >= devices) return fmt::format("there is no device {}", device);
+      if (seen[device]) return fmt::format("device {} is in a group twice, or in two", device);
+      seen[device] = true;
+    }
+  return "";
+}
+
+}  // namespace
+
+ReductionState::ReductionState(int devices)
+    : devices_(devices), bits_(static_cast<std::size_t>(devices) * devices) {
+  assert(devices >= 1 && devices <= kMostRefereedDevices);
+  for (int d = 0; d < devices; ++d)
+    for (int chunk = 0; chunk < devices; ++chunk) at(d, chunk) = std::uint64_t{1} << d;
+}
+
+ReductionState ReductionState::reduced(int devices, const DeviceGroups& groups) {
+  ReductionState state(devices);
+  for (const std::vector<int>& group : groups) {
+    std::uint64_t all = 0;
+    for (int d : group) all |= std::uint64_t{1} << d;
+    for (int d : group)
+      for (int chunk = 0; chunk < devices; ++chunk) state.at(d, chunk) = all;
+  }
+  return state;
+}
+
+std::uint64_t ReductionState::rows(int device) const {
+  std::uint64_t set = 0;
+  for (int chunk = 0; chunk < devices_; ++chunk)
+    if (row(device, chunk) != 0) set |= std::uint64_t{1} << chunk;
+  return set;
+}
+
+std::string ReductionState::broken(Operation operation, const std::vector<int>& group) const {
+  const int first = group.front();
+  const std::uint64_t first_rows = rows(first);
+  if (sums(operation)) {
+    for (int d : group)
+      if (rows(d) != first_rows) return fmt::format("devices {} and {} hold different chunks", first, d);
+    for (int chunk = 0; chunk < devices_; ++chunk) {
+      std::uint64_t sum = 0;
+      for (int d : group) {
+        if (sum & row(d, chunk))
+          return fmt::format("the contribution of device {} to chunk {} would count twice",
+                             std::countr_zero(sum & row(d, chunk)), chunk);
+        sum |= row(d, chunk);
+      }
+    }
+    const int held = std::popcount(first_rows), size = static_cast<int>(group.size());
+    if (operation == Operation::ReduceScatter && held % size != 0)
+      return fmt::format("{} chunks cannot be scattered over {} devices", held, size);
+  } else if (operation == Operation::AllGather) {
+    std::uint64_t gathered = 0;
+    for (int d : group) {
+      const std::uint64_t held = rows(d);
+      if (held == 0) return fmt::format("device {} holds nothing to gather", d);
+      if (std::popcount(held) != std::popcount(first_rows))
+        return fmt::format("devices {} and {} hold different numbers of chunks", first, d);
+      if (gathered & held) return fmt::format("two devices hold chunk {}", std::countr_zero(gathered & held));
+      gathered |= held;
+    }
+  } else {
+    bool informs = false;
+    for (int d : group)
+      for (int chunk = 0; chunk < devices_; ++chunk) {
+        if (row(d, chunk) & ~row(first, chunk))
+          return fmt::format("device {} would lose a contribution to chunk {}", d, chunk);
+        informs = informs || row(d, chunk) != row(first, chunk);
+      }
+    if (!informs) return "no device would learn anything";
+  }
+  return "";
+}
+
+void ReductionState::perform(Operation operation, const std::vector<int>& group) {
+  const int size = static_cast<int>(group.size());
+  std::vector<std::uint64_t> whole(devices_, 0);
+  if (operation == Operation::Broadcast) {
+    for (int chunk = 0; chunk < devices_; ++chunk) whole[chunk] = row(group.front(), chunk);
+  } else {
+    for (int chunk = 0; chunk < devices_; ++chunk)
+      for (int d : group) whole[chunk] |= row(d, chunk);
+  }
+  int held = 0, so_far = 0;
+  for (std::uint64_t sum : whole) held += sum != 0;
+  for (int chunk = 0; chunk < devices_; ++chunk) {
+    int keeper = -1;  // the one device of the group that keeps the chunk; -1: all
+    if (operation == Operation::Reduce) keeper = 0;
+    if (operation == Operation::ReduceScatter && whole[chunk] != 0) keeper = so_far++ / (held / size);
+    for (int i = 0; i < size; ++i) at(group[i], chunk) = keeper < 0 || keeper == i ? whole[chunk] : 0;
+  }
+}
+
+std::string ReductionState::apply(Operation operation, const DeviceGroups& groups) {
+  for (const std::vector<int>& group : groups)
+    if (std::string rule = broken(operation, group); !rule.empty())
+      return fmt::format("{} in {}: {}", name(operation), in_words(group), rule);
+  for (const std::vector<int>& group : groups) perform(operation, group);
+  return "";
+}
+
+std::string fault(int devices, const LoweredStrategy& strategy, const DeviceGroups& reduced) {
+  if (devices < 1 || devices > kMostRefereedDevices)
+    return fmt::format("{} devices cannot be refereed", devices);
+  if (std::string problem = malformed(devices, reduced); !problem.empty()) return "the goal: " + problem;
+  ReductionState state(devices);
+  int number = 0;
+  for (const LoweredInstruction& instruction : strategy) {
+    ++number;
+    for (const std::vector<int>& group : instruction.groups)
+      if (group.empty()) return fmt::format("instruction {}: an empty group", number);
+    std::string problem = malformed(devices, instruction.groups);
+    if (problem.empty()) problem = state.apply(instruction.operation, instruction.groups);
+    if (!problem.empty()) return fmt::format("instruction {}: {}", number, problem);
+  }
+  const ReductionState goal = ReductionState::reduced(devices, reduced);
+  for (int d = 0; d < devices; ++d)
+    for (int chunk = 0; chunk < devices; ++chunk)
+      if (state.row(d, chunk) != goal.row(d, chunk))
+        return fmt::format("at the end: device {} does not have the sum of chunk {}", d, chunk);
+  return "";
+}
+
+}  // namespace chorale

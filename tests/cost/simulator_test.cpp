@@ -1,0 +1,284 @@
+// The simulator's closed forms against sending everything one by one, on machines small enough for that.
+#include "cost/simulator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "cost/group_traffic.h"
+#include "topology/hierarchies.h"
+
+namespace chorale {
+namespace {
+
+using Operation = Instruction::Operation;
+using Shape = LinkModel::Shape;
+
+constexpr double kBytes = 1e6;
+
+struct Edge {
+  int from = 0, to = 0;
+  double weight = 0;
+};
+
+// The group's algorithm over its devices in order.
+std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int>& group, int nodes) {
+  const int n = static_cast<int>(group.size());
+  std::vector<Edge> edges;
+  if (tree) {
+    const int inside = n / nodes;  // devices in a node: consecutive
+    for (int node = 0; node < nodes; ++node)
+      for (int i = 0; i + 1 < inside; ++i) {
+        edges.push_back({group[node * inside + i], group[node * inside + i + 1], 1});
+        edges.push_back({group[node * inside + i + 1], group[node * inside + i], 1});
+      }
+    const DoubleTree trees = double_tree(nodes);
+    for (const std::vector<int>& parent : {trees.first, trees.second})
+      for (int node = 0; node < nodes; ++node) {
+        if (parent[node] < 0) continue;
+        edges.push_back({group[node * inside], group[parent[node] * inside], 0.5});
+        edges.push_back({group[parent[node] * inside], group[node * inside], 0.5});
+      }
+    return edges;
+  }
+  double share = 1;
+  if (operation == Operation::AllReduce) share = 2.0 * (n - 1) / n;
+  if (operation == Operation::ReduceScatter) share = 1.0 * (n - 1) / n;
+  if (operation == Operation::AllGather) share = n - 1;
+  for (int i = 0; i + 1 < n; ++i) edges.push_back({group[i], group[i + 1], share});
+  if (operation != Operation::Reduce && operation != Operation::Broadcast)
+    edges.push_back({group[n - 1], group[0], share});
+  return edges;
+}
+
+// The busiest port, link or path when all of these are sent at once, in microseconds.
+double busiest_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, double>>& edges) {
+  const int levels = static_cast<int>(hierarchy.levels.size());
+  std::vector<int> below(levels, 1);
+  for (int j = levels - 1; j > 0; --j) below[j - 1] = below[j] * hierarchy.levels[j].fan_out;
+  enum What { PortOut, PortIn, Forward, Backward, Detour, ExitOut, ExitIn };
+  std::map<std::tuple<int, int, int>, double> bytes;  // what, level, which
+  const auto leave = [&](int device, int level, bool out, double amount) {
+    const Level& l = hierarchy.levels[level];
+    const int child = device / below[level];
+    if (l.link.exit) {
+      const int block = child / l.fan_out * l.fan_out + child % l.fan_out / l.link.exit->children;
+      bytes[{out ? ExitOut : ExitIn, level, block}] += amount;
+    } else if (l.link.shape == Shape::Switch) {
+      bytes[{out ? PortOut : PortIn, level, child}] += amount;
+    }
+  };
+  for (const auto& [edge, unit] : edges) {
+    const double amount = edge.weight * unit;
+    int level = 0;
+    while (edge.from / below[level] == edge.to / below[level]) ++level;
+    const Level& l = hierarchy.levels[level];
+    const int a = edge.from / below[level], b = edge.to / below[level], n = l.fan_out, unit_start = a / n * n;
+    if (l.link.shape == Shape::Switch) {
+      bytes[{PortOut, level, a}] += amount;
+      bytes[{PortIn, level, b}] += amount;
+    } else {
+      const int ahead = (b - a + n) % n, behind = n - ahead;
+      if (ahead != 1 && behind != 1 && l.link.detour) {
+        bytes[{Detour, level, unit_start + a % n / l.link.detour->children}] += amount;
+      } else {
+        const bool forward = ahead <= behind;
+        for (int k = 0, at = a % n; k < std::min(ahead, behind); ++k, at = (at + (forward ? 1 : n - 1)) % n)
+          bytes[{forward ? Forward : Backward, level, unit_start + at}] += amount;
+      }
+    }
+    for (int inner = level + 1; inner < levels; ++inner) {
+      leave(edge.from, inner, true, amount);
+      leave(edge.to, inner, false, amount);
+    }
+  }
+  double most = 0;
+  for (const auto& [where, amount] : bytes) {
+    const LinkModel& link = hierarchy.levels[std::get<1>(where)].link;
+    double gbs = link.bandwidth_gbs;
+    if (std::get<0>(where) == PortOut || std::get<0>(where) == PortIn) gbs *= link.ports;
+    if (std::get<0>(where) == Detour) gbs = link.detour->bandwidth_gbs;
+    if (std::get<0>(where) == ExitOut || std::get<0>(where) == ExitIn) gbs = link.exit->bandwidth_gbs;
+    most = std::max(most, amount / (gbs * 1e3));
+  }
+  return most;
+}
+
+struct Setting {
+  Hierarchy hierarchy = {};
+  std::vector<LevelSplit> splits = {};
+  std::vector<bool> joined = {};
+  std::vector<GroupLoad> loads = {};
+};
+
+Setting random_setting(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Setting s;
+  const int levels = 1 + below(3);
+  bool any = false;
+  while (!any) {
+    s = {};
+    for (int j = 0; j < levels; ++j) {
+      const int outer = 1 + below(2), members = 1 + below(4), inner = 1 + below(2);
+      Level level{.name = "l" + std::to_string(j), .fan_out = outer * members * inner};
+      level.link = {.shape = below(3) == 0 ? Shape::Ring : Shape::Switch,
+                    .bandwidth_gbs = 1.0 + below(20),
+                    .ports = 1 + below(2)};
+      if (level.link.shape == Shape::Ring) level.link.ports = 1;
+      if (below(2)) level.link.exit = SharedPath{.bandwidth_gbs = 1.0 + below(5), .children = 1 + below(3)};
+      if (level.link.shape == Shape::Ring && below(2))
+        level.link.detour = SharedPath{.bandwidth_gbs = 1.0 + below(5), .children = 1 + below(4)};
+      s.hierarchy.levels.push_back(level);
+      LevelSplit split{.members = {}, .bases = {}};
+      for (int m = 0; m < members; ++m) split.members.push_back(m * inner);
+      for (int o = 0; o < outer; ++o)
+        for (int i = 0; i < inner; ++i) split.bases.push_back(o * members * inner + i);
+      s.splits.push_back(split);
+      s.joined.push_back(members > 1 && below(3) > 0);
+      any = any || s.joined.back();
+    }
+  }
+  s.hierarchy.node_level = below(levels + 1);
+  // One kind of groups everywhere; or one at the first members of some level and another at the rest.
+  GroupLoad load{.places = std::vector<Place>(levels, Place::All), .bytes = kBytes * (1 + below(3))};
+  const int parted = below(levels);
+  if (!s.joined[parted] && below(2)) {
+    load.places[parted] = Place::First;
+    s.loads.push_back(load);
+    load.places[parted] = Place::Rest;
+    load.bytes = kBytes * below(3);
+    if (load.bytes > 0) s.loads.push_back(load);
+  } else {
+    s.loads.push_back(load);
+  }
+  return s;
+}
+
+double by_hand(const Setting& s, Operation operation, bool tree) {
+  const int levels = static_cast<int>(s.splits.size());
+  // All devices by (member, base) digits; groups by what is not joined.
+  std::map<std::vector<int>, std::vector<int>> groups;
+  std::vector<std::pair<int, std::vector<int>>> devices = {{0, {}}};
+  for (int j = 0; j < levels; ++j) {
+    std::vector<std::pair<int, std::vector<int>>> next;
+    for (const auto& [device, key] : devices)
+      for (int m = 0; m < static_cast<int>(s.splits[j].members.size()); ++m)
+        for (int base : s.splits[j].bases) {
+          std::vector<int> longer = key;
+          longer.push_back(s.joined[j] ? -1 : m);
+          longer.push_back(base);
+          next.emplace_back(device * s.hierarchy.levels[j].fan_out + s.splits[j].members[m] + base, longer);
+        }
+    devices = std::move(next);
+  }
+  for (const auto& [device, key] : devices) groups[key].push_back(device);
+  int nodes = 1;
+  for (int j = 0; j < s.hierarchy.node_level; ++j)
+    if (s.joined[j]) nodes *= static_cast<int>(s.splits[j].members.size());
+  std::vector<std::pair<Edge, double>> edges;
+  for (auto& [key, group] : groups) {
+    std::sort(group.begin(), group.end());
+    for (const GroupLoad& load : s.loads) {
+      bool here = true;
+      for (int j = 0; j < levels; ++j) {
+        if (s.joined[j] || load.places[j] == Place::All) continue;
+        here = here && (key[2 * j] == 0) == (load.places[j] == Place::First);
+      }
+      if (!here) continue;
+      for (const Edge& edge : edges_of(operation, tree, group, nodes)) edges.emplace_back(edge, load.bytes);
+    }
+  }
+  return busiest_us(s.hierarchy, edges);
+}
+
+TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
+  std::mt19937 random(17);
+  int equal = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const Setting s = random_setting(random);
+    const Simulator simulator(s.hierarchy, s.splits);
+    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
+                                Operation::Reduce, Operation::Broadcast}) {
+      const StepTime time = simulator.time(operation, s.joined, s.loads, Algorithm::Ring);
+      ASSERT_NEAR(time.us, by_hand(s, operation, false), 1e-6 * time.us)
+          << "case " << i << ", " << name(operation);
+    }
+    const StepTime tree = simulator.time(Operation::AllReduce, s.joined, s.loads, Algorithm::Tree);
+    // Nodes of a tree are loaded differently; where several share a path, the simulator takes the busiest for all.
+    const double exact = by_hand(s, Operation::AllReduce, true);
+    ASSERT_GE(tree.us, exact * (1 - 1e-6)) << "case " << i << ", tree";
+    ASSERT_LE(tree.us, exact * 2) << "case " << i << ", tree";
+    equal += tree.us <= exact * (1 + 1e-6);
+  }
+  EXPECT_GT(equal, 3600);
+}
+
+// Where every port carries the same, the numbers of reference tables: an AllReduce of b bytes by n GPUs moves
+// 2(n-1)/n b over each port.
+TEST(Simulator, OneNode) {
+  const Hierarchy h = named_hierarchy("a100:1");
+  const Simulator simulator(h, {{}, {.members = {0, 1, 2, 3}, .bases = {0, 4, 8, 12}}});
+  const std::vector<GroupLoad> load = {{.places = {Place::All, Place::All}, .bytes = 1e9}};
+  const StepTime ring = simulator.time(Operation::AllReduce, {false, true}, load, Algorithm::Ring);
+  EXPECT_NEAR(ring.us - ring.latency_us, 1.5e9 / 270e3, 1e-6);
+  EXPECT_EQ(ring.latency_us, 6 * h.levels[1].link.latency_us);
+  EXPECT_EQ(ring.binding, "gpu port out");
+  const StepTime tree = simulator.time(Operation::AllReduce, {false, true}, load, Algorithm::Tree);
+  EXPECT_NEAR(tree.us - tree.latency_us, 2e9 / 270e3, 1e-6);
+  const StepTime best = simulator.time(Operation::AllReduce, {false, true}, load, Algorithm::Auto);
+  EXPECT_EQ(best.us, std::min(ring.us, tree.us));
+}
+
+// All of a node's groups share its NIC; eight NICs are eight times as fast, but one stream is not.
+TEST(Simulator, NicsAreShared) {
+  const Hierarchy one = named_hierarchy("a100:4");
+  const std::vector<LevelSplit> splits = {
+      {.members = {0, 1, 2, 3}, .bases = {0}},
+      {.members = {0}, .bases = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}};
+  const std::vector<GroupLoad> load = {{.places = {Place::All, Place::All}, .bytes = 1e9}};
+  const StepTime shared =
+      Simulator(one, splits).time(Operation::AllReduce, {true, false}, load, Algorithm::Ring);
+  EXPECT_NEAR(shared.us - shared.latency_us, 16 * 1.5e9 / 8e3, 1e-6);
+  EXPECT_EQ(shared.binding, "node port out");
+  Hierarchy rails = named_hierarchy("h100:4");
+  const std::vector<LevelSplit> eight = {{.members = {0, 1, 2, 3}, .bases = {0}},
+                                         {.members = {0}, .bases = {0, 1, 2, 3, 4, 5, 6, 7}}};
+  const StepTime own =
+      Simulator(rails, eight).time(Operation::AllReduce, {true, false}, load, Algorithm::Ring);
+  EXPECT_NEAR(own.us - own.latency_us, 1.5e9 / 45e3, 1e-6);
+  // A single group with all devices of a node has eight streams; the same by masters has one.
+  const std::vector<LevelSplit> whole = {{.members = {0, 1, 2, 3}, .bases = {0}},
+                                         {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .bases = {0}}};
+  const std::vector<GroupLoad> masters = {{.places = {Place::All, Place::First}, .bytes = 1e9}};
+  const StepTime single =
+      Simulator(rails, whole).time(Operation::AllReduce, {true, false}, masters, Algorithm::Ring);
+  EXPECT_NEAR(single.us - single.latency_us, 1.5e9 / 45e3, 1e-6);
+  EXPECT_EQ(single.binding, "a single stream at node");
+}
+
+// NCCL's shape: every node is inner in at most one tree, and each tree spans all nodes.
+TEST(DoubleTree, SpansAndSharesTheWork) {
+  for (int n = 1; n <= 70; ++n) {
+    const DoubleTree trees = double_tree(n);
+    std::vector<int> inner(n, 0);
+    for (const std::vector<int>& parent : {trees.first, trees.second}) {
+      std::vector<bool> has_child(n, false);
+      for (int v = 0; v < n; ++v) {
+        int at = v, hops = 0;
+        while (parent[at] >= 0 && hops <= n) at = parent[at], ++hops;
+        ASSERT_LE(hops, 2 + std::bit_width(static_cast<unsigned>(n))) << n;
+        if (parent[v] >= 0) has_child[parent[v]] = true;
+      }
+      ASSERT_EQ(std::count(parent.begin(), parent.end(), -1), 1) << n;
+      for (int v = 0; v < n; ++v) inner[v] += has_child[v];
+    }
+    for (int v = 0; v < n; ++v) EXPECT_LE(inner[v], n <= 2 ? 2 : n % 2 == 0 ? 1 : 2) << v << " of " << n;
+  }
+}
+
+}  // namespace
+}  // namespace chorale

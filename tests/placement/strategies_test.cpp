@@ -1,0 +1,256 @@
+// Reduction strategies: the counts of P^2 (Xie et al. 2022), the theorem on synthesis hierarchies, and that what is
+// found on the model is valid at true size.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "placement/place.h"
+#include "placement/strategy_space.h"
+#include "placement/synthesis_hierarchy.h"
+#include "semantics/reduction.h"
+
+namespace chorale {
+namespace {
+
+using Form = Instruction::Form;
+using Operation = Instruction::Operation;
+
+std::vector<long long> up_to(const std::vector<long long>& counts) {
+  std::vector<long long> sums(counts.size(), 0);
+  for (std::size_t n = 1; n < counts.size(); ++n) sums[n] = sums[n - 1] + counts[n];
+  return sums;
+}
+
+// Sections 4.2: 47 strategies of at most five instructions, and longer ones do not exist.
+TEST(Strategies, CountsOfThePaper) {
+  using Counts = std::vector<long long>;
+  EXPECT_EQ(up_to(count_strategies(*StrategySpace::of(1), Rules::Paper, 5)), (Counts{0, 1, 3, 3, 3, 3}));
+  EXPECT_EQ(up_to(count_strategies(*StrategySpace::of(2), Rules::Paper, 7)),
+            (Counts{0, 1, 5, 27, 41, 47, 47, 47}));
+  EXPECT_EQ(up_to(count_strategies(*StrategySpace::of(3), Rules::Paper, 10)),
+            (Counts{0, 1, 7, 60, 284, 886, 1790, 2766, 3136, 3208, 3208}));
+}
+
+TEST(Strategies, LiteralRulesAllowDetours) {
+  EXPECT_EQ(up_to(count_strategies(*StrategySpace::of(2), Rules::Full, 7)).back(), 110);
+  EXPECT_EQ(all_strategies(*StrategySpace::of(2), Rules::Full, 5).size(), 110U);
+}
+
+// Table 2, on [(rack, 1), (server, 2), (CPU, 2), (GPU, 4)]: A0..A3 are devices 0..3, B 4..7, C 8..11, D 12..15.
+TEST(Groups, OfTheRunningExample) {
+  const std::vector<int> sizes = {1, 2, 2, 4};  // the rack is the root
+  constexpr int rack = 0, server = 1, cpu = 2;
+  EXPECT_EQ(groups_of(sizes, {.slice = cpu, .form = Form::InsideGroup}),
+            (DeviceGroups{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}));
+  EXPECT_EQ(groups_of(sizes, {.slice = cpu, .form = Form::Parallel, .ancestor = server}),
+            (DeviceGroups{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {8, 12}, {9, 13}, {10, 14}, {11, 15}}));
+  EXPECT_EQ(groups_of(sizes, {.slice = cpu, .form = Form::Parallel, .ancestor = rack}),
+            (DeviceGroups{{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}));
+  EXPECT_EQ(groups_of(sizes, {.slice = cpu, .form = Form::Master, .ancestor = rack}),
+            (DeviceGroups{{0, 4, 8, 12}}));
+  EXPECT_EQ(groups_of(sizes, {.slice = server, .form = Form::Parallel, .ancestor = rack}).size(), 8U);
+  EXPECT_EQ(groups_of(sizes, {.slice = rack, .form = Form::InsideGroup}).front().size(), 16U);
+  // Master is the first group below each ancestor.
+  EXPECT_EQ(groups_of(sizes, {.slice = cpu, .form = Form::Master, .ancestor = server}),
+            (DeviceGroups{{0, 4}, {8, 12}}));
+}
+
+TEST(Groups, TwoLevelsHaveFourGroupings) {
+  EXPECT_EQ(all_groupings({1, 2, 2}).size(), 4U);
+  EXPECT_EQ(all_groupings({1, 3, 5}).size(), 4U);
+  EXPECT_EQ(all_groupings({1, 7}).size(), 1U);
+}
+
+// "Depends only on the number of levels": every strategy of the model is valid at every size up to 64 devices, and none
+// is missing, for which all sequences of instructions are tried on some small sizes.
+TEST(Strategies, OfTheModelAreValidAtEverySize) {
+  const auto one = all_strategies(*StrategySpace::of(1), Rules::Full, 5);
+  const auto two = all_strategies(*StrategySpace::of(2), Rules::Full, 5);
+  const auto three = all_strategies(*StrategySpace::of(3), Rules::Paper, 5);
+  int checked = 0;
+  for (int a = 2; a <= kMostRefereedDevices; ++a) {
+    for (const Strategy& strategy : one) {
+      EXPECT_EQ(refereed_fault({1, a}, strategy), "") << a;
+      ++checked;
+    }
+    for (int b = 2; a * b <= kMostRefereedDevices; ++b)
+      for (const Strategy& strategy : two) {
+        ASSERT_EQ(refereed_fault({1, a, b}, strategy), "") << a << "x" << b;
+        ++checked;
+      }
+  }
+  for (const auto& sizes : {std::vector<int>{1, 2, 3, 4}, {1, 3, 2, 5}, {1, 4, 4, 2}, {1, 2, 2, 9}})
+    for (const Strategy& strategy : three) {
+      ASSERT_EQ(refereed_fault(sizes, strategy), "");
+      ++checked;
+    }
+  EXPECT_GT(checked, 20'000);
+}
+
+// All valid strategies over a hierarchy of these sizes, by trying everything; without the model.
+std::set<LoweredStrategy> by_force(const SynthesisHierarchy& hierarchy, const ParallelismMatrix& matrix,
+                                   const DeviceGroups& reduced, int devices, int most) {
+  std::vector<LoweredInstruction> known;
+  for (const Grouping& grouping : all_groupings(hierarchy.sizes()))
+    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
+                                Operation::Reduce, Operation::Broadcast}) {
+      Instruction instruction = grouping.name;
+      instruction.operation = operation;
+      LoweredInstruction lowered = lower(hierarchy, {instruction}, matrix).front();
+      if (std::find(known.begin(), known.end(), lowered) == known.end()) known.push_back(std::move(lowered));
+    }
+  std::set<LoweredStrategy> found;
+  const ReductionState goal = ReductionState::reduced(devices, reduced);
+  const auto go = [&](const auto& self, const ReductionState& state, LoweredStrategy& so_far) -> void {
+    for (const LoweredInstruction& instruction : known) {
+      ReductionState next = state;
+      if (!next.apply(instruction.operation, instruction.groups).empty()) continue;
+      so_far.push_back(instruction);
+      if (next == goal)
+        found.insert(so_far);
+      else if (static_cast<int>(so_far.size()) < most)
+        self(self, next, so_far);
+      so_far.pop_back();
+    }
+  };
+  LoweredStrategy none;
+  go(go, ReductionState(devices), none);
+  return found;
+}
+
+// Does a Broadcast of the strategy act in some of the reduction's groups and not in others?
+bool broadcasts_unevenly(const LoweredStrategy& strategy, const DeviceGroups& reduced) {
+  return std::any_of(strategy.begin(), strategy.end(), [&](const LoweredInstruction& instruction) {
+    if (instruction.operation != Operation::Broadcast) return false;
+    std::set<int> acting;
+    for (const std::vector<int>& group : instruction.groups) acting.insert(group.begin(), group.end());
+    const auto acts = [&](const std::vector<int>& group) {
+      return std::any_of(group.begin(), group.end(), [&](int device) { return acting.count(device) > 0; });
+    };
+    return !std::all_of(reduced.begin(), reduced.end(), acts);
+  });
+}
+
+struct Case {
+  Hierarchy hierarchy = {};
+  std::vector<Axis> axes = {};
+  ParallelismMatrix matrix = {};
+  int devices = 1;
+};
+
+// A random matrix, and the hierarchy and axes that it belongs to.
+Case random_case(std::mt19937& random, int most_devices) {
+  while (true) {
+    Case c;
+    const int levels = 1 + static_cast<int>(random() % 3), axes = 1 + static_cast<int>(random() % 3);
+    c.matrix.factors = std::vector(axes, std::vector<int>(levels, 1));
+    for (auto& row : c.matrix.factors)
+      for (int& factor : row) factor = std::vector<int>{1, 1, 2, 2, 3}[random() % 5];
+    for (int j = 0; j < levels; ++j) {
+      c.hierarchy.levels.push_back({.name = "l" + std::to_string(j)});
+      for (int i = 0; i < axes; ++i) c.hierarchy.levels.back().fan_out *= c.matrix.factors[i][j];
+      c.devices *= c.hierarchy.levels.back().fan_out;
+    }
+    for (int i = 0; i < axes; ++i) {
+      c.axes.push_back({.name = "a" + std::to_string(i)});
+      for (int factor : c.matrix.factors[i]) c.axes.back().size *= factor;
+    }
+    if (c.devices >= 2 && c.devices <= most_devices) return c;
+  }
+}
+
+// Theorem 3.2: (d) >= (c) >= (b) >= (a). The proof overlooks one thing (lemma B.6): a Master may broadcast to the first
+// of several reduction groups what a later Broadcast gives to all. (c) has such strategies and (d) does not; they are
+// never cheaper, and the only exceptions.
+TEST(SynthesisHierarchies, LaterOnesFindAllThatEarlierOnesFind) {
+  std::mt19937 random(3);
+  int with_strategies = 0, strictly_more = 0, exceptions = 0;
+  for (int i = 0; i < 150; ++i) {
+    const Case c = random_case(random, 12);
+    const std::vector<int> axes = {static_cast<int>(random() % c.axes.size())};
+    const DeviceGroups reduced = reduction_groups(c.matrix, axes);
+    std::vector<std::set<LoweredStrategy>> found;
+    for (SynthesisKind kind : {SynthesisKind::System, SynthesisKind::Columns, SynthesisKind::Rows,
+                               SynthesisKind::ReductionAxes, SynthesisKind::Collapsed})
+      found.push_back(by_force(synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, kind), c.matrix,
+                               reduced, c.devices, 3));
+    for (std::size_t k = 1; k < found.size(); ++k)
+      for (const LoweredStrategy& strategy : found[k - 1]) {
+        if (found[k].count(strategy) > 0) continue;
+        ASSERT_TRUE(broadcasts_unevenly(strategy, reduced))
+            << to_text(c.matrix) << " reducing axis " << axes[0] << ", hierarchy " << k;
+        ++exceptions;
+      }
+    with_strategies += !found.front().empty();
+    strictly_more += found.back().size() > found.front().size();
+  }
+  EXPECT_GT(with_strategies, 10);
+  EXPECT_GT(strictly_more, 20);
+  EXPECT_GT(exceptions, 0);
+}
+
+// What is searched by default finds exactly what trying everything finds.
+TEST(SynthesisHierarchies, TheModelMissesNothing) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 60; ++i) {
+    const Case c = random_case(random, 16);
+    std::vector<int> axes;
+    for (int a = 0; a < static_cast<int>(c.axes.size()); ++a)
+      if (random() % 2) axes.push_back(a);
+    if (axes.empty()) axes.push_back(0);
+    const SynthesisHierarchy collapsed =
+        synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, SynthesisKind::Collapsed);
+    const int levels = static_cast<int>(collapsed.levels.size()) - 1;
+    if (levels == 0) continue;
+    std::set<LoweredStrategy> modelled;
+    for (const Strategy& strategy : all_strategies(*StrategySpace::of(levels), Rules::Full, 4))
+      modelled.insert(lower(collapsed, strategy, c.matrix));
+    const DeviceGroups reduced = reduction_groups(c.matrix, axes);
+    EXPECT_EQ(modelled, by_force(collapsed, c.matrix, reduced, c.devices, 4)) << to_text(c.matrix);
+    for (const LoweredStrategy& strategy : modelled) ASSERT_EQ(fault(c.devices, strategy, reduced), "");
+  }
+}
+
+// Cheapest first, and the first no dearer than any strategy there is.
+TEST(Cheapest, AreTheCheapestOfAll) {
+  std::mt19937 random(11);
+  for (Rules rules : {Rules::Paper, Rules::Full})
+    for (int levels = 1; levels <= 3; ++levels) {
+      const auto space = StrategySpace::of(levels);
+      std::vector<double> prices;
+      for (std::size_t i = 0; i < space->charges().size(); ++i)
+        prices.push_back(1 + static_cast<double>(random() % 1000));
+      const int most = levels == 3 ? (rules == Rules::Paper ? 9 : 6) : 8;
+      std::vector<double> all;
+      std::map<Strategy, double> price_of;
+      const auto go = [&](const auto& self, int state, double price, Strategy& so_far) -> void {
+        if (state == space->goal()) {
+          price_of[so_far] = price;
+          return;
+        }
+        if (static_cast<int>(so_far.size()) == most) return;
+        for (const StrategySpace::Edge& edge : space->edges(state)) {
+          so_far.push_back(edge.instruction);
+          self(self, edge.to, price + prices[edge.charge], so_far);
+          so_far.pop_back();
+        }
+      };
+      Strategy none;
+      go(go, space->start(), 0, none);
+      for (const Strategy& strategy : all_strategies(*space, rules, most))
+        all.push_back(price_of.at(strategy));
+      std::sort(all.begin(), all.end());
+      const auto cheapest = cheapest_strategies(*space, prices, rules, 10);
+      ASSERT_EQ(cheapest.size(), std::min<std::size_t>(10, all.size()));
+      for (std::size_t i = 0; i < cheapest.size(); ++i) {
+        EXPECT_DOUBLE_EQ(cheapest[i].price, all[i]) << levels << " levels, number " << i;
+        EXPECT_DOUBLE_EQ(cheapest[i].price, price_of.at(cheapest[i].instructions));
+      }
+    }
+}
+
+}  // namespace
+}  // namespace chorale

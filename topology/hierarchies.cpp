@@ -1,0 +1,149 @@
+#include "topology/hierarchies.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/json.h"
+#include "topology/spec.h"
+
+namespace chorale {
+namespace {
+
+using Shape = LinkModel::Shape;
+
+// Xie et al. 2022, figure 9 and section 5. A NIC of 100 Gb/s is taken to carry 8 GB/s, NVLinks nine tenths of their
+// rate, a PCIe switch 32 GB/s. The paper times transfers so large that latency is lost; ours is of the usual order.
+constexpr double kGcpNic = 8, kNvSwitchA100 = 270, kNvlinkRingV100 = 135, kPcie = 32;
+constexpr double kNicLatency = 5, kNvlinkLatency = 1;
+
+// 16 GPUs on an NVSwitch, one NIC.
+Hierarchy a100(int nodes) {
+  return {.levels = {{.name = "node",
+                      .fan_out = nodes,
+                      .link = {.bandwidth_gbs = kGcpNic, .latency_us = kNicLatency}},
+                     {.name = "gpu",
+                      .fan_out = 16,
+                      .link = {.bandwidth_gbs = kNvSwitchA100,
+                               .latency_us = kNvlinkLatency,
+                               .exit = SharedPath{.bandwidth_gbs = kPcie, .children = 16}}}},
+          .node_level = 1};
+}
+
+// 8 GPUs in a ring of NVLinks, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other through
+// the host's memory.
+Hierarchy v100(int nodes) {
+  return {.levels = {{.name = "node",
+                      .fan_out = nodes,
+                      .link = {.bandwidth_gbs = kGcpNic, .latency_us = kNicLatency}},
+                     {.name = "gpu",
+                      .fan_out = 8,
+                      .link = {.shape = Shape::Ring,
+                               .bandwidth_gbs = kNvlinkRingV100,
+                               .latency_us = kNvlinkLatency,
+                               .exit = SharedPath{.bandwidth_gbs = kPcie, .children = 2},
+                               .detour = SharedPath{.bandwidth_gbs = kPcie, .children = 8}}}},
+          .node_level = 1};
+}
+
+// DGX H100: 8 GPUs on an NVSwitch (450 GB/s each way) and a NIC of 400 Gb/s a GPU, at nine tenths of these rates.
+constexpr double kNvSwitchH100 = 405, kNicH100 = 45, kPcie5 = 56;
+
+Level h100_gpus() {
+  return {.name = "gpu",
+          .fan_out = 8,
+          .link = {.bandwidth_gbs = kNvSwitchH100,
+                   .latency_us = kNvlinkLatency,
+                   .exit = SharedPath{.bandwidth_gbs = kPcie5, .children = 1}}};
+}
+
+Hierarchy h100(int nodes) {
+  return {.levels = {{.name = "node",
+                      .fan_out = nodes,
+                      .link = {.bandwidth_gbs = kNicH100,
+                               .ports = 8,
+                               .latency_us = kNicLatency,
+                               .stream_gbs = kNicH100}},
+                     h100_gpus()},
+          .node_level = 1};
+}
+
+// Pods of racks of such nodes; racks have all their NICs as uplinks, pods half of them.
+Hierarchy pods(const std::string& spec, const std::string& size) {
+  const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
+  if (sizes.size() != 3 || 1LL * sizes[0] * sizes[1] * sizes[2] > 1 << 20)
+    throw InputError("hierarchy " + spec, "needs three sizes with at most 2^20 nodes",
+                     "use pods x racks x nodes, such as 4x8x4");
+  const int nics = 8 * sizes[2];
+  const auto tier = [](const char* name, int fan_out, int ports, double latency) {
+    return Level{
+        .name = name,
+        .fan_out = fan_out,
+        .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
+  };
+  return {.levels = {tier("pod", sizes[0], std::max(1, nics * sizes[1] / 2), 3 * kNicLatency),
+                     tier("rack", sizes[1], nics, 2 * kNicLatency), tier("node", sizes[2], 8, kNicLatency),
+                     h100_gpus()},
+          .node_level = 3};
+}
+
+// The running example of P^2: everything goes through the switch of each level.
+Hierarchy rack(const std::string& spec, const std::string& size) {
+  const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
+  long long all = 1;
+  for (int s : sizes) all = std::min(all * s, 1LL << 24);
+  if (sizes.size() != 4 || all > 1 << 20)
+    throw InputError("hierarchy " + spec, "needs four sizes with at most 2^20 devices",
+                     "use racks x servers x cpus x gpus, such as 1x2x2x4");
+  const auto tier = [](const char* name, int fan_out, double bandwidth, double latency) {
+    return Level{
+        .name = name, .fan_out = fan_out, .link = {.bandwidth_gbs = bandwidth, .latency_us = latency}};
+  };
+  return {
+      .levels = {tier("rack", sizes[0], 12.5, 2 * kNicLatency), tier("server", sizes[1], 12.5, kNicLatency),
+                 tier("cpu", sizes[2], 20, 2), tier("gpu", sizes[3], kPcie, kNvlinkLatency)},
+      .node_level = 2};
+}
+
+}  // namespace
+
+const std::vector<CatalogueEntry>& hierarchy_catalogue() {
+  static const std::vector<CatalogueEntry> entries = {
+      {"a100:nodes", "16 A100 on an NVSwitch and one NIC a node (Xie et al. 2022, figure 9a)", "a100:4"},
+      {"v100:nodes", "8 V100 in a ring of NVLinks and one NIC a node (Xie et al. 2022, figure 9b)", "v100:4"},
+      {"h100:nodes", "8 H100 on an NVSwitch and eight NICs a node", "h100:16"},
+      {"pods:PxRxN", "pods of racks of H100 nodes, pods with half the uplinks", "pods:4x8x4"},
+      {"rack:RxSxCxG", "racks of servers of CPUs of GPUs, a switch each", "rack:1x2x2x4"},
+  };
+  return entries;
+}
+
+Hierarchy named_hierarchy(const std::string& spec) {
+  const std::size_t colon = spec.find(':');
+  const std::string kind = spec.substr(0, colon),
+                    size = colon == std::string::npos ? "" : spec.substr(colon + 1);
+  const std::string where = "hierarchy " + spec.substr(0, 60);
+  Hierarchy h;
+  if (kind == "a100")
+    h = a100(spec_size(where, size, 1, 1 << 16));
+  else if (kind == "v100")
+    h = v100(spec_size(where, size, 1, 1 << 16));
+  else if (kind == "h100")
+    h = h100(spec_size(where, size, 1, 1 << 16));
+  else if (kind == "pods")
+    h = pods(spec, size);
+  else if (kind == "rack")
+    h = rack(spec, size);
+  else
+    throw InputError("hierarchy", "unknown name '" + spec.substr(0, 60) + "'",
+                     "use a100:4, v100:4, h100:16, pods:4x8x4, rack:1x2x2x4, or a JSON file");
+  h.name = spec;
+  return h;
+}
+
+Hierarchy load_hierarchy(const std::string& spec_or_file) {
+  if (spec_or_file.find('/') == std::string::npos && !spec_or_file.ends_with(".json"))
+    return named_hierarchy(spec_or_file);
+  return hierarchy_from_json(read_file(spec_or_file), spec_or_file);
+}
+
+}  // namespace chorale
