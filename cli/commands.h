@@ -30,5 +30,7 @@ Outcome perform(const ShowCommand&);
 Outcome perform(const RunCommand&);
 Outcome perform(const ClassicCommand&);
 Outcome perform(const BoundsCommand&);
+Outcome perform(const HierarchyCommand&);
+Outcome perform(const PlaceCommand&);
 
 }  // namespace chorale

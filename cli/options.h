@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pareto/synthesize.h"
+#include "placement/place.h"
 #include "runtime/elements.h"
 
 namespace chorale {
@@ -105,8 +106,35 @@ struct BoundsCommand {
   std::optional<int> steps = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand,
-                             ShowCommand, RunCommand, ClassicCommand, BoundsCommand>;
+struct HierarchyCommand {
+  std::string name = {};  // empty: list them
+  bool json = false;
+};
+
+struct PlaceCommand {
+  std::string hierarchy = {};
+  std::string axes = {};    // "data=4,tensor=8"
+  std::string reduce = {};  // "tensor", "data,pipeline"
+  double bytes = 0;
+  std::string job = {};  // a file, instead of the three above
+  Algorithm algorithm = Algorithm::Auto;
+  Rules rules = Rules::Full;
+  int top = 10;
+  int strategies = 1;
+  std::vector<std::string> inside = {};  // "tensor=node"
+  std::vector<std::string> order = {};   // "tensor<data"
+  std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
+  bool by_sat = false;                   // matrices by the SAT encoding
+  bool explain = false;
+  std::chrono::milliseconds time_limit{-1};
+  bool progress = false;
+  std::string json = {};
+  std::string html = {};
+};
+
+using Command =
+    std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand,
+                 RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand>;
 
 // Throws InputError, also for what the option library complains about.
 Command parse_command_line(int argc, const char* const* argv);

@@ -65,17 +65,6 @@ json point_of(const Topology& t, const Point& point) {
           {"progress", progress_of(t, point)}};
 }
 
-// Text that stands in an HTML script element without ending it.
-std::string embedded(const json& value) {
-  std::string text;
-  for (char c : value.dump(-1, ' ', true, json::error_handler_t::replace))
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  return text;
-}
-
 }  // namespace
 
 std::string to_html(const Result& result, const PageNotes& notes) {
@@ -92,9 +81,7 @@ std::string to_html(const Result& result, const PageNotes& notes) {
                      {"stopped", result.stopped},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"points", std::move(points)}};
-  std::string page = page_template();
-  const std::string mark = "@DATA@";
-  return page.replace(page.find(mark), mark.size(), embedded(data));
+  return filled_page(page_template(), data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
 }  // namespace chorale

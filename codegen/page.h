@@ -1,11 +1,15 @@
-// The page that html.cpp fills: page.html in this folder, as a string (made by CMake).
+// The pages that html.cpp and place_html.cpp fill: page.html and place_page.html in this folder, as strings (made by
+// CMake). Each has the mark @DATA@ once, where the data goes.
 #pragma once
 
 #include <string>
 
 namespace chorale {
 
-// Has the mark @DATA@ once, where the data goes.
 std::string page_template();
+std::string place_page_template();
+
+// The template with JSON text in the place of its mark, such that nothing in it ends the script element.
+std::string filled_page(std::string page, const std::string& json);
 
 }  // namespace chorale

@@ -11,7 +11,7 @@
 namespace chorale {
 namespace {
 
-using Operation = Instruction::Operation;
+using Operation = StrategyInstruction::Operation;
 
 // The busiest so far.
 struct Busiest {
@@ -202,6 +202,23 @@ Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
   assert(splits_.size() == hierarchy_.levels.size());
 }
 
+const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, Pattern pattern) const {
+  const auto [at, added] = known_.try_emplace({joined, pattern});
+  if (!added) return at->second;
+  const std::vector<int> sizes = joined_sizes(splits_, joined);
+  if (pattern != Pattern::Tree)
+    return at->second = pattern == Pattern::Cycle ? cycle_traffic(sizes) : chain_traffic(sizes);
+  int outer = 0;
+  bool pairs = false;  // are they looked at?
+  for (int j = 0; j < hierarchy_.node_level; ++j) {
+    if (!joined[j]) continue;
+    ++outer;
+    const LinkModel& link = hierarchy_.levels[j].link;
+    pairs = pairs || link.shape == LinkModel::Shape::Ring || link.stream_gbs > 0;
+  }
+  return at->second = tree_traffic(sizes, outer, pairs);
+}
+
 StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
   const std::vector<int> sizes = joined_sizes(splits_, joined);
@@ -238,7 +255,7 @@ StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
     outermost = false;
   }
   const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups,
-                                       closed ? cycle_traffic(sizes) : chain_traffic(sizes), share);
+                                       traffic(joined, closed ? Pattern::Cycle : Pattern::Chain), share);
   result.us = result.latency_us + busiest.us;
   result.binding = busiest.what;
   return result;
@@ -248,7 +265,6 @@ StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<Grou
   int outer = 0;
   unsigned nodes = 1;
   double chain_us = 0, chains = 1, hop_us = 0;
-  bool pairs = false;
   for (int j = 0; j < static_cast<int>(splits_.size()); ++j) {
     if (!joined[j]) continue;
     const LinkModel& link = hierarchy_.levels[j].link;
@@ -256,7 +272,6 @@ StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<Grou
     if (j < hierarchy_.node_level) {
       if (outer++ == 0) hop_us = link.latency_us;
       nodes *= static_cast<unsigned>(size);
-      pairs = pairs || link.shape == LinkModel::Shape::Ring || link.stream_gbs > 0;
     } else {
       chain_us += chains * (size - 1) * link.latency_us;
       chains *= size;
@@ -264,8 +279,8 @@ StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<Grou
   }
   StepTime result;
   result.latency_us = 2 * (chain_us + hop_us * static_cast<double>(std::bit_width(nodes - 1)));
-  const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups,
-                                       tree_traffic(joined_sizes(splits_, joined), outer, pairs), 1);
+  const Busiest busiest =
+      busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, Pattern::Tree), 1);
   result.us = result.latency_us + busiest.us;
   result.binding = busiest.what;
   return result;

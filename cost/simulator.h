@@ -14,9 +14,12 @@
 // are loaded differently, the busiest counts.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cost/group_traffic.h"
 #include "ir/hierarchy.h"
 #include "ir/placement.h"
 
@@ -51,15 +54,20 @@ class Simulator {
   Simulator(const Hierarchy&, std::vector<LevelSplit>);
 
   // joined, by level: the devices of a group differ there. At least one level, each with at least two members.
-  StepTime time(Instruction::Operation, const std::vector<bool>& joined, const std::vector<GroupLoad>&,
-                Algorithm) const;
+  StepTime time(StrategyInstruction::Operation, const std::vector<bool>& joined,
+                const std::vector<GroupLoad>&, Algorithm) const;
 
  private:
-  StepTime ring(Instruction::Operation, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  StepTime ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
+                const std::vector<GroupLoad>&) const;
   StepTime tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+
+  enum class Pattern { Cycle, Chain, Tree };
+  const GroupTraffic& traffic(const std::vector<bool>& joined, Pattern) const;
 
   const Hierarchy& hierarchy_;
   const std::vector<LevelSplit> splits_;
+  mutable std::map<std::pair<std::vector<bool>, Pattern>, GroupTraffic> known_ = {};  // one thread at a time
 };
 
 }  // namespace chorale

@@ -13,33 +13,35 @@ long long devices(const Hierarchy& hierarchy) {
   return product;
 }
 
-const char* name(Instruction::Operation operation) {
+const char* name(StrategyInstruction::Operation operation) {
   switch (operation) {
-    case Instruction::Operation::AllReduce:
+    case StrategyInstruction::Operation::AllReduce:
       return "AllReduce";
-    case Instruction::Operation::ReduceScatter:
+    case StrategyInstruction::Operation::ReduceScatter:
       return "ReduceScatter";
-    case Instruction::Operation::AllGather:
+    case StrategyInstruction::Operation::AllGather:
       return "AllGather";
-    case Instruction::Operation::Reduce:
+    case StrategyInstruction::Operation::Reduce:
       return "Reduce";
-    case Instruction::Operation::Broadcast:
+    case StrategyInstruction::Operation::Broadcast:
       return "Broadcast";
   }
   return "";
 }
 
-std::string to_text(const Instruction& instruction, const std::vector<std::string>& levels) {
+std::string to_text(const StrategyInstruction& instruction, const std::vector<std::string>& levels) {
   std::string form = "InsideGroup";
-  if (instruction.form != Instruction::Form::InsideGroup)
-    form = fmt::format("{}({})", instruction.form == Instruction::Form::Parallel ? "Parallel" : "Master",
-                       levels[instruction.ancestor]);
+  if (instruction.form != StrategyInstruction::Form::InsideGroup)
+    form =
+        fmt::format("{}({})", instruction.form == StrategyInstruction::Form::Parallel ? "Parallel" : "Master",
+                    levels[instruction.ancestor]);
   return fmt::format("({}, {}, {})", levels[instruction.slice], form, name(instruction.operation));
 }
 
 std::string to_text(const Strategy& strategy, const std::vector<std::string>& levels) {
   std::vector<std::string> instructions;
-  for (const Instruction& instruction : strategy) instructions.push_back(to_text(instruction, levels));
+  for (const StrategyInstruction& instruction : strategy)
+    instructions.push_back(to_text(instruction, levels));
   return strategy.empty() ? "nothing" : fmt::format("{}", fmt::join(instructions, "; "));
 }
 

@@ -69,26 +69,26 @@ std::string to_json(const Job&);
 
 // One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is the
 // root (size 1) and whose others are numbered from 1; ancestor < slice.
-struct Instruction {
+struct StrategyInstruction {
   enum class Form { InsideGroup, Parallel, Master };
   enum class Operation { AllReduce, ReduceScatter, AllGather, Reduce, Broadcast };
   int slice = 0;
   Form form = Form::InsideGroup;
   int ancestor = 0;  // of Parallel and Master
   Operation operation = Operation::AllReduce;
-  bool operator==(const Instruction&) const = default;
-  auto operator<=>(const Instruction&) const = default;
+  bool operator==(const StrategyInstruction&) const = default;
+  auto operator<=>(const StrategyInstruction&) const = default;
 };
 
 inline constexpr int kOperations = 5;
 
-using Strategy = std::vector<Instruction>;
+using Strategy = std::vector<StrategyInstruction>;
 
 // Disjoint, of equal size; devices in the order in which the operation counts them (the first is the root).
 using DeviceGroups = std::vector<std::vector<int>>;
 
 struct LoweredInstruction {
-  Instruction::Operation operation = Instruction::Operation::AllReduce;
+  StrategyInstruction::Operation operation = StrategyInstruction::Operation::AllReduce;
   DeviceGroups groups = {};
   bool operator==(const LoweredInstruction&) const = default;
   auto operator<=>(const LoweredInstruction&) const = default;
@@ -96,9 +96,9 @@ struct LoweredInstruction {
 
 using LoweredStrategy = std::vector<LoweredInstruction>;
 
-const char* name(Instruction::Operation);
+const char* name(StrategyInstruction::Operation);
 // "(gpu, InsideGroup, ReduceScatter)", "(node, Parallel(root), AllReduce)": levels[0] is the root.
-std::string to_text(const Instruction&, const std::vector<std::string>& levels);
+std::string to_text(const StrategyInstruction&, const std::vector<std::string>& levels);
 std::string to_text(const Strategy&, const std::vector<std::string>& levels);
 std::string to_text(const ParallelismMatrix&);  // "[[1 8] [4 2]]"
 

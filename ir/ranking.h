@@ -8,8 +8,10 @@
 
 namespace chorale {
 
+inline constexpr int kMostListedDevices = 4096;
+
 struct PricedInstruction {
-  Instruction instruction = {};
+  StrategyInstruction instruction = {};
   double us = 0;
   double latency_us = 0;     // contained in us
   std::string binding = {};  // the port, link or path that is busiest
@@ -19,6 +21,7 @@ struct PricedInstruction {
 struct RankedStrategy {
   std::vector<PricedInstruction> instructions = {};
   double us = 0;
+  LoweredStrategy lowered = {};  // on the whole machine; left out beyond kMostListedDevices
   bool operator==(const RankedStrategy&) const = default;
   Strategy strategy() const;
 };
@@ -48,8 +51,14 @@ struct Ranking {
   std::string algorithm = {};  // "ring", "tree", "auto"
   std::string rules = {};      // "paper", "full"
   int matrices = 0;            // that fit and obey the conditions
+  int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
 };
+
+inline constexpr int kRankingVersion = 1;  // "chorale_ranking": 1
+
+// For other programs and for the page: docs/formats.md.
+std::string to_json(const Ranking&);
 
 }  // namespace chorale

@@ -54,7 +54,7 @@ class Pricing {
 
   // Of a single AllReduce over whole groups.
   StepTime allreduce() const {
-    return time({.operation = Instruction::Operation::AllReduce,
+    return time({.operation = StrategyInstruction::Operation::AllReduce,
                  .joined = std::vector<bool>(levels(), true),
                  .parts = {{std::vector<Place>(levels(), Place::All), std::vector<int>(levels(), 0)}}});
   }
@@ -134,7 +134,7 @@ std::string refereed_fault(const std::vector<int>& sizes, const Strategy& strate
   std::vector<int> all(devices);
   for (int d = 0; d < devices; ++d) all[d] = d;
   LoweredStrategy lowered;
-  for (const Instruction& instruction : strategy)
+  for (const StrategyInstruction& instruction : strategy)
     lowered.push_back({instruction.operation, groups_of(small, instruction)});
   return fault(static_cast<int>(devices), lowered, {all});
 }
@@ -152,13 +152,20 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   ranking.allreduce_us = pricing.allreduce().us;
   const auto space = StrategySpace::of(pricing.levels());
   for (const PricedStrategy& priced : cheapest_strategies(*space, prices(pricing, *space), rules, most)) {
-    if (const std::string problem = refereed_fault(ranking.sizes, priced.instructions); !problem.empty())
-      throw std::logic_error("a strategy is invalid: " + problem);
+    std::string problem = refereed_fault(ranking.sizes, priced.instructions);
     RankedStrategy ranked{.us = priced.price};
     for (std::size_t i = 0; i < priced.instructions.size(); ++i) {
       const StepTime step = pricing.time(space->charges()[priced.charges[i]]);
       ranked.instructions.push_back({priced.instructions[i], step.us, step.latency_us, step.binding});
     }
+    if (devices(hierarchy) <= kMostListedDevices)
+      ranked.lowered = lower(synthesis_hierarchy(hierarchy, job.axes, matrix, job.reductions[reduction].axes,
+                                                 SynthesisKind::Collapsed),
+                             priced.instructions, matrix);
+    if (problem.empty() && devices(hierarchy) <= kMostRefereedDevices)
+      problem = fault(static_cast<int>(devices(hierarchy)), ranked.lowered,
+                      reduction_groups(matrix, job.reductions[reduction].axes));
+    if (!problem.empty()) throw std::logic_error("a strategy is invalid: " + problem);
     ranking.strategies.push_back(std::move(ranked));
   }
   return ranking;
@@ -170,16 +177,20 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
                   .job = job,
                   .algorithm = name(options.algorithm),
                   .rules = options.rules == Rules::Paper ? "paper" : "full"};
-  const std::vector<ParallelismMatrix> matrices = all_matrices(hierarchy, job.axes, options.conditions);
+  bool proven = true;  // without a limit it is
+  const std::vector<ParallelismMatrix> matrices =
+      options.matrices_by_sat ? all_matrices_by_sat(hierarchy, job.axes, options.conditions, {}, proven)
+                              : all_matrices(hierarchy, job.axes, options.conditions);
   if (matrices.empty())
     throw InputError("placement", "no parallelism matrix obeys the conditions", "drop one of them");
   ranking.matrices = static_cast<int>(matrices.size());
   std::vector<std::pair<double, int>> order;
   for (int m = 0; m < ranking.matrices; ++m) {
     if (options.progress && !options.progress(m, ranking.matrices)) break;
+    ++ranking.priced;
     if (searchable(job, matrices[m])) order.emplace_back(least_us(hierarchy, job, matrices[m], options), m);
   }
-  if (order.empty())
+  if (order.empty() && ranking.priced == ranking.matrices)
     throw InputError("placement",
                      fmt::format("a reduction is split over more than {} levels", StrategySpace::kMostLevels),
                      "use a hierarchy of fewer levels");

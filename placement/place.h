@@ -15,12 +15,13 @@ struct PlaceOptions {
   int top = 10;        // matrices to return
   int strategies = 1;  // for each reduction of each
   Conditions conditions = {};
+  bool matrices_by_sat = false;                         // all_matrices_by_sat instead of all_matrices
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
 };
 
 // Every matrix is priced, so the ranking is exact in the model of cost/simulator.h: a matrix costs the sum over the
 // job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The strategies that are
-// returned were refereed (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
+// returned were refereed, on the whole machine where it has at most kMostRefereedDevices devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
 // conditions, and where a reduction is split over more than StrategySpace::kMostLevels levels in every matrix.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 

@@ -14,7 +14,7 @@
 namespace chorale {
 namespace {
 
-using Operation = Instruction::Operation;
+using Operation = StrategyInstruction::Operation;
 
 constexpr std::array<Operation, kOperations> kAllOperations = {Operation::AllReduce, Operation::ReduceScatter,
                                                                Operation::AllGather, Operation::Reduce,
@@ -64,10 +64,11 @@ class Explorer {
   void successors(const State& state, Visit visit) const {
     for (const ModelGrouping& g : groupings_)
       for (Operation operation : kAllOperations) {
+        if (!state.held.allows(operation, g.grouping.groups)) continue;
         State next = state;
-        if (!next.held.apply(operation, g.grouping.groups).empty()) continue;
+        next.held.apply(operation, g.grouping.groups);
         const Charge charge = share(state, next.shares, operation, g);
-        Instruction instruction = g.grouping.name;
+        StrategyInstruction instruction = g.grouping.name;
         instruction.operation = operation;
         visit(std::move(next), instruction, charge);
       }
@@ -135,7 +136,7 @@ class Explorer {
 StrategySpace::StrategySpace(int levels) : levels_(levels) {
   struct RawEdge {
     int to;
-    Instruction instruction;
+    StrategyInstruction instruction;
     Charge charge;
   };
   const Explorer explorer(levels);
@@ -152,10 +153,11 @@ StrategySpace::StrategySpace(int levels) : levels_(levels) {
   };
   number(explorer.start());
   for (int from = 0; from < static_cast<int>(states.size()); ++from)
-    explorer.successors(*states[from], [&](State next, const Instruction& instruction, const Charge& charge) {
-      const int to = number(std::move(next));
-      raw[from].push_back({to, instruction, charge});
-    });
+    explorer.successors(*states[from],
+                        [&](State next, const StrategyInstruction& instruction, const Charge& charge) {
+                          const int to = number(std::move(next));
+                          raw[from].push_back({to, instruction, charge});
+                        });
   const auto goal = numbers.find(explorer.goal());
   if (goal == numbers.end()) throw std::logic_error("no strategy reaches the goal");
 

@@ -27,7 +27,7 @@ struct Charge {
     bool operator==(const Part&) const = default;
     auto operator<=>(const Part&) const = default;
   };
-  Instruction::Operation operation = Instruction::Operation::AllReduce;
+  StrategyInstruction::Operation operation = StrategyInstruction::Operation::AllReduce;
   std::vector<bool> joined = {};  // by level: the group's devices differ there
   std::vector<Part> parts = {};   // what holds nothing is in none
   bool operator==(const Charge&) const = default;
@@ -38,7 +38,7 @@ class StrategySpace {
  public:
   struct Edge {
     int to = 0;
-    Instruction instruction = {};
+    StrategyInstruction instruction = {};
     int charge = 0;
   };
 

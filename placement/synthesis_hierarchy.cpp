@@ -8,7 +8,7 @@
 namespace chorale {
 namespace {
 
-using Form = Instruction::Form;
+using Form = StrategyInstruction::Form;
 
 // Numbers from digits: strides of a mixed radix, the last digit fastest.
 std::vector<int> strides(const std::vector<int>& sizes) {
@@ -133,7 +133,7 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::ve
   return result;
 }
 
-DeviceGroups groups_of(const std::vector<int>& sizes, const Instruction& instruction) {
+DeviceGroups groups_of(const std::vector<int>& sizes, const StrategyInstruction& instruction) {
   const int levels = static_cast<int>(sizes.size());
   const bool inside = instruction.form == Form::InsideGroup;
   assert(instruction.slice >= 0 && instruction.slice < levels &&
@@ -161,7 +161,7 @@ DeviceGroups groups_of(const std::vector<int>& sizes, const Instruction& instruc
 
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
   std::vector<Grouping> result;
-  const auto add = [&](const Instruction& name) {
+  const auto add = [&](const StrategyInstruction& name) {
     DeviceGroups groups = groups_of(sizes, name);
     if (groups.front().size() < 2) return;
     for (const Grouping& known : result)
@@ -184,7 +184,7 @@ LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strat
     named.insert(named.end(), level.factors.begin(), level.factors.end());
   const std::vector<int> devices = offsets(matrix, named), bases = offsets(matrix, others(matrix, named));
   LoweredStrategy result;
-  for (const Instruction& instruction : strategy)
+  for (const StrategyInstruction& instruction : strategy)
     result.push_back(
         {instruction.operation, repeated(groups_of(hierarchy.sizes(), instruction), devices, bases)});
   return result;

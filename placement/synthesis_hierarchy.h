@@ -45,12 +45,12 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>
 //   InsideGroup  devices that differ at levels inside of e only
 //   Parallel(a)  devices that differ at levels from inside of a up to e
 //   Master(a)    of these the groups that are first at all levels inside of e
-DeviceGroups groups_of(const std::vector<int>& sizes, const Instruction&);
+DeviceGroups groups_of(const std::vector<int>& sizes, const StrategyInstruction&);
 
 // Groups of more than one device that the instructions of such a hierarchy can name, each under one name: InsideGroup
 // before Parallel before Master, outer slices first. The operation is not set.
 struct Grouping {
-  Instruction name = {};
+  StrategyInstruction name = {};
   DeviceGroups groups = {};
 };
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes);

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace chorale {
 namespace {
 
-using Operation = Instruction::Operation;
+using Operation = StrategyInstruction::Operation;
 
 bool sums(Operation operation) {
   return operation == Operation::AllReduce || operation == Operation::ReduceScatter ||
@@ -59,32 +61,37 @@ std::uint64_t ReductionState::rows(int device) const {
   return set;
 }
 
-std::string ReductionState::broken(Operation operation, const std::vector<int>& group) const {
+bool ReductionState::breaks(Operation operation, const std::vector<int>& group, std::string* words) const {
+  const auto broken = [&]<typename... Arguments>(fmt::format_string<Arguments...> text,
+                                                 Arguments&&... arguments) {
+    if (words != nullptr) *words = fmt::format(text, std::forward<Arguments>(arguments)...);
+    return true;
+  };
   const int first = group.front();
   const std::uint64_t first_rows = rows(first);
   if (sums(operation)) {
     for (int d : group)
-      if (rows(d) != first_rows) return fmt::format("devices {} and {} hold different chunks", first, d);
+      if (rows(d) != first_rows) return broken("devices {} and {} hold different chunks", first, d);
     for (int chunk = 0; chunk < devices_; ++chunk) {
       std::uint64_t sum = 0;
       for (int d : group) {
         if (sum & row(d, chunk))
-          return fmt::format("the contribution of device {} to chunk {} would count twice",
-                             std::countr_zero(sum & row(d, chunk)), chunk);
+          return broken("the contribution of device {} to chunk {} would count twice",
+                        std::countr_zero(sum & row(d, chunk)), chunk);
         sum |= row(d, chunk);
       }
     }
     const int held = std::popcount(first_rows), size = static_cast<int>(group.size());
     if (operation == Operation::ReduceScatter && held % size != 0)
-      return fmt::format("{} chunks cannot be scattered over {} devices", held, size);
+      return broken("{} chunks cannot be scattered over {} devices", held, size);
   } else if (operation == Operation::AllGather) {
     std::uint64_t gathered = 0;
     for (int d : group) {
       const std::uint64_t held = rows(d);
-      if (held == 0) return fmt::format("device {} holds nothing to gather", d);
+      if (held == 0) return broken("device {} holds nothing to gather", d);
       if (std::popcount(held) != std::popcount(first_rows))
-        return fmt::format("devices {} and {} hold different numbers of chunks", first, d);
-      if (gathered & held) return fmt::format("two devices hold chunk {}", std::countr_zero(gathered & held));
+        return broken("devices {} and {} hold different numbers of chunks", first, d);
+      if (gathered & held) return broken("two devices hold chunk {}", std::countr_zero(gathered & held));
       gathered |= held;
     }
   } else {
@@ -92,12 +99,12 @@ std::string ReductionState::broken(Operation operation, const std::vector<int>& 
     for (int d : group)
       for (int chunk = 0; chunk < devices_; ++chunk) {
         if (row(d, chunk) & ~row(first, chunk))
-          return fmt::format("device {} would lose a contribution to chunk {}", d, chunk);
+          return broken("device {} would lose a contribution to chunk {}", d, chunk);
         informs = informs || row(d, chunk) != row(first, chunk);
       }
-    if (!informs) return "no device would learn anything";
+    if (!informs) return broken("no device would learn anything");
   }
-  return "";
+  return false;
 }
 
 void ReductionState::perform(Operation operation, const std::vector<int>& group) {
@@ -119,9 +126,14 @@ void ReductionState::perform(Operation operation, const std::vector<int>& group)
   }
 }
 
+bool ReductionState::allows(Operation operation, const DeviceGroups& groups) const {
+  return std::none_of(groups.begin(), groups.end(),
+                      [&](const std::vector<int>& group) { return breaks(operation, group, nullptr); });
+}
+
 std::string ReductionState::apply(Operation operation, const DeviceGroups& groups) {
   for (const std::vector<int>& group : groups)
-    if (std::string rule = broken(operation, group); !rule.empty())
+    if (std::string rule; breaks(operation, group, &rule))
       return fmt::format("{} in {}: {}", name(operation), in_words(group), rule);
   for (const std::vector<int>& group : groups) perform(operation, group);
   return "";

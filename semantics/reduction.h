@@ -37,15 +37,17 @@ class ReductionState {
   std::uint64_t row(int device, int chunk) const { return bits_[device * devices_ + chunk]; }
   std::uint64_t rows(int device) const;  // the set of its non-empty rows
 
+  bool allows(StrategyInstruction::Operation, const DeviceGroups&) const;
   // Applies the operation to all groups, or changes nothing and says which rule is broken and where.
-  std::string apply(Instruction::Operation, const DeviceGroups&);
+  std::string apply(StrategyInstruction::Operation, const DeviceGroups&);
 
   bool operator==(const ReductionState&) const = default;
   auto operator<=>(const ReductionState&) const = default;
 
  private:
-  std::string broken(Instruction::Operation, const std::vector<int>& group) const;
-  void perform(Instruction::Operation, const std::vector<int>& group);
+  // Is a rule broken? Says which if `words` are wanted.
+  bool breaks(StrategyInstruction::Operation, const std::vector<int>& group, std::string* words) const;
+  void perform(StrategyInstruction::Operation, const std::vector<int>& group);
   std::uint64_t& at(int device, int chunk) { return bits_[device * devices_ + chunk]; }
 
   int devices_;

@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-using Operation = Instruction::Operation;
+using Operation = StrategyInstruction::Operation;
 using Shape = LinkModel::Shape;
 
 constexpr double kBytes = 1e6;

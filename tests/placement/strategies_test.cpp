@@ -15,8 +15,8 @@
 namespace chorale {
 namespace {
 
-using Form = Instruction::Form;
-using Operation = Instruction::Operation;
+using Form = StrategyInstruction::Form;
+using Operation = StrategyInstruction::Operation;
 
 std::vector<long long> up_to(const std::vector<long long>& counts) {
   std::vector<long long> sums(counts.size(), 0);
@@ -97,7 +97,7 @@ std::set<LoweredStrategy> by_force(const SynthesisHierarchy& hierarchy, const Pa
   for (const Grouping& grouping : all_groupings(hierarchy.sizes()))
     for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
                                 Operation::Reduce, Operation::Broadcast}) {
-      Instruction instruction = grouping.name;
+      StrategyInstruction instruction = grouping.name;
       instruction.operation = operation;
       LoweredInstruction lowered = lower(hierarchy, {instruction}, matrix).front();
       if (std::find(known.begin(), known.end(), lowered) == known.end()) known.push_back(std::move(lowered));

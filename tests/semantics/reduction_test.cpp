@@ -5,7 +5,7 @@
 namespace chorale {
 namespace {
 
-using Operation = Instruction::Operation;
+using Operation = StrategyInstruction::Operation;
 
 // Figure 8's examples have two of four devices take part: devices 0 and 1.
 constexpr int kDevices = 4;

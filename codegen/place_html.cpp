@@ -1,0 +1,11 @@
+#include "codegen/place_html.h"
+
+#include "codegen/page.h"
+
+namespace chorale {
+
+std::string to_html(const Ranking& ranking) {
+  return filled_page(place_page_template(), to_json(ranking));
+}
+
+}  // namespace chorale

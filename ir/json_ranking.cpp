@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/json_writer.h"
+#include "ir/ranking.h"
+
+namespace chorale {
+namespace {
+
+std::string names(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) all.push_back(quoted(text));
+  return fmt::format("[{}]", fmt::join(all, ","));
+}
+
+std::string lists(const std::vector<std::vector<int>>& rows) {
+  std::vector<std::string> all;
+  for (const std::vector<int>& row : rows) all.push_back(list(row));
+  return fmt::format("[{}]", fmt::join(all, ","));
+}
+
+std::string form(const StrategyInstruction& instruction) {
+  switch (instruction.form) {
+    case StrategyInstruction::Form::InsideGroup:
+      return "InsideGroup";
+    case StrategyInstruction::Form::Parallel:
+      return "Parallel";
+    case StrategyInstruction::Form::Master:
+      return "Master";
+  }
+  return "";
+}
+
+std::string write(const RankedStrategy& strategy, const ReductionRanking& ranking) {
+  std::vector<std::string> instructions;
+  for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
+    const PricedInstruction& priced = strategy.instructions[i];
+    const StrategyInstruction& instruction = priced.instruction;
+    std::string text = fmt::format(R"({{"slice":{},"form":"{}")", quoted(ranking.levels[instruction.slice]),
+                                   form(instruction));
+    if (instruction.form != StrategyInstruction::Form::InsideGroup)
+      text += fmt::format(R"(,"ancestor":{})", quoted(ranking.levels[instruction.ancestor]));
+    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{})",
+                        name(instruction.operation), priced.us, priced.latency_us, quoted(priced.binding));
+    if (i < strategy.lowered.size())
+      text += fmt::format(R"(,"groups":{})", lists(strategy.lowered[i].groups));
+    instructions.push_back(text + "}");
+  }
+  return fmt::format(R"({{"us":{},"instructions":{}}})", strategy.us, lines(instructions, "          "));
+}
+
+std::string write(const ReductionRanking& reduction, const Job& job) {
+  std::vector<std::string> strategies;
+  for (const RankedStrategy& strategy : reduction.strategies)
+    strategies.push_back(write(strategy, reduction));
+  return fmt::format(R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"strategies":{}}})",
+                     quoted(job.reductions[reduction.reduction].name), names(reduction.levels),
+                     list(reduction.sizes), reduction.allreduce_us, lines(strategies, "        "));
+}
+
+std::string write(const RankedMatrix& ranked, const Job& job) {
+  std::vector<std::string> reductions;
+  for (const ReductionRanking& reduction : ranked.reductions) reductions.push_back(write(reduction, job));
+  return fmt::format(R"({{"matrix":{},"us":{},"allreduce_us":{},"reductions":{}}})",
+                     lists(ranked.matrix.factors), ranked.us, ranked.allreduce_us,
+                     lines(reductions, "      "));
+}
+
+}  // namespace
+
+std::string to_json(const Ranking& ranking) {
+  std::vector<std::string> best;
+  for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
+  return fmt::format(
+      "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
+      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
+      kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
+      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, lines(best, "  "));
+}
+
+}  // namespace chorale
