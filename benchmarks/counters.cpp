@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/machine.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/error.h"
 #include "solvers/sat_solver.h"
@@ -91,6 +92,7 @@ int run(int argc, char** argv) {
   app.add_option("--repetitions", repetitions, "seeds a question; the median counts")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
+  fmt::print("{}", machine_line());
   fmt::print("{:<12}{:<11}{:>2} {:>7} {:>8} | {:>9} {:>9} | {:>9} {:>9} | {:>6}\n", "topology", "collective",
              "C", "(S,R)", "answer", "totalizer", "clauses", "sequent.", "clauses", "ratio");
   std::vector<double> ratios;

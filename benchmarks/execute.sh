@@ -8,6 +8,7 @@ bytes=${2:-1K,65537}
 chorale=$(dirname "$0")/../build/release/bin/chorale
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 
+echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) hardware threads, $(uname -sm)"
 files=0 schedules=0 failed=0
 for file in "$directory"/*.json; do
   ranks=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["topology"]["ranks"])' "$file")

@@ -5,18 +5,17 @@
 // ratios are taken question by question and reported as geometric mean and median.
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "benchmarks/machine.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
@@ -61,19 +60,6 @@ double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
   for (double v : values) sum += std::log(v);
   return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
-}
-
-std::string first_line(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind(key, 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
-void print_machine() {
-  utsname name = {};
-  uname(&name);
-  fmt::print("machine: {}, {} {}\n", first_line("/proc/cpuinfo", "model name"), name.sysname, name.machine);
 }
 
 Topology machine(const std::string& name) {
@@ -293,7 +279,7 @@ int run(int argc, char** argv) {
   app.add_option("--json", options.json, "keep the figures in this file");
   CLI11_PARSE(app, argc, argv);
   const bool all = !only_grid && !only_compare && !only_scale;
-  print_machine();
+  fmt::print("{}", machine_line());
   Json out;
   std::vector<Question> questions;
   if (all || only_grid || only_compare) questions = grid(options, out);
