@@ -212,6 +212,13 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels) {
   return spaces[levels];
 }
 
+int StrategySpace::longest() const {
+  std::vector<int> steps(edges_.size(), 0);  // of the longest way there
+  for (int state : order_)
+    for (const Edge& edge : edges_[state]) steps[edge.to] = std::max(steps[edge.to], steps[state] + 1);
+  return steps[goal_];
+}
+
 bool StrategySpace::one_step(int from, int to) const {
   return std::any_of(edges_[from].begin(), edges_[from].end(),
                      [&](const Edge& edge) { return edge.to == to; });

@@ -55,6 +55,7 @@ class StrategySpace {
   const std::vector<Charge>& charges() const { return charges_; }
   // States such that every edge goes to a later one.
   const std::vector<int>& in_order() const { return order_; }
+  int longest() const;  // instructions of the longest strategy
   bool one_step(int from, int to) const;
 
  private:

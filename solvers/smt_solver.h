@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,26 @@ struct SmtAnswer {
   std::map<std::string, long long> values =
       {};  // integers, and booleans as 0/1, of the named constants, if Sat
   std::int64_t conflicts = 0;
+};
+
+// A solver that keeps what it was told: add, ask under an assumption, add more. Limits on time and Ctrl-C hold for each
+// question; a limit on conflicts is not kept.
+class SmtSession {
+ public:
+  explicit SmtSession(const SolveLimits&);
+  ~SmtSession();
+  SmtSession(const SmtSession&) = delete;
+  SmtSession& operator=(const SmtSession&) = delete;
+
+  void add(
+      const std::string& commands);  // declarations and assertions; a mistake in them throws std::logic_error
+  // Is everything added satisfiable together with this term? After Sat, `values` of these integer constants.
+  Verdict ask(const std::string& term, const std::vector<std::string>& wanted,
+              std::vector<long long>& values);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
 };
 
 SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted, const SolveLimits&);

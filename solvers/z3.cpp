@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <stdexcept>
 #include <thread>
 
 #include "solvers/smt_solver.h"
@@ -15,13 +16,13 @@ namespace {
 // its own timers (4.8.12) can wait for each other forever.
 class Watcher {
  public:
-  Watcher(z3::context& context, const SolveLimits& limits) {
+  Watcher(Z3_context context, const SolveLimits& limits) {
     if (limits.stop == nullptr && limits.time.count() < 0) return;
     const auto start = std::chrono::steady_clock::now();
-    thread_ = std::jthread([&context, limits, start](const std::stop_token& done) {
+    thread_ = std::jthread([context, limits, start](const std::stop_token& done) {
       while (!done.stop_requested()) {
         const bool late = limits.time.count() >= 0 && std::chrono::steady_clock::now() - start >= limits.time;
-        if (late || (limits.stop != nullptr && *limits.stop)) context.interrupt();
+        if (late || (limits.stop != nullptr && *limits.stop)) Z3_interrupt(context);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
     });
@@ -38,6 +39,52 @@ long long value_of(const z3::model& model, const z3::func_decl& constant) {
 }
 
 }  // namespace
+
+struct SmtSession::Inside {
+  z3::context context;
+  SolveLimits limits;
+
+  std::string evaluate(const std::string& commands) {
+    const std::string said = Z3_eval_smtlib2_string(context, commands.c_str());
+    if (said.find("(error") != std::string::npos && said.find("cancel") == std::string::npos)
+      throw std::logic_error("SMT-LIB text refused: " + said.substr(0, 300));
+    return said;
+  }
+};
+
+SmtSession::SmtSession(const SolveLimits& limits) : inside_(new Inside) {
+  inside_->limits = limits;
+}
+
+SmtSession::~SmtSession() = default;
+
+void SmtSession::add(const std::string& commands) {
+  inside_->evaluate(commands);
+}
+
+Verdict SmtSession::ask(const std::string& term, const std::vector<std::string>& wanted,
+                        std::vector<long long>& values) {
+  std::string said;
+  {
+    const Watcher watcher(inside_->context, inside_->limits);
+    said = inside_->evaluate("(push)\n(assert " + term + ")\n(check-sat)\n");
+  }
+  Verdict verdict = Verdict::Unknown;
+  if (said.rfind("unsat", 0) == 0) verdict = Verdict::Unsat;
+  if (said.rfind("sat", 0) == 0) verdict = Verdict::Sat;
+  if (verdict == Verdict::Sat) {
+    values.clear();
+    for (const std::string& name : wanted) {
+      // "((name 7))"
+      const std::string answer = inside_->evaluate("(get-value (" + name + "))");
+      const std::size_t at = answer.find(name + " ");
+      if (at == std::string::npos) throw std::logic_error("no value: " + answer.substr(0, 100));
+      values.push_back(std::stoll(answer.substr(at + name.size() + 1)));
+    }
+  }
+  inside_->evaluate("(pop)");
+  return verdict;
+}
 
 SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted,
                        const SolveLimits& limits) {

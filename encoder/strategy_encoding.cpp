@@ -1,0 +1,250 @@
+#include "encoder/strategy_encoding.h"
+
+#include <algorithm>
+
+#include "encoder/counter.h"
+
+namespace chorale {
+
+using Operation = StrategyInstruction::Operation;
+
+StrategyEncoding::StrategyEncoding(int devices, std::vector<LoweredInstruction> instructions,
+                                   const DeviceGroups& reduced)
+    : k_(devices), instructions_(std::move(instructions)), reduced_(reduced) {
+  add_state();
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) formula_.add({d == c ? held(0, d, r, c) : -held(0, d, r, c)});
+}
+
+Lit StrategyEncoding::held(int t, int device, int chunk, int contributor) const {
+  return held_[t] + (device * k_ + chunk) * k_ + contributor;
+}
+
+Lit StrategyEncoding::some(int t, int device, int chunk) const {
+  return some_[t] + device * k_ + chunk;
+}
+
+// 1 <= count <= chunk.
+Lit StrategyEncoding::before(int t, int device, int chunk, int count) const {
+  return before_[t][(device * (k_ + 1) + chunk) * (k_ + 1) + count];
+}
+
+void StrategyEncoding::add_state() {
+  const int t = static_cast<int>(held_.size());
+  held_.push_back(formula_.variables + 1);
+  formula_.variables += k_ * k_ * k_;
+  some_.push_back(formula_.variables + 1);
+  formula_.variables += k_ * k_;
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_; ++r) {
+      std::vector<Lit> any = {-some(t, d, r)};
+      for (int c = 0; c < k_; ++c) {
+        any.push_back(held(t, d, r, c));
+        formula_.add({-held(t, d, r, c), some(t, d, r)});
+      }
+      formula_.add(any);
+    }
+  count_chunks(t);
+  reach_goal(t);
+}
+
+void StrategyEncoding::count_chunks(int t) {
+  before_.emplace_back(static_cast<std::size_t>(k_ * (k_ + 1) * (k_ + 1)), 0);
+  for (int d = 0; d < k_; ++d)
+    for (int r = 1; r <= k_; ++r)
+      for (int n = 1; n <= r; ++n) {
+        const Lit here = formula_.fresh(), chunk = some(t, d, r - 1);
+        before_[t][(d * (k_ + 1) + r) * (k_ + 1) + n] = here;
+        // here <-> n before, or n - 1 before and this one
+        if (n < r) formula_.add({-before(t, d, r - 1, n), here});
+        std::vector<Lit> one_more = {-chunk, here}, needs_chunk = {-here, chunk}, needs_rest = {-here};
+        if (n > 1) one_more.push_back(-before(t, d, r - 1, n - 1));
+        if (n < r) {
+          needs_chunk.push_back(before(t, d, r - 1, n));
+          needs_rest.push_back(before(t, d, r - 1, n));
+        }
+        formula_.add(one_more);
+        formula_.add(needs_chunk);
+        if (n > 1) {
+          needs_rest.push_back(before(t, d, r - 1, n - 1));
+          formula_.add(needs_rest);
+        }
+      }
+}
+
+void StrategyEncoding::reach_goal(int t) {
+  std::vector<bool> wanted(static_cast<std::size_t>(k_) * k_, false);
+  for (int d = 0; d < k_; ++d) wanted[d * k_ + d] = true;
+  for (const std::vector<int>& group : reduced_)
+    for (int d : group)
+      for (int c : group) wanted[d * k_ + c] = true;
+  const Lit goal = formula_.fresh();
+  goal_.push_back(goal);
+  std::vector<Lit> reached = {goal};
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) {
+        const Lit right = wanted[d * k_ + c] ? held(t, d, r, c) : -held(t, d, r, c);
+        formula_.add({-goal, right});
+        reached.push_back(-right);
+      }
+  formula_.add(reached);
+}
+
+StrategyEncoding::Group& StrategyEncoding::group(int t, const std::vector<int>& members) {
+  for (Group& known : groups_)
+    if (known.t == t && known.members == members) return known;
+  groups_.push_back({.t = t, .members = members, .sum = formula_.variables + 1});
+  formula_.variables += k_ * k_;
+  for (int r = 0; r < k_; ++r)
+    for (int c = 0; c < k_; ++c) {
+      const Lit sum = groups_.back().sum + r * k_ + c;
+      std::vector<Lit> any = {-sum};
+      for (int d : members) {
+        any.push_back(held(t, d, r, c));
+        formula_.add({-held(t, d, r, c), sum});
+      }
+      formula_.add(any);
+    }
+  return groups_.back();
+}
+
+// The rule that AllReduce, ReduceScatter and Reduce share: equal rows, disjoint contributions.
+void StrategyEncoding::add_up(Lit guard, const std::vector<int>& members, int t) {
+  for (std::size_t i = 0; i + 1 < members.size(); ++i)
+    for (int r = 0; r < k_; ++r) {
+      const Lit a = some(t, members[i], r), b = some(t, members[i + 1], r);
+      formula_.add({-guard, -a, b});
+      formula_.add({-guard, a, -b});
+    }
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (std::size_t j = i + 1; j < members.size(); ++j)
+      for (int r = 0; r < k_; ++r)
+        for (int c = 0; c < k_; ++c)
+          formula_.add({-guard, -held(t, members[i], r, c), -held(t, members[j], r, c)});
+}
+
+void StrategyEncoding::instruct(int t, int instruction) {
+  const LoweredInstruction& what = instructions_[instruction];
+  const Lit guard = chosen(t, instruction);
+  std::vector<bool> acts(k_, false);
+  // After it, device d has the contribution if and only if `source` says so (and, if given, `also`).
+  const auto becomes = [&](int d, int r, int c, Lit source, Lit also = 0) {
+    const Lit after = held(t + 1, d, r, c);
+    formula_.add({-guard, -after, source});
+    if (also == 0) {
+      formula_.add({-guard, after, -source});
+    } else {
+      formula_.add({-guard, -after, also});
+      formula_.add({-guard, after, -source, -also});
+    }
+  };
+  for (const std::vector<int>& members : what.groups) {
+    const int size = static_cast<int>(members.size()), first = members.front();
+    for (int d : members) acts[d] = true;
+    Group& g = group(t, members);
+    const auto sum = [&g, this](int r, int c) { return g.sum + r * k_ + c; };
+    switch (what.operation) {
+      case Operation::AllReduce:
+      case Operation::Reduce:
+        add_up(guard, members, t);
+        for (int d : members)
+          for (int r = 0; r < k_; ++r)
+            for (int c = 0; c < k_; ++c)
+              if (d == first || what.operation == Operation::AllReduce)
+                becomes(d, r, c, sum(r, c));
+              else
+                formula_.add({-guard, -held(t + 1, d, r, c)});
+        break;
+      case Operation::ReduceScatter:
+        add_up(guard, members, t);
+        if (g.part.empty()) {
+          for (int i = 0; i < size * k_; ++i) g.part.push_back(formula_.fresh());
+          // With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size).
+          for (int total = size; total <= k_; total += size)
+            for (int r = 0; r < k_; ++r)
+              for (int earlier = 0; earlier <= std::min(r, total - 1); ++earlier)
+                for (int p = 0; p < size; ++p) {
+                  std::vector<Lit> clause = {-before(t, first, k_, total)};
+                  if (total < k_) clause.push_back(before(t, first, k_, total + 1));
+                  if (earlier > 0) clause.push_back(-before(t, first, r, earlier));
+                  if (earlier < r) clause.push_back(before(t, first, r, earlier + 1));
+                  const Lit part = g.part[p * k_ + r];
+                  clause.push_back(earlier / (total / size) == p ? part : -part);
+                  formula_.add(clause);
+                }
+        }
+        for (int total = 1; total <= k_; ++total) {
+          if (total % size == 0) continue;  // cannot be divided
+          std::vector<Lit> clause = {-guard, -before(t, first, k_, total)};
+          if (total < k_) clause.push_back(before(t, first, k_, total + 1));
+          formula_.add(clause);
+        }
+        for (int p = 0; p < size; ++p)
+          for (int r = 0; r < k_; ++r)
+            for (int c = 0; c < k_; ++c) becomes(members[p], r, c, sum(r, c), g.part[p * k_ + r]);
+        break;
+      case Operation::AllGather: {
+        formula_.add({-guard, before(t, first, k_, 1)});
+        for (int i = 0; i < size; ++i)
+          for (int j = i + 1; j < size; ++j)
+            for (int r = 0; r < k_; ++r)
+              formula_.add({-guard, -some(t, members[i], r), -some(t, members[j], r)});
+        for (int i = 0; i + 1 < size; ++i)
+          for (int n = 1; n <= k_; ++n) {
+            const Lit a = before(t, members[i], k_, n), b = before(t, members[i + 1], k_, n);
+            formula_.add({-guard, -a, b});
+            formula_.add({-guard, a, -b});
+          }
+        for (int d : members)
+          for (int r = 0; r < k_; ++r)
+            for (int c = 0; c < k_; ++c) becomes(d, r, c, sum(r, c));
+        break;
+      }
+      case Operation::Broadcast: {
+        if (g.more.empty())
+          for (int i = 1; i < size; ++i)
+            for (int r = 0; r < k_; ++r)
+              for (int c = 0; c < k_; ++c) {
+                g.more.push_back(formula_.fresh());
+                formula_.add({-g.more.back(), held(t, first, r, c)});
+                formula_.add({-g.more.back(), -held(t, members[i], r, c)});
+              }
+        std::vector<Lit> informs = g.more;
+        informs.push_back(-guard);
+        formula_.add(informs);
+        for (int d : members)
+          for (int r = 0; r < k_; ++r)
+            for (int c = 0; c < k_; ++c) {
+              if (d != first) formula_.add({-guard, -held(t, d, r, c), held(t, first, r, c)});
+              becomes(d, r, c, held(t, first, r, c));
+            }
+        break;
+      }
+    }
+  }
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_ && !acts[d]; ++r)
+      for (int c = 0; c < k_; ++c) becomes(d, r, c, held(t, d, r, c));
+}
+
+void StrategyEncoding::extend() {
+  const int t = length();
+  add_state();
+  chosen_.emplace_back();
+  for (std::size_t i = 0; i < instructions_.size(); ++i) chosen_.back().push_back(formula_.fresh());
+  formula_.add(chosen_.back());
+  at_most_one(formula_, chosen_.back());
+  for (int i = 0; i < static_cast<int>(instructions_.size()); ++i) instruct(t, i);
+}
+
+std::vector<int> StrategyEncoding::decode(const std::function<bool(Lit)>& value, int length) const {
+  std::vector<int> result;
+  for (int t = 0; t < length; ++t)
+    for (std::size_t i = 0; i < instructions_.size(); ++i)
+      if (value(chosen_[t][i])) result.push_back(static_cast<int>(i));
+  return result;
+}
+
+}  // namespace chorale

@@ -1,0 +1,66 @@
+// Reduction strategies as a formula: is there a sequence of exactly T instructions? Written from Figure 8 of P^2 (Xie et
+// al. 2022), independently of semantics/reduction.h.
+//
+// k devices, an instruction is one of the given (groups, operation). Variables, t the number of instructions so far:
+//   held(t,d,r,c)    device d has the contribution of c in its sum of chunk r; some(t,d,r): of anyone
+//   chosen(t,i)      instruction i is the (t+1)-th; exactly one
+//   before(t,d,r,n)  of d's chunks 0..r-1 at least n are not empty; before(t,d,k,n): of all chunks
+//   sum(t,g,r,c)     some device of group g has the contribution
+//   part(t,g,p,r)    chunk r is in the p-th of the equal parts, in row order, of what the group holds
+// Each rule of Figure 8 is a set of clauses guarded by chosen(t,i); devices in no group keep what they hold.
+//
+// Incremental over the length: extend() adds one more instruction; at_goal(t) is a literal to assume.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/formula.h"
+#include "ir/placement.h"
+
+namespace chorale {
+
+class StrategyEncoding {
+ public:
+  // Instructions by number. Requires that groups of one instruction have equal sizes.
+  StrategyEncoding(int devices, std::vector<LoweredInstruction> instructions, const DeviceGroups& reduced);
+
+  const Formula& formula() const { return formula_; }
+  int length() const { return static_cast<int>(chosen_.size()); }
+  void extend();
+
+  Lit at_goal(int t) const { return goal_[t]; }
+  Lit chosen(int t, int instruction) const { return chosen_[t][instruction]; }
+  // Instructions 0..length-1 of a model, by number.
+  std::vector<int> decode(const std::function<bool(Lit)>& value, int length) const;
+
+ private:
+  struct Group {  // variables of one group at one time
+    int t = 0;
+    std::vector<int> members = {};
+    Lit sum = 0;                 // the first: [chunk][contributor]
+    std::vector<Lit> part = {};  // [part][chunk]; none until a scatter asks for them
+    std::vector<Lit> more = {};  // the first member has what another has not: [member - 1][chunk][contributor]
+  };
+  void add_state();
+  void count_chunks(int t);
+  void reach_goal(int t);
+  Group& group(int t, const std::vector<int>& members);
+  void instruct(int t, int instruction);
+  void add_up(Lit guard, const std::vector<int>& members, int t);
+  Lit held(int t, int device, int chunk, int contributor) const;
+  Lit some(int t, int device, int chunk) const;
+  Lit before(int t, int device, int chunk, int count) const;
+
+  const int k_;
+  const std::vector<LoweredInstruction> instructions_;
+  const DeviceGroups reduced_;
+  Formula formula_ = {};
+  std::vector<Lit> held_ = {}, some_ = {};  // first variable, by t
+  std::vector<std::vector<Lit>> before_ = {};
+  std::vector<std::vector<Lit>> chosen_ = {};
+  std::vector<Lit> goal_ = {};
+  std::vector<Group> groups_ = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,164 @@
+#include "encoder/strategy_smt_encoding.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace chorale {
+namespace {
+
+using Operation = StrategyInstruction::Operation;
+using Terms = std::vector<std::string>;
+
+std::string all_of(const Terms& terms) {
+  return terms.empty() ? "true" : fmt::format("(and true {})", fmt::join(terms, " "));
+}
+
+std::string equal(const std::string& a, const std::string& b) {
+  return fmt::format("(= {} {})", a, b);
+}
+
+}  // namespace
+
+StrategySmtEncoding::StrategySmtEncoding(int devices, std::vector<LoweredInstruction> instructions,
+                                         DeviceGroups reduced)
+    : k_(devices), instructions_(std::move(instructions)), reduced_(std::move(reduced)) {}
+
+std::string StrategySmtEncoding::held(int t, int device, int chunk) const {
+  return fmt::format("h_{}_{}_{}", t, device, chunk);
+}
+
+std::string StrategySmtEncoding::any(int t, int device, int chunk) const {
+  return fmt::format("(distinct {} {})", held(t, device, chunk), number(0));
+}
+
+std::string StrategySmtEncoding::count(int t, int device, int chunk) const {
+  return fmt::format("n_{}_{}_{}", t, device, chunk);
+}
+
+std::string StrategySmtEncoding::number(unsigned long long bits) const {
+  return fmt::format("(_ bv{} {})", bits, k_);
+}
+
+std::string StrategySmtEncoding::state(int t) const {
+  std::string text;
+  for (int d = 0; d < k_; ++d) {
+    for (int r = 0; r < k_; ++r) text += fmt::format("(declare-const {} (_ BitVec {}))\n", held(t, d, r), k_);
+    for (int r = 0; r <= k_; ++r) text += fmt::format("(declare-const {} Int)\n", count(t, d, r));
+    text += fmt::format("(assert (= {} 0))\n", count(t, d, 0));
+    for (int r = 0; r < k_; ++r)
+      text += fmt::format("(assert (= {} (+ {} (ite {} 1 0))))\n", count(t, d, r + 1), count(t, d, r),
+                          any(t, d, r));
+  }
+  return text;
+}
+
+std::string StrategySmtEncoding::start() const {
+  std::string text = state(0);
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_; ++r)
+      text += fmt::format("(assert (= {} {}))\n", held(0, d, r), number(1ULL << d));
+  return text;
+}
+
+std::string StrategySmtEncoding::at_goal(int t) const {
+  std::vector<unsigned long long> wanted(k_);
+  for (int d = 0; d < k_; ++d) wanted[d] = 1ULL << d;
+  for (const std::vector<int>& group : reduced_)
+    for (int d : group)
+      for (int c : group) wanted[d] |= 1ULL << c;
+  Terms terms;
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_; ++r) terms.push_back(equal(held(t, d, r), number(wanted[d])));
+  return all_of(terms);
+}
+
+std::string StrategySmtEncoding::chosen(int t, int instruction) const {
+  return fmt::format("(= {} {})", selector(t), instruction);
+}
+
+std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instruction) const {
+  Terms terms;
+  std::vector<bool> acts(k_, false);
+  const auto becomes = [&](int d, int r, const std::string& term) {
+    terms.push_back(equal(held(t + 1, d, r), term));
+  };
+  for (const std::vector<int>& group : instruction.groups) {
+    const int first = group.front(), size = static_cast<int>(group.size());
+    for (int d : group) acts[d] = true;
+    std::vector<std::string> sums;
+    for (int r = 0; r < k_; ++r) {
+      Terms rows;
+      for (int d : group) rows.push_back(held(t, d, r));
+      sums.push_back(fmt::format("(bvor {})", fmt::join(rows, " ")));
+    }
+    const bool adds =
+        instruction.operation != Operation::AllGather && instruction.operation != Operation::Broadcast;
+    if (adds)
+      for (int i = 0; i < size; ++i)
+        for (int r = 0; r < k_; ++r) {
+          terms.push_back(equal(any(t, group[i], r), any(t, first, r)));
+          for (int j = 0; j < i; ++j)
+            terms.push_back(
+                equal(fmt::format("(bvand {} {})", held(t, group[i], r), held(t, group[j], r)), number(0)));
+        }
+    switch (instruction.operation) {
+      case Operation::AllReduce:
+        for (int d : group)
+          for (int r = 0; r < k_; ++r) becomes(d, r, sums[r]);
+        break;
+      case Operation::Reduce:
+        for (int d : group)
+          for (int r = 0; r < k_; ++r) becomes(d, r, d == first ? sums[r] : number(0));
+        break;
+      case Operation::ReduceScatter: {
+        const std::string total = count(t, first, k_);
+        terms.push_back(fmt::format("(= (mod {} {}) 0)", total, size));
+        for (int p = 0; p < size; ++p)
+          for (int r = 0; r < k_; ++r) {
+            // p/size <= chunks before / total < (p+1)/size
+            const std::string scaled = fmt::format("(* {} {})", size, count(t, first, r));
+            becomes(group[p], r,
+                    fmt::format("(ite (and (<= (* {} {}) {}) (< {} (* {} {}))) {} {})", p, total, scaled,
+                                scaled, p + 1, total, sums[r], number(0)));
+          }
+        break;
+      }
+      case Operation::AllGather:
+        terms.push_back(fmt::format("(> {} 0)", count(t, first, k_)));
+        for (int i = 0; i < size; ++i) {
+          terms.push_back(equal(count(t, group[i], k_), count(t, first, k_)));
+          for (int j = 0; j < i; ++j)
+            for (int r = 0; r < k_; ++r)
+              terms.push_back(fmt::format("(not (and {} {}))", any(t, group[i], r), any(t, group[j], r)));
+          for (int r = 0; r < k_; ++r) becomes(group[i], r, sums[r]);
+        }
+        break;
+      case Operation::Broadcast: {
+        Terms less = {"false"};
+        for (int d : group)
+          for (int r = 0; r < k_; ++r) {
+            terms.push_back(
+                equal(fmt::format("(bvor {} {})", held(t, d, r), held(t, first, r)), held(t, first, r)));
+            less.push_back(fmt::format("(distinct {} {})", held(t, d, r), held(t, first, r)));
+            becomes(d, r, held(t, first, r));
+          }
+        terms.push_back(fmt::format("(or {})", fmt::join(less, " ")));
+        break;
+      }
+    }
+  }
+  for (int d = 0; d < k_; ++d)
+    for (int r = 0; r < k_ && !acts[d]; ++r) becomes(d, r, held(t, d, r));
+  return all_of(terms);
+}
+
+std::string StrategySmtEncoding::extend(int t) const {
+  std::string text = state(t + 1);
+  text += fmt::format("(declare-const {} Int)\n(assert (and (<= 0 {}) (< {} {})))\n", selector(t),
+                      selector(t), selector(t), instructions_.size());
+  for (std::size_t i = 0; i < instructions_.size(); ++i)
+    text += fmt::format("(assert (=> {} {}))\n", chosen(t, static_cast<int>(i)), rule(t, instructions_[i]));
+  return text;
+}
+
+}  // namespace chorale
