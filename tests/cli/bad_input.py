@@ -147,6 +147,71 @@ results = {
     "proven without proof": (result(falsely_proven), "points[0]", False),
 }
 
+# Hierarchies, axes and jobs.
+LEVEL = {"name": "node", "fan_out": 2, "bandwidth_gbs": 8}
+GPUS = {"name": "gpu", "fan_out": 4, "bandwidth_gbs": 100}
+
+
+def hierarchy(**changes):
+    return json.dumps({"hierarchy": "mine", "node": 1, "levels": [{**LEVEL, **changes}, GPUS]})
+
+
+def job(**changes):
+    reduction = {"name": "sum", "axes": ["a"], "bytes": 1e6, "times": 1, **changes}
+    return json.dumps({"job": "j", "axes": [{"name": "a", "size": 8}], "reductions": [reduction]})
+
+
+hierarchies = {
+    "zero bandwidth": (hierarchy(bandwidth_gbs=0), "levels[0].bandwidth_gbs"),
+    "NaN bandwidth": (hierarchy(bandwidth_gbs=0).replace(": 0,", ": NaN,").replace(": 0}", ": NaN}"), "hierarchy.json"),
+    "negative bandwidth": (hierarchy(bandwidth_gbs=-1), "levels[0].bandwidth_gbs"),
+    "infinite bandwidth": (hierarchy(bandwidth_gbs=0).replace(": 0,", ": 1e999,").replace(": 0}", ": 1e999}"), "hierarchy.json"),
+    "no bandwidth": (json.dumps({"hierarchy": "h", "levels": [{"name": "a", "fan_out": 8}]}), "'bandwidth_gbs' is missing"),
+    "zero fan-out": (hierarchy(fan_out=0), "levels[0].fan_out"),
+    "too many devices": (hierarchy(fan_out=1 << 20) .replace('"fan_out": 4', '"fan_out": 1048576'), "devices"),
+    "one name twice": (hierarchy(name="gpu"), "levels[1].name"),
+    "unknown shape": (hierarchy(shape="star"), "levels[0].shape"),
+    "detour in a switch": (hierarchy(detour={"bandwidth_gbs": 1}), "levels[0].detour"),
+    "no levels": (json.dumps({"hierarchy": "h", "levels": []}), "levels"),
+    "unknown key of a level": (hierarchy(speed=3), "unknown key 'speed'"),
+    "truncated hierarchy": (hierarchy()[:60], "hierarchy.json"),
+}
+jobs = {
+    "job reduces no axis": (job(axes=[]), "reductions[0].axes"),
+    "job reduces an unknown axis": (job(axes=["b"]), "'b' is not an axis"),
+    "job reduces an axis twice": (job(axes=["a", "a"]), "twice"),
+    "job of no bytes": (job(bytes=0), "reductions[0].bytes"),
+    "job with negative times": (job(times=-1), "reductions[0].times"),
+    "job with text for bytes": (job(bytes="4G"), "reductions[0].bytes"),
+}
+AXES = ["--axes", "data=2,tensor=4", "--reduce", "tensor", "--bytes", "1M"]
+places = {
+    "axes that do not divide": (["h100:1", "--axes", "data=3,tensor=4", "--reduce", "tensor", "--bytes", "1M"], "multiply to 12"),
+    "no such hierarchy": (["b200:4", *AXES], "unknown name 'b200:4'"),
+    "no such size": (["h100:x", *AXES], "'x' is not a size"),
+    "zero nodes": (["h100:0", *AXES], "is not a size"),
+    "no axes": (["h100:1", "--reduce", "tensor", "--bytes", "1M"], "--axes: is missing"),
+    "nothing to reduce": (["h100:1", "--axes", "data=2,tensor=4", "--bytes", "1M"], "--reduce: is missing"),
+    "no bytes": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "tensor"], "--bytes"),
+    "zero bytes": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "tensor", "--bytes", "0"], "--bytes"),
+    "NaN bytes": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "tensor", "--bytes", "nan"], "--bytes"),
+    "reduce an unknown axis": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "model", "--bytes", "1M"], "'model' is no axis"),
+    "reduce an axis twice": (["h100:1", "--axes", "data=8", "--reduce", "data,data", "--bytes", "1M"], "twice"),
+    "axis without size": (["h100:1", "--axes", "data", "--reduce", "data", "--bytes", "1M"], "'data' is not an axis"),
+    "axis of size 0": (["h100:1", "--axes", "data=0", "--reduce", "data", "--bytes", "1M"], "--axes"),
+    "axis named twice": (["h100:1", "--axes", "data=2,data=4", "--reduce", "data", "--bytes", "1M"], "twice"),
+    "unknown algorithm": (["h100:1", *AXES, "--algo", "star"], "--algo"),
+    "unknown rules": (["h100:1", *AXES, "--rules", "mine"], "--rules"),
+    "unknown level": (["h100:1", *AXES, "--inside", "tensor=rack"], "'rack' is no level"),
+    "order of an unknown axis": (["h100:1", *AXES, "--order", "tensor<model"], "'model' is no axis"),
+    "memory without room": (["h100:1", *AXES, "--memory", "node:tensor:1G"], "--memory"),
+    "conditions that exclude all": (["h100:2", "--axes", "tensor=16", "--reduce", "tensor", "--bytes", "1M", "--inside", "tensor=node"],
+                                    "no parallelism matrix"),
+    "a job and axes": (["h100:1", *AXES, "--job", "job.json"], "--job"),
+    "no such job": (["h100:1", "--job", "nowhere.json"], "nowhere.json"),
+    "unwritable page": (["h100:1", *AXES, "--html", "nowhere/page.html"], "--html"),
+}
+
 faults, cases = [], 0
 
 
@@ -186,6 +251,15 @@ for name, (text, word, for_all) in results.items():
     if for_all:
         expect(name + " (run)", ["run", "bad.json"], word)
         expect(name + " (show)", ["show", "bad.json", "--html", "page.html"], word)
+
+for name, (text, word) in hierarchies.items():
+    (work / "hierarchy.json").write_text(text)
+    expect(name, ["place", "./hierarchy.json", "--axes", "a=8", "--reduce", "a", "--bytes", "1M", "--json", "out.json"], word)
+for name, (text, word) in jobs.items():
+    (work / "job.json").write_text(text)
+    expect(name, ["place", "h100:1", "--job", "job.json", "--json", "out.json"], word)
+for name, (arguments, word) in places.items():
+    expect(name, ["place", *arguments], word)
 
 print("\n".join(faults) or f"{cases} cases, each refused in one line")
 sys.exit(1 if faults or cases < 25 else 0)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/json.h"
+#include "ir/placement.h"
 #include "pareto/check.h"
 
 namespace chorale {
@@ -18,13 +19,19 @@ std::vector<std::string> examples(const std::string& page) {
 }
 
 TEST(DocumentedFormats, AreRead) {
-  int machines = 0, collectives = 0, results = 0;
+  int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0;
   for (const std::string& text : examples(read_file(CHORALE_SOURCE "/docs/formats.md"))) {
     if (text.find("\"chorale_result\"") != std::string::npos) {
       const Result result = result_from_json(text, "docs/formats.md");
       const CheckReport report = check_result(result, "", {});
       EXPECT_TRUE(report.faults.empty()) << report.faults.front();
       ++results;
+    } else if (text.find("\"hierarchy\"") != std::string::npos) {
+      EXPECT_EQ(devices(hierarchy_from_json(text, "docs/formats.md")), 32);
+      ++hierarchies;
+    } else if (text.find("\"job\"") != std::string::npos) {
+      EXPECT_EQ(job_from_json(text, "docs/formats.md").reductions.size(), 2U);
+      ++jobs;
     } else if (text.find("\"topology\"") != std::string::npos) {
       const Topology machine = topology_from_json(text, "docs/formats.md");
       EXPECT_EQ(machine.ranks, 4);
@@ -39,6 +46,8 @@ TEST(DocumentedFormats, AreRead) {
   EXPECT_EQ(machines, 1);
   EXPECT_EQ(collectives, 2);
   EXPECT_EQ(results, 1);
+  EXPECT_EQ(hierarchies, 1);
+  EXPECT_EQ(jobs, 1);
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <random>
 
 #include "ir/error.h"
+#include "ir/placement.h"
 #include "library/classic.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
+#include "topology/hierarchies.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -104,6 +106,24 @@ TEST(Json, ErrorsNameThePlace) {
   EXPECT_NE(said(replaced("\"src\":0,", "")).find("links[0]: 'src' is missing"), std::string::npos);
   EXPECT_NE(said(replaced("\"src\":0", "\"src\":0,\"src\":1")).find("the key 'src' is given twice"),
             std::string::npos);
+}
+
+TEST(Json, EveryHierarchyComesBack) {
+  for (const CatalogueEntry& entry : hierarchy_catalogue()) {
+    const Hierarchy hierarchy = named_hierarchy(entry.example);
+    EXPECT_EQ(hierarchy_from_json(to_json(hierarchy), "test"), hierarchy) << entry.example;
+  }
+}
+
+TEST(Json, EveryExampleJobComesBack) {
+  int jobs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(CHORALE_SOURCE "/examples")) {
+    const Job job = job_from_json(read_file(file.path().string()), file.path().string());
+    EXPECT_EQ(job_from_json(to_json(job), "test"), job) << file.path();
+    EXPECT_FALSE(job.reductions.empty());
+    ++jobs;
+  }
+  EXPECT_GE(jobs, 2);
 }
 
 // Deep nesting must not exhaust the stack, nor a huge count the memory.

@@ -4,3 +4,6 @@ foreach(name bad_input main_job limits)
   add_test(NAME cli.${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py $<TARGET_FILE:chorale>)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 endforeach()
+add_test(NAME cli.place COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/place.py $<TARGET_FILE:chorale>
+                                ${PROJECT_SOURCE_DIR}/examples)
+set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")

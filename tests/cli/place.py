@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Placement as a user runs it: the ranking, its JSON, its page. The strategies in the JSON are run here by rules of
+their own (contributions as Python sets), so that neither the program nor its referee is believed.
+
+Usage: place.py CHORALE EXAMPLES
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+examples = pathlib.Path(sys.argv[2]).resolve()
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_place_"))
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def ranking(*arguments):
+    run("place", *arguments, "--json", "p.json")
+    return json.loads((work / "p.json").read_text())
+
+
+def apply(state, operation, group):
+    """state[device] = {chunk: set of contributors}, chunks without contributors left out."""
+    held = [state[d] for d in group]
+    first, size = held[0], len(group)
+    if operation in ("AllReduce", "ReduceScatter", "Reduce"):
+        assert all(h.keys() == first.keys() for h in held), "different chunks"
+        total = {}
+        for chunk in first:
+            parts = [h[chunk] for h in held]
+            total[chunk] = set().union(*parts)
+            assert len(total[chunk]) == sum(map(len, parts)), "counted twice"
+        if operation == "AllReduce":
+            return [dict(total) for _ in group]
+        if operation == "Reduce":
+            return [total] + [{} for _ in group[1:]]
+        assert len(total) % size == 0, "cannot be scattered"
+        rows, each = sorted(total), len(total) // size
+        return [{c: total[c] for c in rows[i * each:(i + 1) * each]} for i in range(size)]
+    if operation == "AllGather":
+        assert first and all(len(h) == len(first) for h in held), "unequal shares"
+        merged = {}
+        for h in held:
+            assert not merged.keys() & h.keys(), "held twice"
+            merged.update(h)
+        return [dict(merged) for _ in group]
+    assert operation == "Broadcast"
+    assert all(h.get(c, set()) <= first.get(c, set()) for h in held for c in h), "loses something"
+    return [dict(first) for _ in group]
+
+
+def check(result):
+    devices = 1
+    for level in result["hierarchy"]["levels"]:
+        devices *= level["fan_out"]
+    axes = [axis["name"] for axis in result["job"]["axes"]]
+    checked = 0
+    for ranked in result["best"]:
+        matrix = ranked["matrix"]
+        for j, level in enumerate(result["hierarchy"]["levels"]):
+            product = 1
+            for row in matrix:
+                product *= row[j]
+            assert product == level["fan_out"], matrix
+
+        def coordinates(device):
+            """By axis: where the device lies on it."""
+            result_ = [0] * len(matrix)
+            digits = []
+            for j in range(len(matrix[0]) - 1, -1, -1):
+                for i in range(len(matrix) - 1, -1, -1):
+                    digits.append((j, i, device % matrix[i][j]))
+                    device //= matrix[i][j]
+            for j, i, digit in reversed(digits):
+                result_[i] = result_[i] * matrix[i][j] + digit
+            return result_
+
+        for reduction, given in zip(ranked["reductions"], result["job"]["reductions"]):
+            reduced = {axes.index(name) for name in given["axes"]}
+            key = {d: tuple(c for i, c in enumerate(coordinates(d)) if i not in reduced) for d in range(devices)}
+            for strategy in reduction["strategies"]:
+                state = [{c: {d} for c in range(devices)} for d in range(devices)]
+                for instruction in strategy["instructions"]:
+                    for group in instruction["groups"]:
+                        for d, held in zip(group, apply(state, instruction["operation"], group)):
+                            state[d] = held
+                for d in range(devices):
+                    wanted = {e for e in range(devices) if key[e] == key[d]}
+                    assert all(state[d].get(c) == wanted for c in range(devices)), (matrix, strategy, d)
+                assert abs(sum(i["us"] for i in strategy["instructions"]) - strategy["us"]) <= 1e-6 * strategy["us"]
+                assert strategy["us"] <= reduction["allreduce_us"] * (1 + 1e-9) or strategy is not reduction["strategies"][0]
+                checked += 1
+    times = [ranked["us"] for ranked in result["best"]]
+    assert times == sorted(times)
+    return checked
+
+
+checked = check(ranking("a100:2", "--axes", "data=4,tensor=8", "--reduce", "tensor", "--bytes", "1G", "--strategies", "6"))
+checked += check(ranking("v100:2", "--axes", "a=2,b=4,c=2", "--reduce", "a,c", "--bytes", "1G", "--algo", "ring", "--strategies", "12"))
+checked += check(ranking("rack:2x2x2x4", "--axes", "a=8,b=4", "--reduce", "a", "--bytes", "1M", "--rules", "paper", "--strategies", "3"))
+checked += check(ranking("a100:4", "--job", str(examples / "gpt-22b.json")))
+assert checked > 60, checked
+
+# Table 4 of Xie et al. 2022, row G2: across nodes, ReduceScatter and AllGather beat the tree.
+g2 = ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "2G", "--algo", "tree", "--rules", "paper")
+worst = g2["best"][-1]
+assert worst["matrix"] == [[4, 1], [1, 16]] and 1.2 < worst["allreduce_us"] / worst["us"] < 1.7, worst
+
+# Conditions, and the same set by SAT.
+for extra in [[], ["--inside", "tensor=node"], ["--order", "tensor<data"], ["--memory", "node:tensor:10G:40G"]]:
+    arguments = ["h100:8", "--axes", "data=4,pipeline=4,tensor=4", "--reduce", "tensor", "--bytes", "64M", "--top", "1000", *extra]
+    one, two = ranking(*arguments), ranking(*arguments, "--sat")
+    assert one["best"] == two["best"] and one["matrices"] == two["matrices"] > 0
+    for ranked in one["best"]:
+        data, _, tensor = ranked["matrix"]
+        if "--inside" in extra:
+            assert tensor == [1, 4]
+        if "--order" in extra:
+            assert not (tensor[0] > 1 and data[1] > 1)
+        if "--memory" in extra:
+            assert tensor[1] * 10 <= 40
+
+
+# Text, page, hierarchies, limits.
+text = run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G", "--explain", "--html", "p.html")
+assert "[[4 1] [1 16]]" in text and "bound by node port" in text and "all 3 matrices priced" in text, text
+page = (work / "p.html").read_text()
+assert not re.search(r'(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest', page)
+assert json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])["matrices"] == 3
+assert "h100:nodes" in run("hierarchy", "list")
+(work / "mine.json").write_text(run("hierarchy", "show", "v100:2", "--json"))
+assert "ring" in run("hierarchy", "show", "./mine.json")
+by_name = ranking("v100:2", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")
+assert ranking("./mine.json", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")["best"] == by_name["best"]
+stopped = run("place", "pods:16x64x16", "--axes", "a=128,b=32,c=32", "--reduce", "a,c", "--bytes", "1G", "--time-limit", "1ms", code=3)
+assert "stopped" in stopped, stopped
+print(f"{checked} strategies run, all right")
