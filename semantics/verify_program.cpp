@@ -11,32 +11,17 @@
 #include <set>
 #include <utility>
 
+#include "semantics/symbolic_sum.h"
+
 namespace chorale {
 namespace {
 
-// Places are input slots of ranks, numbered through. A sum says how often each place is in it, by place.
-using Sum = std::vector<std::pair<int, int>>;
+using Sum = SymbolicSum;
 
 struct Value {
   std::shared_ptr<const Sum> sum = {};  // null: never written
   int piece = 0;
 };
-
-Sum added(const Sum& a, const Sum& b) {
-  Sum result;
-  auto i = a.begin(), j = b.begin();
-  while (i != a.end() || j != b.end()) {
-    if (j == b.end() || (i != a.end() && i->first < j->first)) {
-      result.push_back(*i++);
-    } else if (i == a.end() || j->first < i->first) {
-      result.push_back(*j++);
-    } else {
-      result.push_back({i->first, i->second + j->second});
-      ++i, ++j;
-    }
-  }
-  return result;
-}
 
 class ProgramReferee {
  public:

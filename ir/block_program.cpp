@@ -1,0 +1,72 @@
+#include "ir/block_program.h"
+
+#include <fmt/format.h>
+
+namespace chorale {
+
+bool sends(BlockOpcode opcode) {
+  return opcode == BlockOpcode::Send || opcode == BlockOpcode::RecvCopySend ||
+         opcode == BlockOpcode::RecvReduceSend || opcode == BlockOpcode::RecvReduceCopySend;
+}
+
+bool receives(BlockOpcode opcode) {
+  return opcode == BlockOpcode::Recv || opcode == BlockOpcode::RecvCopySend ||
+         opcode == BlockOpcode::RecvReduce || opcode == BlockOpcode::RecvReduceSend ||
+         opcode == BlockOpcode::RecvReduceCopySend;
+}
+
+bool reads_src(BlockOpcode opcode) {
+  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Recv && opcode != BlockOpcode::RecvCopySend;
+}
+
+bool writes_dst(BlockOpcode opcode) {
+  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Send && opcode != BlockOpcode::RecvReduceSend;
+}
+
+bool reduces(BlockOpcode opcode) {
+  return opcode == BlockOpcode::Reduce || opcode == BlockOpcode::RecvReduce ||
+         opcode == BlockOpcode::RecvReduceSend || opcode == BlockOpcode::RecvReduceCopySend;
+}
+
+Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank rank, const Slot& slot) {
+  if (slot.buffer == Buffer::Scratch) return slot;
+  if (collective == "allgather" || collective == "gather")
+    return slot.buffer == Buffer::Input ? Slot{Buffer::Output, rank * chunks_per_block + slot.index} : slot;
+  if (collective == "reducescatter" || collective == "scatter")
+    return slot.buffer == Buffer::Output ? Slot{Buffer::Input, rank * chunks_per_block + slot.index} : slot;
+  return {Buffer::Output, slot.index};
+}
+
+std::string to_string(BlockOpcode opcode) {
+  switch (opcode) {
+    case BlockOpcode::Nop:
+      return "nop";
+    case BlockOpcode::Send:
+      return "s";
+    case BlockOpcode::Recv:
+      return "r";
+    case BlockOpcode::RecvCopySend:
+      return "rcs";
+    case BlockOpcode::RecvReduce:
+      return "rrc";
+    case BlockOpcode::RecvReduceSend:
+      return "rrs";
+    case BlockOpcode::RecvReduceCopySend:
+      return "rrcs";
+    case BlockOpcode::Copy:
+      return "cpy";
+    case BlockOpcode::Reduce:
+      return "re";
+  }
+  return "";
+}
+
+std::string to_string(const BlockInstruction& i) {
+  std::string text = to_string(i.opcode);
+  if (reads_src(i.opcode)) text += " " + to_string(i.src);
+  if (writes_dst(i.opcode)) text += " -> " + to_string(i.dst);
+  if (i.count != 1) text += fmt::format(" x {}", i.count);
+  return text;
+}
+
+}  // namespace chorale

@@ -1,0 +1,366 @@
+#include "semantics/verify_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "semantics/symbolic_sum.h"
+
+namespace chorale {
+namespace {
+
+struct Value {
+  std::shared_ptr<const SymbolicSum> sum = {};  // null: never written
+  int piece = 0;
+};
+
+// How far each block of each rank has come, as seen from one of them: by block, numbered through.
+using Clock = std::vector<int>;
+
+struct Message {
+  std::vector<Value> values = {};
+  Clock clock = {};
+};
+
+// Who has touched a slot since its last write.
+struct History {
+  int writer = -1;  // block, numbered through
+  int written = 0;  // its clock then
+  std::map<int, int> reads = {};
+};
+
+class BlockReferee {
+ public:
+  BlockReferee(const Collective& collective, const BlockProgram& program, int depth, bool in_place, int limit)
+      : collective_(collective), program_(program), depth_(depth), in_place_(in_place), limit_(limit) {}
+
+  std::vector<std::string> run() {
+    sizes();
+    if (found_.empty()) form();
+    if (found_.empty()) connections();
+    if (!found_.empty()) return std::move(found_);
+    start();
+    bool moved = true;
+    while (moved && !full()) {
+      moved = false;
+      for (Rank n = 0; n < ranks(); ++n)
+        for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+          while (!full() && can_step(n, b)) {
+            step(n, b);
+            moved = true;
+          }
+    }
+    ends();
+    if (found_.empty()) outputs();
+    return std::move(found_);
+  }
+
+ private:
+  using Connection = std::tuple<Rank, Rank, int>;  // from, to, channel
+
+  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
+  int ranks() const { return collective_.ranks; }
+  int pieces() const { return program_.chunks_per_block; }
+
+  template <typename... Arguments>
+  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  std::string at(Rank n, int b, int i) const {
+    return fmt::format("rank {}, block {}, instruction {} ({})", n, b, i,
+                       to_string(program_.ranks[n].blocks[b].instructions[i]));
+  }
+
+  void sizes() {
+    if (static_cast<int>(program_.ranks.size()) != ranks())
+      return say("the collective is for {} ranks, the program for {}", ranks(), program_.ranks.size());
+    if (pieces() != collective_.chunks_per_block || pieces() < 1)
+      say("the program has {} chunks a block, the collective {}", pieces(), collective_.chunks_per_block);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const BlockRank& r = program_.ranks[n];
+      if (const int chunks = input_chunks(collective_, n); r.input_chunks != chunks)
+        say("rank {}: the input has {} chunks, the collective needs {}", n, r.input_chunks, chunks);
+      if (const int chunks = output_chunks(collective_, n); r.output_chunks != chunks)
+        say("rank {}: the output has {} chunks, the collective needs {}", n, r.output_chunks, chunks);
+      if (r.scratch_chunks < 0) say("rank {}: the scratch has {} chunks", n, r.scratch_chunks);
+    }
+  }
+
+  void slots(Rank n, int b, int i, const Slot& slot) {
+    const BlockRank& r = program_.ranks[n];
+    const BlockInstruction& instruction = r.blocks[b].instructions[i];
+    const int size = slot.buffer == Buffer::Input    ? r.input_chunks
+                     : slot.buffer == Buffer::Output ? r.output_chunks
+                                                     : r.scratch_chunks;
+    if (slot.index < 0 || slot.index + instruction.count > size)
+      say("{}: the buffer has {} chunks", at(n, b, i), size);
+    else if (slot.buffer != Buffer::Scratch && slot.index % pieces() != instruction.piece)
+      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(slot), instruction.piece);
+  }
+
+  void form() {
+    for (Rank n = 0; n < ranks() && !full(); ++n)
+      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b) {
+        const Block& block = program_.ranks[n].blocks[b];
+        for (Rank peer : {block.send_to, block.recv_from})
+          if (peer < -1 || peer >= ranks() || peer == n)
+            say("rank {}, block {}: there is no peer {}", n, b, peer);
+        for (int i = 0; i < static_cast<int>(block.instructions.size()); ++i) {
+          const BlockInstruction& instruction = block.instructions[i];
+          if (instruction.count < 1) say("{}: moves {} chunks", at(n, b, i), instruction.count);
+          if (instruction.piece < 0 || instruction.piece >= pieces())
+            say("{}: piece {} of {}", at(n, b, i), instruction.piece, pieces());
+          if (sends(instruction.opcode) && block.send_to < 0)
+            say("{}: the block has nobody to send to", at(n, b, i));
+          if (receives(instruction.opcode) && block.recv_from < 0)
+            say("{}: the block has nobody to receive from", at(n, b, i));
+          if (reads_src(instruction.opcode)) slots(n, b, i, instruction.src);
+          if (writes_dst(instruction.opcode)) {
+            slots(n, b, i, instruction.dst);
+            if (instruction.dst.buffer == Buffer::Input && !in_place_)
+              say("{}: writes the input", at(n, b, i));
+          }
+          for (const BlockReference& before : instruction.after) {
+            const auto& blocks = program_.ranks[n].blocks;
+            if (before.block < 0 || before.block >= static_cast<int>(blocks.size()) ||
+                before.instruction < 0 ||
+                before.instruction >= static_cast<int>(blocks[before.block].instructions.size()))
+              say("{}: depends on what does not exist", at(n, b, i));
+          }
+        }
+      }
+  }
+
+  void connections() {
+    std::map<Connection, std::pair<int, int>> ends;  // senders, receivers
+    for (Rank n = 0; n < ranks(); ++n)
+      for (const Block& block : program_.ranks[n].blocks) {
+        const auto any = [&](bool (*is)(BlockOpcode)) {
+          return std::any_of(block.instructions.begin(), block.instructions.end(),
+                             [&](const BlockInstruction& i) { return is(i.opcode); });
+        };
+        if (any(sends)) ++ends[{n, block.send_to, block.channel}].first;
+        if (any(receives)) ++ends[{block.recv_from, n, block.channel}].second;
+      }
+    for (const auto& [connection, count] : ends)
+      if (count.first != 1 || count.second != 1)
+        say("connection {} -> {} on channel {}: {} senders and {} receivers", std::get<0>(connection),
+            std::get<1>(connection), std::get<2>(connection), count.first, count.second);
+  }
+
+  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
+  void start() {
+    first_place_.resize(ranks() + 1, 0);
+    first_block_.resize(ranks() + 1, 0);
+    for (Rank n = 0; n < ranks(); ++n) {
+      first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
+      first_block_[n + 1] = first_block_[n] + static_cast<int>(program_.ranks[n].blocks.size());
+    }
+    same_.resize(first_place_.back());
+    std::iota(same_.begin(), same_.end(), 0);
+    if (!collective_.combining)
+      for (const ChunkSpec& spec : collective_.chunks)
+        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+    held_.resize(ranks());
+    histories_.resize(ranks());
+    for (Rank n = 0; n < ranks(); ++n)
+      for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
+        held_[n][where(n, {Buffer::Input, i})] = {
+            std::make_shared<SymbolicSum>(SymbolicSum{{place(n, i), 1}}), i % pieces()};
+    next_.resize(first_block_.back(), 0);
+    clocks_.resize(first_block_.back(), Clock(first_block_.back(), 0));
+    at_end_.resize(first_block_.back());
+  }
+
+  int place(Rank n, int input) {
+    int p = first_place_[n] + input;
+    while (same_[p] != p) p = same_[p] = same_[same_[p]];
+    return p;
+  }
+
+  Slot where(Rank n, const Slot& slot) const {
+    return in_place_ ? in_place_slot(collective_.name, pieces(), n, slot) : slot;
+  }
+
+  // What the next instruction waits for, in words; empty if it can run.
+  std::string waits(Rank n, int b) {
+    const Block& block = program_.ranks[n].blocks[b];
+    const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];
+    for (const BlockReference& before : i.after)
+      if (next_[first_block_[n] + before.block] <= before.instruction)
+        return fmt::format("block {}, instruction {}", before.block, before.instruction);
+    if (receives(i.opcode) && queues_[{block.recv_from, n, block.channel}].empty())
+      return fmt::format("a message from rank {} on channel {}", block.recv_from, block.channel);
+    if (sends(i.opcode) && static_cast<int>(queues_[{n, block.send_to, block.channel}].size()) >= depth_)
+      return fmt::format("room in the queue to rank {} on channel {}", block.send_to, block.channel);
+    return "";
+  }
+
+  bool can_step(Rank n, int b) {
+    const Block& block = program_.ranks[n].blocks[b];
+    return next_[first_block_[n] + b] < static_cast<int>(block.instructions.size()) && waits(n, b).empty();
+  }
+
+  bool happened(int block, int clock, const Clock& seen) const { return seen[block] >= clock; }
+
+  void touch(Rank n, int b, int i, const Slot& slot, bool writes, int self, const Clock& clock) {
+    History& history = histories_[n][where(n, slot)];
+    if (history.writer >= 0 && history.writer != self && !happened(history.writer, history.written, clock))
+      say("{}: {} is written by block {} at the same time", at(n, b, i), to_string(slot),
+          history.writer - first_block_[n]);
+    if (!writes) {
+      history.reads[self] = clock[self];
+      return;
+    }
+    for (const auto& [reader, read] : history.reads)
+      if (reader != self && !happened(reader, read, clock))
+        say("{}: {} is read by block {} at the same time", at(n, b, i), to_string(slot),
+            reader - first_block_[n]);
+    history = {.writer = self, .written = clock[self]};
+  }
+
+  Value read(Rank n, int b, int i, const Slot& slot, int piece, int self, const Clock& clock) {
+    touch(n, b, i, slot, false, self, clock);
+    const Value value = held_[n][where(n, slot)];
+    if (!value.sum)
+      say("{}: {} was never written", at(n, b, i), to_string(slot));
+    else if (value.piece != piece)
+      say("{}: {} holds piece {}, not {}", at(n, b, i), to_string(slot), value.piece, piece);
+    return value;
+  }
+
+  static Value sum(const Value& a, const Value& b) {
+    if (!a.sum || !b.sum) return {};
+    return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece};
+  }
+
+  void step(Rank n, int b) {
+    const Block& block = program_.ranks[n].blocks[b];
+    const int self = first_block_[n] + b, number = next_[self];
+    const BlockInstruction& i = block.instructions[number];
+    Clock& clock = clocks_[self];
+    const auto learn = [&clock](const Clock& other) {
+      for (std::size_t k = 0; k < clock.size(); ++k) clock[k] = std::max(clock[k], other[k]);
+    };
+    for (const BlockReference& before : i.after)
+      learn(at_end_[first_block_[n] + before.block][before.instruction]);
+    Message arrived;
+    if (receives(i.opcode)) {
+      auto& queue = queues_[{block.recv_from, n, block.channel}];
+      arrived = std::move(queue.front());
+      queue.pop_front();
+      learn(arrived.clock);
+      if (static_cast<int>(arrived.values.size()) != i.count)
+        say("{}: receives {} chunks, {} were sent", at(n, b, number), i.count, arrived.values.size());
+      arrived.values.resize(i.count);
+    }
+    ++clock[self];
+    Message out;
+    // All chunks are read before any is written, as a kernel may.
+    std::vector<Value> results;
+    for (int k = 0; k < i.count; ++k) {
+      const int piece = (i.piece + k) % pieces();
+      Value value;
+      if (receives(i.opcode)) {
+        value = arrived.values[k];
+        if (value.sum && value.piece != piece)
+          say("{}: piece {} arrives, not {}", at(n, b, number), value.piece, piece);
+      }
+      if (reads_src(i.opcode)) {
+        const Value local = read(n, b, number, {i.src.buffer, i.src.index + k}, piece, self, clock);
+        value = receives(i.opcode) ? sum(value, local) : local;
+      }
+      if (i.opcode == BlockOpcode::Reduce)
+        value = sum(value, read(n, b, number, {i.dst.buffer, i.dst.index + k}, piece, self, clock));
+      results.push_back(value);
+    }
+    for (int k = 0; k < i.count; ++k) {
+      if (writes_dst(i.opcode)) {
+        const Slot slot{i.dst.buffer, i.dst.index + k};
+        touch(n, b, number, slot, true, self, clock);
+        held_[n][where(n, slot)] = results[k];
+        if (slot.buffer == Buffer::Output) written_.insert({n, slot.index});
+      }
+      if (sends(i.opcode)) out.values.push_back(results[k]);
+    }
+    if (sends(i.opcode)) {
+      out.clock = clock;
+      queues_[{n, block.send_to, block.channel}].push_back(std::move(out));
+    }
+    at_end_[self].push_back(clock);
+    ++next_[self];
+  }
+
+  void ends() {
+    for (Rank n = 0; n < ranks(); ++n)
+      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+        if (const int i = next_[first_block_[n] + b];
+            !full() && i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()))
+          say("{} waits forever for {}, with queues of depth {}", at(n, b, i), waits(n, b), depth_);
+    for (const auto& [connection, queue] : queues_)
+      if (!queue.empty() && found_.empty())
+        say("{} messages from rank {} to rank {} on channel {} are never received", queue.size(),
+            std::get<0>(connection), std::get<1>(connection), std::get<2>(connection));
+  }
+
+  void outputs() {
+    std::vector<std::map<int, std::map<int, int>>> promised(ranks());  // by rank, position, place
+    for (const ChunkSpec& spec : collective_.chunks)
+      for (Rank n : spec.post) {
+        std::map<int, int>& wanted = promised[n][spec.output];
+        if (!collective_.combining) {
+          ++wanted[place(spec.pre.front(), spec.input)];
+        } else {
+          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
+        }
+      }
+    for (Rank n = 0; n < ranks() && !full(); ++n)
+      for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
+        const Value& value = held_[n][where(n, {Buffer::Output, o})];
+        const auto wanted = promised[n].find(o);
+        if (wanted == promised[n].end()) {
+          if (written_.contains({n, o}) && !in_place_)
+            say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
+        } else if (!value.sum) {
+          say("at the end: rank {} has not written output[{}]", n, o);
+        } else if (const SymbolicSum right(wanted->second.begin(), wanted->second.end());
+                   *value.sum != right) {
+          say("at the end: output[{}] of rank {} is not what was promised: it has {} inputs of {}", o, n,
+              value.sum->size(), right.size());
+        }
+      }
+  }
+
+  const Collective& collective_;
+  const BlockProgram& program_;
+  const int depth_;
+  const bool in_place_;
+  const int limit_;
+  std::vector<int> first_place_ = {}, first_block_ = {};  // by rank
+  std::vector<int> same_ = {};
+  std::vector<std::map<Slot, Value>> held_ = {};         // by rank
+  std::vector<std::map<Slot, History>> histories_ = {};  // by rank
+  std::set<std::pair<Rank, int>> written_ = {};          // output slots
+  std::vector<int> next_ = {};                           // by block
+  std::vector<Clock> clocks_ = {};                       // by block
+  std::vector<std::vector<Clock>> at_end_ = {};          // by block and instruction
+  std::map<Connection, std::deque<Message>> queues_ = {};
+  std::vector<std::string> found_ = {};
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Collective& collective, const BlockProgram& program, int depth,
+                                    bool in_place, int limit) {
+  return BlockReferee(collective, program, depth, in_place, limit).run();
+}
+
+}  // namespace chorale
