@@ -40,7 +40,8 @@ class StrategyEncoding {
     std::vector<int> members = {};
     Lit sum = 0;                 // the first: [chunk][contributor]
     std::vector<Lit> part = {};  // [part][chunk]; none until a scatter asks for them
-    std::vector<Lit> more = {};  // the first member has what another has not: [member - 1][chunk][contributor]
+    std::vector<Lit> more =
+        {};  // the first member has what another has not: [member - 1][chunk][contributor]
   };
   void add_state();
   void count_chunks(int t);
