@@ -7,8 +7,10 @@
 
 namespace chorale {
 
-enum class ElementType { Float32, Float64, Int32, Int64 };
-enum class ReduceOp { Sum, Max };
+// Those of NCCL. Halves are computed with in float32 and rounded after each operation.
+enum class ElementType { Float32, Float64, Int32, Int64, Int8, Uint8, Uint32, Uint64, Float16, Bfloat16 };
+// Avg is the sum divided by the number of ranks, at the end; integers are truncated.
+enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 
 std::size_t size_of(ElementType);
 
@@ -19,8 +21,12 @@ std::string to_string(ReduceOp);     // "sum"
 ElementType element_type(const std::string& name);
 ReduceOp reduce_op(const std::string& name);
 
-// dst = dst (+) src, element by element; integer sums wrap around. Both are aligned to the type, and do not
+inline constexpr int kElementTypes = 10;
+inline constexpr int kReduceOps = 5;
+
+// dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are aligned to the type, and do not
 // overlap.
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);
+void divide(ElementType, std::byte* data, std::int64_t elements, int count);
 
 }  // namespace chorale

@@ -19,8 +19,19 @@ std::int64_t buffer_bytes(const Program& program, const BlockShape& shape) {
   return elements * static_cast<std::int64_t>(size_of(shape.type));
 }
 
+bool reduces(const Program& program) {
+  for (const RankProgram& rank : program.ranks)
+    for (const ThreadBlock& block : rank.blocks)
+      for (const Instruction& i : block.instructions)
+        if (i.opcode == Opcode::Reduce) return true;
+  return false;
+}
+
 RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
-    : shape_(shape), epochs_(program.steps) {
+    : shape_(shape),
+      reduces_(reduces(program)),
+      ranks_(static_cast<int>(program.ranks.size())),
+      epochs_(program.steps) {
   const RankProgram& rank = program.ranks[n];
   const std::int64_t longest = piece_begin(shape.elements, program.chunks_per_block, 1);
   input.resize(slot_begin(program, shape.elements, rank.input_chunks) * size_of(shape.type));
@@ -79,6 +90,9 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
         std::memcpy(work.dst, work.src, work.elements * size_of(shape_.type));
     }
   }
+  if (op == ReduceOp::Avg && reduces_)
+    divide(shape_.type, output.data(), static_cast<std::int64_t>(output.size() / size_of(shape_.type)),
+           ranks_);
 }
 
 }  // namespace chorale

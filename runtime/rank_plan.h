@@ -22,6 +22,9 @@ std::int64_t slot_begin(const Program&, std::int64_t block_elements, int index);
 // Bytes of the largest input or output buffer of a rank: what nccl-tests calls the size.
 std::int64_t buffer_bytes(const Program&, const BlockShape&);
 
+// Does it add anything anywhere?
+bool reduces(const Program&);
+
 class RankPlan {
  public:
   RankPlan(const Program&, Rank, const BlockShape&);
@@ -50,6 +53,8 @@ class RankPlan {
   void add(const Program&, const Instruction&);
 
   BlockShape shape_;
+  bool reduces_ = false;  // does any rank? Then outputs are sums
+  int ranks_ = 1;
   std::vector<std::byte> scratch_ = {};
   std::vector<Epoch> epochs_ = {};
 };

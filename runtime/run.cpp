@@ -24,14 +24,6 @@ void check(const RunOptions& options) {
     throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
 }
 
-bool reduces(const Program& program) {
-  for (const RankProgram& rank : program.ranks)
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Instruction& i : block.instructions)
-        if (i.opcode == Opcode::Reduce) return true;
-  return false;
-}
-
 // Elements that are wrong after one run over spoilt outputs, in this rank.
 std::int64_t wrong_in_one_run(RankPlan& plan, const TestData& data, ReduceOp op, Transport& transport) {
   TestData::spoil_output(plan.output);

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "runtime/element_types.h"
+
 namespace chorale {
 namespace {
 
@@ -22,20 +24,16 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Calls function with a value of the C++ type.
-template <typename Function>
-auto with_type(ElementType type, Function function) {
+// Numbers up to which integers are held exactly, as far as it matters here.
+std::int64_t exact_integers(ElementType type) {
   switch (type) {
-    case ElementType::Float32:
-      return function(float{});
-    case ElementType::Float64:
-      return function(double{});
-    case ElementType::Int32:
-      return function(std::int32_t{});
-    case ElementType::Int64:
-      return function(std::int64_t{});
+    case ElementType::Float16:
+      return std::int64_t{1} << 11;
+    case ElementType::Bfloat16:
+      return std::int64_t{1} << 8;
+    default:  // other sums are exact or wrap around
+      return std::int64_t{1} << 23;
   }
-  return function(float{});
 }
 
 }  // namespace
@@ -58,8 +56,9 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
       most_terms = std::max(most_terms, count);
     }
   }
-  // float32 holds integers up to 2^24 exactly, and with them their eighths.
-  largest_ = std::clamp<std::int64_t>((std::int64_t{1} << 23) / most_terms, 1, 4096);
+  // What is held exactly as an integer is as well in eighths.
+  const bool bytes = shape.type == ElementType::Int8 || shape.type == ElementType::Uint8;
+  largest_ = std::clamp<std::int64_t>(exact_integers(shape.type) / most_terms, 1, bytes ? 60 : 4096);
 }
 
 int TestData::place(Rank n, int input) const {
@@ -78,13 +77,28 @@ std::int64_t TestData::length(int slot) const {
   return piece_begin(shape_.elements, k, slot % k + 1) - piece_begin(shape_.elements, k, slot % k);
 }
 
+// Of integer types the numerator.
+template <typename T>
+T as(std::int64_t numerator, int denominator) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(numerator);
+  else
+    return T(static_cast<float>(numerator) / static_cast<float>(denominator));
+}
+
 template <typename T>
 std::vector<T> TestData::pattern(int place) const {
   std::vector<T> values(std::min(kPeriod, shape_.elements));
   const std::uint64_t key = mixed(seed_ ^ mixed(static_cast<std::uint64_t>(place)));
   for (std::size_t e = 0; e < values.size(); ++e) {
-    const std::int64_t v = static_cast<std::int64_t>(mixed(key + e) % (2 * largest_ + 1)) - largest_;
-    values[e] = std::is_floating_point_v<T> ? static_cast<T>(v) / 8 : static_cast<T>(v);
+    const std::uint64_t random = mixed(key + e);
+    if (op_ == ReduceOp::Prod) {
+      // Products of signs and a few twos are exact in every type.
+      const int factor = (random & 1 ? -1 : 1) * (random % 32 < 2 ? 2 : 1);
+      values[e] = as<T>(factor, 1);
+    } else {
+      values[e] = as<T>(static_cast<std::int64_t>(random % (2 * largest_ + 1)) - largest_, 8);
+    }
   }
   return values;
 }
@@ -108,10 +122,14 @@ void TestData::for_each_output(Rank n, Function function) const {
       if (sum.empty())
         sum = values;
       else
-        for (std::size_t e = 0; e < sum.size(); ++e)
-          sum[e] = op_ == ReduceOp::Sum ? sum[e] + values[e] : std::max(sum[e], values[e]);
+        with_op(op_, [&]<ReduceOp op>() {
+          for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
+        });
     }
   }
+  if (op_ == ReduceOp::Avg && collective_.combining)
+    for (auto& [slot, values] : expected)
+      for (T& value : values) value = averaged(value, collective_.ranks);
   for (const auto& [slot, values] : expected)
     for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
 }
@@ -136,7 +154,7 @@ std::int64_t TestData::changed_elements(Rank n, std::span<const std::byte> input
 }
 
 void TestData::spoil_output(std::span<std::byte> output) {
-  std::ranges::fill(output, std::byte{0x7f});  // of every type a number far beyond all sums
+  std::ranges::fill(output, std::byte{0x7f});  // of most types a number far beyond all sums
 }
 
 std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output) const {

@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
 #include "codegen/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
+#include "runtime/element_types.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
 #include "runtime/thread_transport.h"
@@ -23,13 +25,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
-                                            ElementType::Int64};
+                                            ElementType::Int64,   ElementType::Int8,    ElementType::Uint8,
+                                            ElementType::Uint32,  ElementType::Uint64,  ElementType::Float16,
+                                            ElementType::Bfloat16};
+const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
+                                       ReduceOp::Avg};
 
 // Sizes in bytes of blocks of one 4-byte element, of none, of primes of them, and around the period of the
 // data.
 const RunOptions thorough = {.bytes = {0, 4, 8, 12, 28, 4 * 101, 4 * 1021, 4 * 2503},
                              .types = all_types,
-                             .ops = {ReduceOp::Sum, ReduceOp::Max},
+                             .ops = all_ops,
                              .iterations = 1,
                              .warm_up = 0};
 const RunOptions quick = {.bytes = {0, 4, 4 * 37},
@@ -256,11 +262,41 @@ TEST(Transport, ReductionsOverRanks) {
   });
 }
 
+// Every number of both halves comes back from float32, and rounding is to nearest, ties to even.
+template <typename T>
+void expect_halves(int exponent_bits) {
+  for (int bits = 0; bits < 1 << 16; ++bits) {
+    T number;
+    number.bits = static_cast<std::uint16_t>(bits);
+    const float value = static_cast<float>(number);
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(T(value).bits, number.bits) << bits;
+    // Half way to the next one, and a little beyond: even, and up.
+    T next;
+    next.bits = static_cast<std::uint16_t>(bits + 1);
+    const double above = static_cast<float>(next);
+    if ((bits & 0x7fff) + 1 >= ((1 << exponent_bits) - 1) << (15 - exponent_bits) || bits + 1 == 1 << 15)
+      continue;
+    const float middle = static_cast<float>((static_cast<double>(value) + above) / 2);
+    ASSERT_EQ(T(middle).bits, bits & 1 ? next.bits : number.bits) << bits;
+    ASSERT_EQ(T(std::nextafter(middle, static_cast<float>(above))).bits, next.bits) << bits;
+  }
+}
+
+TEST(Elements, Halves) {
+  expect_halves<Float16>(5);
+  expect_halves<Bfloat16>(8);
+  EXPECT_EQ(Float16(65520.0f).bits, 0x7c00);  // infinity
+  EXPECT_EQ(Float16(-1.5f).bits, 0xbe00);
+  EXPECT_EQ(Bfloat16(-1.5f).bits, 0xbfc0);
+  EXPECT_TRUE(std::isnan(static_cast<float>(Float16(NAN))));
+}
+
 TEST(Elements, NamesAndReductions) {
   for (ElementType type : all_types) EXPECT_EQ(element_type(to_string(type)), type);
-  for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Max}) EXPECT_EQ(reduce_op(to_string(op)), op);
-  EXPECT_THROW(element_type("float16"), InputError);
-  EXPECT_THROW(reduce_op("prod"), InputError);
+  for (ReduceOp op : all_ops) EXPECT_EQ(reduce_op(to_string(op)), op);
+  EXPECT_THROW(element_type("float8"), InputError);
+  EXPECT_THROW(reduce_op("xor"), InputError);
   std::vector<std::byte> a = bytes_of<std::int32_t>({INT32_MAX, -5, 7});
   const std::vector<std::byte> b = bytes_of<std::int32_t>({1, 3, -9});
   reduce(ElementType::Int32, ReduceOp::Sum, a.data(), b.data(), 3);

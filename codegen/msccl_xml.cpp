@@ -1,0 +1,178 @@
+#include "codegen/msccl_xml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codegen/relax.h"
+#include "ir/error.h"
+#include "semantics/verify_blocks.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostChunksAStep = 71, kMostChannels = 32, kMostBlocksAChannel = 32;
+
+const char* buffer_name(Buffer buffer) {
+  return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
+}
+
+// Several dependencies need steps that do nothing else; several chunks too many, several steps.
+struct XmlStep {
+  BlockInstruction instruction = {};
+  const BlockReference* after = nullptr;
+};
+
+std::vector<XmlStep> steps_of(const Block& block, std::vector<int>& last_step) {
+  std::vector<XmlStep> steps;
+  for (const BlockInstruction& i : block.instructions) {
+    for (std::size_t k = 0; k + 1 < i.after.size(); ++k) steps.push_back({{}, &i.after[k]});
+    const BlockReference* after = i.after.empty() ? nullptr : &i.after.back();
+    for (int from = 0; from < i.count; from += kMostChunksAStep) {
+      BlockInstruction part = i;
+      part.src.index += from;
+      part.dst.index += from;
+      part.count = std::min(kMostChunksAStep, i.count - from);
+      steps.push_back({part, after});
+      after = nullptr;
+    }
+    last_step.push_back(static_cast<int>(steps.size()) - 1);
+  }
+  return steps;
+}
+
+std::string print_step(int number, const XmlStep& step, const std::vector<std::vector<int>>& last_step,
+                       bool waited_for) {
+  const BlockInstruction& i = step.instruction;
+  const bool nothing = i.opcode == BlockOpcode::Nop;
+  // What an opcode does not use is filled with the other one.
+  const Slot src = nothing ? Slot{Buffer::Input, -1} : reads_src(i.opcode) ? i.src : i.dst;
+  const Slot dst = nothing ? Slot{Buffer::Output, -1} : writes_dst(i.opcode) ? i.dst : i.src;
+  return fmt::format(
+      "      <step s=\"{}\" type=\"{}\" srcbuf=\"{}\" srcoff=\"{}\" dstbuf=\"{}\" dstoff=\"{}\" cnt=\"{}\" "
+      "depid=\"{}\" "
+      "deps=\"{}\" hasdep=\"{}\"/>\n",
+      number, to_string(i.opcode), buffer_name(src.buffer), src.index, buffer_name(dst.buffer), dst.index,
+      nothing ? 0 : i.count, step.after ? step.after->block : -1,
+      step.after ? last_step[step.after->block][step.after->instruction] : -1, waited_for ? 1 : 0);
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '"')
+      result += "&quot;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+void require_expressible(const Collective& collective, const BlockProgram& program) {
+  if (collective.custom || collective.name == "allreduce_by_gather")
+    throw InputError(program.name, "MSCCL XML has no name for the collective " + collective.name,
+                     "use another target");
+  std::map<std::pair<int, int>, int> senders, receivers;  // rank, channel
+  for (std::size_t n = 0; n < program.ranks.size(); ++n)
+    for (const Block& block : program.ranks[n].blocks) {
+      if (block.channel >= kMostChannels)
+        throw InputError(program.name, fmt::format("needs more than {} channels", kMostChannels),
+                         "use fewer chunks");
+      const std::pair<int, int> where{static_cast<int>(n), block.channel};
+      if ((block.send_to >= 0 && ++senders[where] > kMostBlocksAChannel) ||
+          (block.recv_from >= 0 && ++receivers[where] > kMostBlocksAChannel))
+        throw InputError(program.name,
+                         fmt::format("rank {} has more than {} blocks on channel {}", n, kMostBlocksAChannel,
+                                     block.channel),
+                         "use fewer peers a rank");
+    }
+}
+
+std::string print_rank(Rank n, const BlockRank& rank, const BlockProgram& program, int most_steps) {
+  std::string text = fmt::format("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", n,
+                                 rank.input_chunks, rank.output_chunks, rank.scratch_chunks);
+  std::vector<std::vector<XmlStep>> steps;
+  std::vector<std::vector<int>> last_step(rank.blocks.size());
+  std::set<std::pair<int, int>> waited_for;  // block, step
+  for (std::size_t b = 0; b < rank.blocks.size(); ++b) {
+    steps.push_back(steps_of(rank.blocks[b], last_step[b]));
+    if (static_cast<int>(steps.back().size()) > most_steps)
+      throw InputError(program.name, fmt::format("rank {}, block {} has {} steps", n, b, steps.back().size()),
+                       fmt::format("the executor loads {}; use more channels or fewer chunks", most_steps));
+  }
+  for (const auto& block : steps)
+    for (const XmlStep& step : block)
+      if (step.after)
+        waited_for.insert({step.after->block, last_step[step.after->block][step.after->instruction]});
+  for (std::size_t b = 0; b < rank.blocks.size(); ++b) {
+    const Block& block = rank.blocks[b];
+    text += fmt::format("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", b, block.send_to,
+                        block.recv_from, block.channel);
+    for (std::size_t s = 0; s < steps[b].size(); ++s)
+      text += print_step(static_cast<int>(s), steps[b][s], last_step,
+                         waited_for.contains({static_cast<int>(b), static_cast<int>(s)}));
+    text += "    </tb>\n";
+  }
+  return text + "  </gpu>\n";
+}
+
+}  // namespace
+
+std::string to_msccl_xml(const Collective& collective, const BlockProgram& program,
+                         const MscclOptions& options) {
+  require_expressible(collective, program);
+  int channels = 1, chunks = 1;
+  for (const BlockRank& rank : program.ranks) {
+    chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
+    for (const Block& block : rank.blocks) channels = std::max(channels, block.channel + 1);
+  }
+  std::string text = fmt::format(
+      "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" "
+      "inplace=\"{}\" "
+      "outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
+      escaped(program.name), channels, chunks, program.ranks.size(), collective.name,
+      program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    text += print_rank(n, program.ranks[n], program, options.most_steps);
+  return text + "</algo>\n";
+}
+
+BlockProgram relax_for_msccl(const Collective& collective, const Program& program,
+                             const MscclOptions& options) {
+  const auto fits = [&](const BlockProgram& candidate) {
+    try {
+      to_msccl_xml(collective, candidate, options);
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  BlockProgram result;
+  for (bool in_place : {true, false}) {
+    // Steps that only wait are counted, too, so blocks may have to be shorter than the limit.
+    for (int limit = options.most_steps; limit >= 4; limit -= std::max(1, limit / 4)) {
+      try {
+        result =
+            relax(collective, program, {.in_place = in_place, .queue_depth = 2, .most_instructions = limit});
+      } catch (const InputError&) {
+        if (!in_place) throw;
+        break;
+      }
+      if (fits(result)) {
+        // What works in place works out of place as well, if it writes no input.
+        if (in_place && !violations(collective, result, result.queue_depth, false, 1).empty()) break;
+        return result;
+      }
+    }
+  }
+  to_msccl_xml(collective, result, options);  // says what does not fit
+  return result;
+}
+
+}  // namespace chorale

@@ -1,0 +1,40 @@
+// MSCCL XML: the algorithm files of Microsoft's executors for NCCL and RCCL, and of ASTRA-sim.
+//
+// Rules of the loader and the kernel that are kept (msccl-executor-nccl): all attributes that it requires; one dependency a
+// step, further ones on `nop`s before it, and hasdep on what is waited for; at most 72 chunks a step; at most
+// `most_steps` steps a block (64 in the executor's default build, 256 in microsoft/msccl); at most 32 channels, and 32
+// blocks a channel and direction; sums, products, minima and maxima come from the call.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/block_program.h"
+#include "ir/collective.h"
+
+namespace chorale {
+
+struct MscclOptions {
+  int most_steps = 64;
+  long long min_bytes = 0;
+  long long max_bytes = 0;  // 0: no limit
+};
+
+// Throws InputError that says what the format cannot express: a custom collective, a limit.
+std::string to_msccl_xml(const Collective&, const BlockProgram&, const MscclOptions& = {});
+
+// The form that fits: blocks short enough, in place where that works. Refereed.
+BlockProgram relax_for_msccl(const Collective&, const Program&, const MscclOptions& = {});
+
+struct MscclFile {
+  Collective collective = {};  // as the attributes say; roots are taken to be 0
+  BlockProgram program = {};   // in_place if the file is for that only
+  bool in_place = false;       // says the file
+  bool out_of_place = false;
+};
+
+// Reads what others wrote. Throws InputError for what is no such file, with the place; whether the algorithm is right is said
+// by semantics/verify_blocks.
+MscclFile msccl_from_xml(std::string_view text, const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,213 @@
+// The only file that sees pugixml. It expands no entities of a document's own, and we give it no document type.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <map>
+#include <pugixml.hpp>
+#include <tuple>
+
+#include "codegen/msccl_xml.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostRanks = 4096, kMostNumber = 1 << 24;
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : file_(file) {
+    const pugi::xml_parse_result parsed =
+        document_.load_buffer(text.data(), text.size(), pugi::parse_default & ~pugi::parse_doctype);
+    if (!parsed) {
+      const auto line =
+          1 + std::count(text.begin(),
+                         text.begin() + std::min<std::ptrdiff_t>(parsed.offset,
+                                                                 static_cast<std::ptrdiff_t>(text.size())),
+                         '\n');
+      throw InputError(fmt::format("{}:{}", file, line), std::string("is not XML: ") + parsed.description(),
+                       "check the file");
+    }
+  }
+
+  MscclFile read() {
+    const pugi::xml_node algo = document_.child("algo");
+    if (!algo) throw InputError(file_, "has no <algo>", "give an MSCCL algorithm file");
+    MscclFile result;
+    const int ranks = number(algo, "ngpus", 1, kMostRanks);
+    const std::string name = text(algo, "coll");
+    result.in_place = algo.attribute("inplace").as_int(0) != 0;
+    // Older files leave it out where they are for in place only.
+    result.out_of_place = algo.attribute("outofplace").as_int(result.in_place ? 0 : 1) != 0;
+    const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
+    const bool by_blocks = name == "allgather" || name == "reducescatter" || name == "alltoall" ||
+                           name == "gather" || name == "scatter";
+    if (by_blocks && chunks % ranks != 0)
+      throw InputError(file_, fmt::format("nchunksperloop {} is no multiple of the {} ranks", chunks, ranks),
+                       "check the file");
+    result.collective = make_collective(name, ranks, by_blocks ? chunks / ranks : chunks);
+    result.program = {.name = text(algo, "name"),
+                      .collective = name,
+                      .chunks_per_block = result.collective.chunks_per_block,
+                      .in_place = result.in_place,
+                      .queue_depth = 2,
+                      .ranks = std::vector<BlockRank>(ranks)};
+    std::vector<bool> seen(ranks, false);
+    for (const pugi::xml_node gpu : algo.children("gpu")) {
+      const int n = number(gpu, "id", 0, ranks - 1);
+      if (seen[n])
+        throw InputError(where(gpu), fmt::format("gpu {} is there twice", n), "number them from 0");
+      seen[n] = true;
+      read_rank(gpu, n, result);
+    }
+    for (int n = 0; n < ranks; ++n)
+      if (!seen[n])
+        throw InputError(file_, fmt::format("gpu {} is missing", n),
+                         "the file says ngpus=" + std::to_string(ranks));
+    find_pieces(result.program);
+    return result;
+  }
+
+ private:
+  std::string where(const pugi::xml_node& node) const {
+    std::string path;
+    for (pugi::xml_node at = node; at && at.type() == pugi::node_element; at = at.parent()) {
+      const char* key = std::string_view(at.name()) == "step" ? "s" : "id";
+      const std::string id =
+          at.attribute(key) ? fmt::format("[{}]", std::string(at.attribute(key).value()).substr(0, 20)) : "";
+      path = at.name() + id + (path.empty() ? "" : "/") + path;
+    }
+    return file_ + ": " + path;
+  }
+
+  std::string text(const pugi::xml_node& node, const char* key) const {
+    const pugi::xml_attribute attribute = node.attribute(key);
+    if (!attribute) throw InputError(where(node), fmt::format("has no {}", key), "loaders refuse it, too");
+    return std::string(attribute.value()).substr(0, 200);
+  }
+
+  int number(const pugi::xml_node& node, const char* key, int least, int most) const {
+    const std::string value = text(node, key);
+    int result = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+    if (error != std::errc() || end != value.data() + value.size() || result < least || result > most)
+      throw InputError(where(node), fmt::format("{}=\"{}\" is out of range", key, value.substr(0, 40)),
+                       fmt::format("use {} to {}", least, most));
+    return result;
+  }
+
+  Slot slot(const pugi::xml_node& step, const char* buffer_key, const char* offset_key) const {
+    const std::string buffer = text(step, buffer_key);
+    if (buffer != "i" && buffer != "o" && buffer != "s")
+      throw InputError(where(step), fmt::format("{}=\"{}\" is no buffer", buffer_key, buffer.substr(0, 20)),
+                       "use i, o or s");
+    return {buffer == "i"   ? Buffer::Input
+            : buffer == "o" ? Buffer::Output
+                            : Buffer::Scratch,
+            number(step, offset_key, 0, kMostNumber)};
+  }
+
+  BlockOpcode opcode(const pugi::xml_node& step) const {
+    const std::string type = text(step, "type");
+    for (BlockOpcode each : {BlockOpcode::Nop, BlockOpcode::Send, BlockOpcode::Recv,
+                             BlockOpcode::RecvCopySend, BlockOpcode::RecvReduce, BlockOpcode::RecvReduceSend,
+                             BlockOpcode::RecvReduceCopySend, BlockOpcode::Copy, BlockOpcode::Reduce})
+      if (to_string(each) == type) return each;
+    throw InputError(where(step), fmt::format("type=\"{}\" is not supported", type.substr(0, 20)),
+                     "known are nop, s, r, rcs, rrc, rrs, rrcs, cpy and re");
+  }
+
+  void read_rank(const pugi::xml_node& gpu, int n, MscclFile& file) {
+    BlockRank& rank = file.program.ranks[n];
+    // In place, a file names one of the two buffers only.
+    rank.input_chunks = number(gpu, "i_chunks", 0, kMostNumber);
+    rank.output_chunks = number(gpu, "o_chunks", 0, kMostNumber);
+    if (file.in_place && rank.output_chunks == 0)
+      rank.output_chunks = chorale::output_chunks(file.collective, n);
+    if (file.in_place && rank.input_chunks == 0)
+      rank.input_chunks = chorale::input_chunks(file.collective, n);
+    rank.scratch_chunks = number(gpu, "s_chunks", 0, kMostNumber);
+    int expected = 0;
+    for (const pugi::xml_node tb : gpu.children("tb")) {
+      if (number(tb, "id", 0, kMostNumber) != expected++)
+        throw InputError(where(tb), "blocks are not numbered from 0 without gaps", "loaders refuse it, too");
+      Block block{.send_to = number(tb, "send", -1, kMostNumber),
+                  .recv_from = number(tb, "recv", -1, kMostNumber),
+                  .channel = number(tb, "chan", 0, kMostNumber)};
+      for (const pugi::xml_node step : tb.children("step")) {
+        BlockInstruction i{.opcode = opcode(step)};
+        if (number(step, "s", 0, kMostNumber) != static_cast<int>(block.instructions.size()))
+          throw InputError(where(step), "steps are not numbered from 0 without gaps",
+                           "loaders refuse it, too");
+        if (i.opcode != BlockOpcode::Nop) {
+          i.count = number(step, "cnt", 1, kMostNumber);
+          if (reads_src(i.opcode)) i.src = slot(step, "srcbuf", "srcoff");
+          if (writes_dst(i.opcode)) i.dst = slot(step, "dstbuf", "dstoff");
+        }
+        const int depends = number(step, "depid", -1, kMostNumber);
+        if (depends >= 0) i.after.push_back({depends, number(step, "deps", 0, kMostNumber)});
+        block.instructions.push_back(std::move(i));
+      }
+      rank.blocks.push_back(std::move(block));
+    }
+  }
+
+  // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in scratch has it from
+  // there. Instructions that can never run keep piece 0.
+  static void find_pieces(BlockProgram& program) {
+    const int k = program.chunks_per_block;
+    std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;
+    std::vector<std::map<int, int>> scratch(program.ranks.size());
+    std::vector<std::vector<std::size_t>> next;
+    for (const BlockRank& rank : program.ranks) next.emplace_back(rank.blocks.size(), 0);
+    const auto runs = [&](Rank n, std::size_t b) {
+      Block& block = program.ranks[n].blocks[b];
+      if (next[n][b] == block.instructions.size()) return false;
+      BlockInstruction& i = block.instructions[next[n][b]];
+      for (const BlockReference& before : i.after)
+        if (before.block < static_cast<int>(next[n].size()) &&
+            static_cast<int>(next[n][before.block]) <= before.instruction)
+          return false;
+      int piece = -1;
+      const auto look = [&](const Slot& slot) {
+        if (slot.buffer != Buffer::Scratch)
+          piece = slot.index % k;
+        else if (const auto at = scratch[n].find(slot.index); at != scratch[n].end() && piece < 0)
+          piece = at->second;
+      };
+      if (receives(i.opcode)) {
+        auto& queue = queues[{block.recv_from, n, block.channel}];
+        if (queue.empty()) return false;
+        piece = queue.front();
+        queue.pop_front();
+      }
+      if (writes_dst(i.opcode)) look(i.dst);
+      if (reads_src(i.opcode)) look(i.src);
+      i.piece = std::max(piece, 0);
+      if (writes_dst(i.opcode) && i.dst.buffer == Buffer::Scratch)
+        for (int c = 0; c < i.count; ++c) scratch[n][i.dst.index + c] = (i.piece + c) % k;
+      if (sends(i.opcode)) queues[{n, block.send_to, block.channel}].push_back(i.piece);
+      ++next[n][b];
+      return true;
+    };
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+        for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b)
+          while (runs(n, b)) moved = true;
+    }
+  }
+
+  std::string file_;
+  pugi::xml_document document_ = {};
+};
+
+}  // namespace
+
+MscclFile msccl_from_xml(std::string_view text, const std::string& file) {
+  return Reader(text, file).read();
+}
+
+}  // namespace chorale
