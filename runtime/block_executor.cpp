@@ -1,0 +1,366 @@
+#include "runtime/block_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+
+#include "ir/error.h"
+#include "runtime/test_data.h"
+#include "runtime/transport.h"
+
+namespace chorale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Bytes = std::vector<std::byte>;
+
+struct Stopped {};  // another block has failed
+
+// What the blocks of a rank wait at: progress of its blocks, and the queues that end there.
+struct Rendezvous {
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::vector<int> done = {};                                 // by block: instructions
+  std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
+};
+
+// A rank's memory. Slots of one buffer follow each other as the pieces of its blocks do; a scratch slot has room for the
+// longest piece.
+class Memory {
+ public:
+  Memory(const BlockProgram& program, Rank n, const BlockShape& shape, bool in_place)
+      : program_(program), rank_(n), shape_(shape), in_place_(in_place) {
+    const BlockRank& rank = program.ranks[n];
+    input_.resize(begin(rank.input_chunks) * size());
+    output_.resize(begin(rank.output_chunks) * size());
+    scratch_.resize(piece_begin(shape.elements, pieces(), 1) * rank.scratch_chunks * size());
+  }
+
+  std::byte* at(const Slot& given) {
+    const Slot slot = in_place_ ? in_place_slot(program_.collective, pieces(), rank_, given) : given;
+    if (slot.buffer == Buffer::Scratch)
+      return scratch_.data() + slot.index * piece_begin(shape_.elements, pieces(), 1) * size();
+    return (slot.buffer == Buffer::Input ? input_ : output_).data() + begin(slot.index) * size();
+  }
+
+  std::int64_t elements(int piece) const {
+    return piece_begin(shape_.elements, pieces(), piece + 1) - piece_begin(shape_.elements, pieces(), piece);
+  }
+
+  // Chunk by chunk, since in place they may lie elsewhere.
+  void write_input(const Bytes& bytes) {
+    for (int i = 0; i < program_.ranks[rank_].input_chunks; ++i)
+      copy(at({Buffer::Input, i}), bytes.data() + begin(i) * size(), i);
+  }
+  Bytes read(Buffer buffer) {
+    const int chunks =
+        buffer == Buffer::Input ? program_.ranks[rank_].input_chunks : program_.ranks[rank_].output_chunks;
+    Bytes bytes(begin(chunks) * size());
+    for (int i = 0; i < chunks; ++i) copy(bytes.data() + begin(i) * size(), at({buffer, i}), i);
+    return bytes;
+  }
+  void spoil_output() {
+    Bytes spoilt(output_.size());
+    TestData::spoil_output(spoilt);
+    output_ = spoilt;
+  }
+  std::int64_t output_elements() const { return begin(program_.ranks[rank_].output_chunks); }
+  std::int64_t input_elements() const { return begin(program_.ranks[rank_].input_chunks); }
+
+ private:
+  int pieces() const { return program_.chunks_per_block; }
+  std::int64_t size() const { return static_cast<std::int64_t>(size_of(shape_.type)); }
+  std::int64_t begin(int slot) const {
+    return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
+  }
+  void copy(std::byte* to, const std::byte* from, int slot) const {
+    if (const auto bytes = elements(slot % pieces()) * size(); bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  const BlockProgram& program_;
+  const Rank rank_;
+  const BlockShape shape_;
+  const bool in_place_;
+  Bytes input_ = {}, output_ = {}, scratch_ = {};
+};
+
+class Machine {
+ public:
+  Machine(const BlockProgram& program, const BlockShape& shape, ReduceOp op, const BlockRunOptions& options)
+      : program_(program), shape_(shape), op_(op), options_(options), meeting_(program.ranks.size()) {
+    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+      memory_.push_back(std::make_unique<Memory>(program, n, shape, options.in_place));
+      meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
+      for (const Block& block : program.ranks[n].blocks) {
+        ++blocks_;
+        for (const BlockInstruction& i : block.instructions) reduces_ = reduces_ || reduces(i.opcode);
+      }
+    }
+  }
+
+  Memory& memory(Rank n) { return *memory_[n]; }
+  bool adds() const { return reduces_; }
+
+  // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks rest.
+  template <typename Before>
+  std::vector<double> run(int times, Before before) {
+    std::vector<double> took;
+    Clock::time_point start;
+    int next = 0;
+    // Between two runs one thread finishes the last and prepares the next.
+    const auto between = [&]() noexcept {
+      if (next > 0) took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+      if (next < times) {
+        before(next);
+        for (Rendezvous& meeting : meeting_) std::ranges::fill(meeting.done, 0);
+      }
+      ++next;
+      start = Clock::now();
+    };
+    std::barrier barrier(blocks_, between);
+    std::vector<std::thread> threads;
+    for (Rank n = 0; n < static_cast<int>(program_.ranks.size()); ++n)
+      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+        threads.emplace_back([this, n, b, times, &barrier] {
+          for (int i = 0; i < times; ++i) {
+            barrier.arrive_and_wait();
+            try {
+              block(n, b);
+            } catch (const Stopped&) {
+            } catch (...) {
+              fail(std::current_exception());
+            }
+          }
+          barrier.arrive_and_wait();
+        });
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    return took;
+  }
+
+ private:
+  void fail(const std::exception_ptr& failure) {
+    {
+      const std::lock_guard lock(failing_);
+      if (!failure_) failure_ = failure;
+    }
+    stopped_ = true;
+    for (Rendezvous& meeting : meeting_) {
+      { const std::lock_guard lock(meeting.mutex); }
+      meeting.changed.notify_all();
+    }
+  }
+
+  template <typename Condition, typename Words>
+  void wait(std::unique_lock<std::mutex>& lock, Rendezvous& meeting, Condition condition, Words words) {
+    const bool in_time =
+        meeting.changed.wait_for(lock, options_.timeout, [&] { return stopped_.load() || condition(); });
+    if (stopped_) throw Stopped{};
+    if (!in_time)
+      throw Hang(words() +
+                 fmt::format(" within {:.3g} s", std::chrono::duration<double>(options_.timeout).count()));
+  }
+
+  std::string here(Rank n, int b, int i) const {
+    return fmt::format("rank {}, block {}, instruction {} ({})", n, b, i,
+                       to_string(program_.ranks[n].blocks[b].instructions[i]));
+  }
+
+  void block(Rank n, int b) {
+    const Block& block = program_.ranks[n].blocks[b];
+    Rendezvous& mine = meeting_[n];
+    for (int k = 0; k < static_cast<int>(block.instructions.size()); ++k) {
+      const BlockInstruction& i = block.instructions[k];
+      Bytes message;
+      {
+        std::unique_lock lock(mine.mutex);
+        for (const BlockReference& before : i.after)
+          wait(
+              lock, mine, [&] { return mine.done[before.block] > before.instruction; },
+              [&] {
+                return here(n, b, k) + fmt::format(": block {}, instruction {} was not complete",
+                                                   before.block, before.instruction);
+              });
+        if (receives(i.opcode)) {
+          std::deque<Bytes>& queue = mine.in[{block.recv_from, block.channel}];
+          wait(
+              lock, mine, [&] { return !queue.empty(); },
+              [&] {
+                return here(n, b, k) + fmt::format(": no message came from rank {} on channel {}",
+                                                   block.recv_from, block.channel);
+              });
+          message = std::move(queue.front());
+          queue.pop_front();
+          lock.unlock();
+          mine.changed.notify_all();
+        }
+      }
+      Bytes result = work(n, i, std::move(message));
+      if (sends(i.opcode)) {
+        Rendezvous& theirs = meeting_[block.send_to];
+        {
+          std::unique_lock lock(theirs.mutex);
+          std::deque<Bytes>& queue = theirs.in[{n, block.channel}];
+          wait(
+              lock, theirs, [&] { return static_cast<int>(queue.size()) < options_.queue_depth; },
+              [&] {
+                return here(n, b, k) + fmt::format(": rank {} did not take earlier messages on channel {}",
+                                                   block.send_to, block.channel);
+              });
+          queue.push_back(std::move(result));
+        }
+        theirs.changed.notify_all();
+      }
+      {
+        const std::lock_guard lock(mine.mutex);
+        mine.done[b] = k + 1;
+      }
+      mine.changed.notify_all();
+    }
+  }
+
+  // Chunk after chunk: the arrived one, or the local one, or their sum; stored, and returned for sending.
+  Bytes work(Rank n, const BlockInstruction& i, Bytes message) {
+    Memory& memory = *memory_[n];
+    const std::int64_t size = static_cast<std::int64_t>(size_of(shape_.type));
+    Bytes out;
+    std::int64_t at = 0;
+    for (int c = 0; c < i.count && i.opcode != BlockOpcode::Nop; ++c) {
+      const std::int64_t elements = memory.elements((i.piece + c) % program_.chunks_per_block),
+                         bytes = elements * size;
+      Bytes value(bytes);
+      if (receives(i.opcode)) {
+        if (at + bytes > static_cast<std::int64_t>(message.size()))
+          throw std::logic_error("a message is too short");
+        std::copy_n(message.begin() + at, bytes, value.begin());
+        at += bytes;
+      }
+      if (reads_src(i.opcode)) {
+        const std::byte* src = memory.at({i.src.buffer, i.src.index + c});
+        if (receives(i.opcode))
+          reduce(shape_.type, op_, value.data(), src, elements);
+        else
+          std::copy_n(src, bytes, value.begin());
+      }
+      if (writes_dst(i.opcode)) {
+        std::byte* dst = memory.at({i.dst.buffer, i.dst.index + c});
+        if (i.opcode == BlockOpcode::Reduce)
+          reduce(shape_.type, op_, dst, value.data(), elements);
+        else
+          std::copy(value.begin(), value.end(), dst);
+      }
+      if (sends(i.opcode)) out.insert(out.end(), value.begin(), value.end());
+    }
+    return out;
+  }
+
+  const BlockProgram& program_;
+  const BlockShape shape_;
+  const ReduceOp op_;
+  const BlockRunOptions options_;
+  std::vector<std::unique_ptr<Memory>> memory_ = {};
+  std::vector<Rendezvous> meeting_;
+  int blocks_ = 0;
+  bool reduces_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::mutex failing_ = {};
+  std::exception_ptr failure_ = {};
+};
+
+void require_depth(const BlockProgram& program, const BlockRunOptions& options) {
+  if (options.queue_depth < program.queue_depth)
+    throw InputError(
+        program.name,
+        fmt::format("needs queues of depth {}, not {}", program.queue_depth, options.queue_depth),
+        "run it with deeper queues");
+}
+
+// Outputs as they are after the program, averages finished.
+Bytes finished_output(Machine& machine, Rank n, const BlockShape& shape, ReduceOp op, int ranks) {
+  Bytes output = machine.memory(n).read(Buffer::Output);
+  if (op == ReduceOp::Avg && machine.adds())
+    divide(shape.type, output.data(), machine.memory(n).output_elements(), ranks);
+  return output;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, const BlockShape& shape,
+                                               ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
+                                               const BlockRunOptions& options) {
+  require_depth(program, options);
+  Machine machine(program, shape, op, options);
+  const int ranks = static_cast<int>(program.ranks.size());
+  for (Rank n = 0; n < ranks; ++n) machine.memory(n).write_input(inputs.at(n));
+  machine.run(1, [](int) {});
+  std::vector<std::vector<std::byte>> outputs;
+  for (Rank n = 0; n < ranks; ++n) outputs.push_back(finished_output(machine, n, shape, op, ranks));
+  return outputs;
+}
+
+std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Collective& collective,
+                                          const RunOptions& options, const BlockRunOptions& how) {
+  require_depth(program, how);
+  const int ranks = static_cast<int>(program.ranks.size());
+  BlockRunOptions block_options = how;
+  block_options.timeout = options.timeout;
+  std::vector<RunRow> rows;
+  for (ElementType type : options.types)
+    for (ReduceOp op : options.ops)
+      for (std::int64_t bytes : options.bytes) {
+        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        const TestData data(collective, shape, op, options.seed);
+        Machine machine(program, shape, op, block_options);
+        std::vector<Bytes> inputs(ranks);
+        for (Rank n = 0; n < ranks; ++n) {
+          inputs[n].resize(machine.memory(n).input_elements() * size_of(type));
+          data.fill_input(n, inputs[n]);
+        }
+        const auto prepare = [&](int) {
+          for (Rank n = 0; n < ranks; ++n) {
+            machine.memory(n).spoil_output();
+            machine.memory(n).write_input(inputs[n]);
+          }
+        };
+        RunRow row{
+            .bytes = shape.elements * static_cast<std::int64_t>(size_of(type)), .type = type, .op = op};
+        const auto count_wrong = [&] {
+          for (Rank n = 0; n < ranks; ++n) {
+            const Bytes output = finished_output(machine, n, shape, op, ranks);
+            row.wrong += data.wrong_elements(n, output);
+            if (!block_options.in_place)
+              row.wrong += data.changed_elements(n, machine.memory(n).read(Buffer::Input));
+            row.buffer_bytes =
+                std::max<std::int64_t>({row.buffer_bytes, static_cast<std::int64_t>(output.size()),
+                                        static_cast<std::int64_t>(inputs[n].size())});
+          }
+        };
+        machine.run(1, prepare);
+        count_wrong();
+        // In place each run needs its inputs again, so they are written between runs, untimed.
+        std::vector<double> times = machine.run(options.warm_up + options.iterations, prepare);
+        count_wrong();
+        times.erase(times.begin(), times.begin() + options.warm_up);
+        std::ranges::sort(times);
+        row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+        row.min_us = times.front();
+        row.max_us = times.back();
+        row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+        rows.push_back(row);
+      }
+  return rows;
+}
+
+}  // namespace chorale

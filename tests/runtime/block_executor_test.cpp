@@ -1,0 +1,123 @@
+// Block programs on real data: what others wrote and what we make, all types, out of place and in place, with queues as
+// shallow as they may be.
+#include "runtime/block_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "codegen/lower.h"
+#include "codegen/msccl_xml.h"
+#include "codegen/relax.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "library/classic.h"
+#include "runtime/transport.h"
+#include "semantics/verify_blocks.h"
+#include "topology/builders.h"
+
+namespace chorale {
+namespace {
+
+const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
+                                            ElementType::Int64,   ElementType::Int8,    ElementType::Uint8,
+                                            ElementType::Uint32,  ElementType::Uint64,  ElementType::Float16,
+                                            ElementType::Bfloat16};
+const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
+                                       ReduceOp::Avg};
+
+std::int64_t wrong(const std::vector<RunRow>& rows) {
+  std::int64_t sum = 0;
+  for (const RunRow& row : rows) sum += row.wrong;
+  return sum;
+}
+
+TEST(BlockExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
+  const RunOptions options{.bytes = {0, 1, 4, 4 * 37},
+                           .types = {ElementType::Int32},
+                           .ops = {ReduceOp::Sum},
+                           .iterations = 1,
+                           .warm_up = 0};
+  int programs = 0;
+  for (const ClassicEntry& entry : classic_catalogue())
+    for (int ranks : {2, 3, 5, 8, 16}) {
+      const Topology topology = named_topology("full:" + std::to_string(ranks));
+      Point point;
+      try {
+        point = classic_algorithm(entry.name, topology);
+      } catch (const InputError&) {
+        continue;  // powers of two only
+      }
+      const Program program = lower(topology, point.collective, point.schedule);
+      const BlockProgram blocks = relax(point.collective, program);
+      EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options)), 0)
+          << entry.name << " " << ranks;
+      ++programs;
+    }
+  EXPECT_GT(programs, 70);
+}
+
+TEST(BlockExecutor, EveryTypeAndOperationInAndOutOfPlace) {
+  const Topology topology = named_topology("ring:4");
+  for (const char* name : {"ring_allreduce", "ring_reducescatter", "ring_allgather"}) {
+    const Point point = classic_algorithm(name, topology, {.chunks = 2});
+    const Program program = lower(topology, point.collective, point.schedule);
+    const RunOptions options{
+        .bytes = {1, 8, 24, 8 * 101}, .types = all_types, .ops = all_ops, .iterations = 2, .warm_up = 1};
+    for (bool in_place : {false, true})
+      for (int channels : {1, 2}) {
+        const BlockProgram blocks =
+            relax(point.collective, program, {.channels = channels, .in_place = in_place});
+        EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options, {.in_place = in_place})), 0)
+            << name << in_place;
+      }
+    const BlockProgram shallow = relax(point.collective, program, {.queue_depth = 1});
+    EXPECT_EQ(wrong(run_blocks_on_threads(shallow, point.collective, options, {.queue_depth = 1})), 0)
+        << name;
+  }
+}
+
+// Files that other projects ship.
+TEST(BlockExecutor, RunsWhatOthersWrote) {
+  const std::filesystem::path folder = CHORALE_SHARED "/data/msccl-xml";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "SKIPPED: no sample files of others at " << folder;
+  int run = 0;
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    const MscclFile file = msccl_from_xml(read_file(each.path().string()), each.path().filename().string());
+    for (bool in_place : {false, true}) {
+      if (in_place ? !file.in_place : !file.out_of_place) continue;
+      ASSERT_EQ(violations(file.collective, file.program, 2, in_place), std::vector<std::string>())
+          << each.path();
+      const RunOptions options{.bytes = {4 * 1000}, .iterations = 1, .warm_up = 0};
+      EXPECT_EQ(wrong(run_blocks_on_threads(file.program, file.collective, options, {.in_place = in_place})),
+                0)
+          << each.path();
+      ++run;
+    }
+  }
+  EXPECT_EQ(run, 5);
+}
+
+TEST(BlockExecutor, AHangIsNamed) {
+  // Rank 0 waits for a message that nobody sends.
+  const BlockProgram program{
+      .collective = "broadcast",
+      .ranks = {{.input_chunks = 1,
+                 .output_chunks = 1,
+                 .blocks = {{.recv_from = 1,
+                             .instructions = {{.opcode = BlockOpcode::Recv, .dst = {Buffer::Output, 0}}}}}},
+                {.output_chunks = 1, .blocks = {{.send_to = 0, .instructions = {}}}}}};
+  try {
+    outputs_of(program, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4), {}},
+               {.timeout = std::chrono::milliseconds(50)});
+    FAIL() << "did not hang";
+  } catch (const Hang& hang) {
+    EXPECT_THAT(
+        hang.what(),
+        ::testing::HasSubstr("rank 0, block 0, instruction 0 (r -> output[0]): no message came from rank 1"));
+  }
+}
+
+}  // namespace
+}  // namespace chorale
