@@ -32,5 +32,7 @@ Outcome perform(const ClassicCommand&);
 Outcome perform(const BoundsCommand&);
 Outcome perform(const HierarchyCommand&);
 Outcome perform(const PlaceCommand&);
+Outcome perform(const EmitCommand&);
+Outcome perform(const ProgramCommand&);
 
 }  // namespace chorale

@@ -220,23 +220,10 @@ void show_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
-void run_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "run", "Execute schedules on real data and check every element",
-              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
-              "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
-              "  mpirun -n 8 chorale run f.json --bytes 1K:1M:32 --transport mpi --point all");
-  auto options = std::make_shared<RunCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
-  sub->add_option_function<Text>(
-         "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
-         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)")
-      ->option_text("SIZES");
-  choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
-               "Ranks are threads of this process, or processes started by mpirun (threads)");
+void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<ReduceOp>& ops) {
   using Type = ElementType;
   using Op = ReduceOp;
-  choice<std::vector<Type>>(sub, "--type", options->types,
+  choice<std::vector<Type>>(sub, "--type", types,
                             {{"float", {Type::Float32}},
                              {"double", {Type::Float64}},
                              {"half", {Type::Float16}},
@@ -251,7 +238,7 @@ void run_options(CLI::App& app, Command& parsed) {
                               {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
                                Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
                             "Type of the elements (float)");
-  choice<std::vector<Op>>(sub, "--op", options->ops,
+  choice<std::vector<Op>>(sub, "--op", ops,
                           {{"sum", {Op::Sum}},
                            {"prod", {Op::Prod}},
                            {"min", {Op::Min}},
@@ -259,6 +246,23 @@ void run_options(CLI::App& app, Command& parsed) {
                            {"avg", {Op::Avg}},
                            {"all", {Op::Sum, Op::Prod, Op::Min, Op::Max, Op::Avg}}},
                           "How contributions are combined (sum)");
+}
+
+void run_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "run", "Execute schedules on real data and check every element",
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+              "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
+              "  mpirun -n 8 chorale run f.json --bytes 1K:1M:32 --transport mpi --point all");
+  auto options = std::make_shared<RunCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  sub->add_option_function<Text>(
+         "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
+         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)")
+      ->option_text("SIZES");
+  choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
+               "Ranks are threads of this process, or processes started by mpirun (threads)");
+  types_and_ops(sub, options->types, options->ops);
   sub->add_option_function<Text>(
          "--point",
          [options](const Text& t) {
@@ -306,6 +310,62 @@ void bounds_options(CLI::App& app, Command& parsed) {
   machine_and_communication(sub, options->topology, options->collective, options->root);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void emit_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "emit", "Write algorithms for other runtimes",
+      "targets: msccl-xml (executors of MSCCL, ASTRA-sim), mpi (one C++ file that checks itself), json "
+      "(docs/formats.md), dot (Graphviz)\n"
+      "What a target cannot express is said, and nothing is written for it.\n"
+      "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
+      "example:\n  chorale emit f.json --target mpi -o out");
+  auto options = std::make_shared<EmitCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  using Target = EmitCommand::Target;
+  choice<Target>(
+      sub, "--target", options->target,
+      {{"msccl-xml", Target::MscclXml}, {"json", Target::Json}, {"dot", Target::Dot}, {"mpi", Target::Mpi}},
+      "What to write (msccl-xml)");
+  text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");
+  sub->add_option_function<Text>(
+         "--point",
+         [options](const Text& t) {
+           options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+         },
+         "Only the point of this number (all of the frontier)")
+      ->option_text("N");
+  integer(sub, "--channels", options->channels, 1, 32, "N", "Channels to spread over (1)");
+  integer(sub, "--most-steps", options->most_steps, 4, 4096, "N",
+          "Steps that an MSCCL executor loads for a block (64)");
+  const auto size = [&](const Text& name, std::int64_t& target, const Text& help) {
+    sub->add_option_function<Text>(
+           name, [name, &target](const Text& t) { target = parse_size(name, t); }, help)
+        ->option_text("SIZE");
+  };
+  size("--min-bytes", options->min_bytes, "Smallest size for which an MSCCL executor is to choose it (0)");
+  size("--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void program_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "program", "Judge a lowered program, ours or others', and run it",
+                                "FILE is MSCCL XML or what 'emit --target json' writes. Every mode that it "
+                                "claims is refereed with queues "
+                                "of 1, 2, 4 and 8 messages.\n"
+                                "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong program\n"
+                                "example:\n  chorale program allreduce.xml --bytes 1K:1M:32");
+  auto options = std::make_shared<ProgramCommand>();
+  sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
+  sub->add_option_function<Text>(
+         "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
+         "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32")
+      ->option_text("SIZES");
+  types_and_ops(sub, options->types, options->ops);
+  integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
+  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
+  duration(sub, "--time-limit", options->time_limit, "Give up when a block waits longer than T (60)");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -417,6 +477,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   bounds_options(app, parsed);
   hierarchy_options(app, parsed);
   place_options(app, parsed);
+  emit_options(app, parsed);
+  program_options(app, parsed);
   if (argc > 1 && argv[1][0] != '-') require_known_command(app, argv[1]);
   try {
     app.parse(argc, argv);

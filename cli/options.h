@@ -106,6 +106,28 @@ struct BoundsCommand {
   std::optional<int> steps = {};
 };
 
+struct EmitCommand {
+  enum class Target { MscclXml, Json, Dot, Mpi };
+  std::string file = {};
+  Target target = Target::MscclXml;
+  std::string directory = ".";
+  std::optional<int> point = {};
+  int channels = 1;
+  int most_steps = 64;  // of a block, for msccl-xml
+  std::int64_t min_bytes = 0;
+  std::int64_t max_bytes = 0;  // 0: no limit
+};
+
+struct ProgramCommand {
+  std::string file = {};
+  std::vector<std::int64_t> bytes = {};  // none: do not run it
+  std::vector<ElementType> types = {ElementType::Float32};
+  std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  int queue_depth = 2;
+  int iterations = 5;
+  std::chrono::milliseconds time_limit{60'000};
+};
+
 struct HierarchyCommand {
   std::string name = {};  // empty: list them
   bool json = false;
@@ -132,9 +154,9 @@ struct PlaceCommand {
   std::string html = {};
 };
 
-using Command =
-    std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand,
-                 RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand>;
+using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand,
+                             ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand,
+                             PlaceCommand, EmitCommand, ProgramCommand>;
 
 // Throws InputError, also for what the option library complains about.
 Command parse_command_line(int argc, const char* const* argv);

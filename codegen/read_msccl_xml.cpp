@@ -155,13 +155,19 @@ class Reader {
   }
 
   // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in scratch has it from
-  // there. Instructions that can never run keep piece 0.
+  // there. Instructions that can never run have what their own slots say.
   static void find_pieces(BlockProgram& program) {
     const int k = program.chunks_per_block;
     std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;
     std::vector<std::map<int, int>> scratch(program.ranks.size());
     std::vector<std::vector<std::size_t>> next;
     for (const BlockRank& rank : program.ranks) next.emplace_back(rank.blocks.size(), 0);
+    for (BlockRank& rank : program.ranks)
+      for (Block& block : rank.blocks)
+        for (BlockInstruction& i : block.instructions) {
+          if (reads_src(i.opcode) && i.src.buffer != Buffer::Scratch) i.piece = i.src.index % k;
+          if (writes_dst(i.opcode) && i.dst.buffer != Buffer::Scratch) i.piece = i.dst.index % k;
+        }
     const auto runs = [&](Rank n, std::size_t b) {
       Block& block = program.ranks[n].blocks[b];
       if (next[n][b] == block.instructions.size()) return false;

@@ -261,5 +261,20 @@ for name, (text, word) in jobs.items():
 for name, (arguments, word) in places.items():
     expect(name, ["place", *arguments], word)
 
+(work / "wrong.xml").write_text('<algo name="x" ngpus="2"></algo>')
+(work / "many.json").write_text("[" * 100)
+for name, (arguments, word) in {
+    "emit an unknown target": (["emit", "good.json", "--target", "ptx"], "--target"),
+    "emit into nowhere": (["emit", "good.json", "-o", "nowhere"], "-o"),
+    "emit a point that is not there": (["emit", "good.json", "--point", "99"], "point"),
+    "emit no result": (["emit", "wrong.xml"], "wrong.xml"),
+    "a program without attributes": (["program", "wrong.xml"], "has no coll"),
+    "a program that is not there": (["program", "nowhere.xml"], "nowhere.xml"),
+    "a program that is no JSON": (["program", "many.json"], "many.json"),
+    "a result for a program": (["program", "good.json"], "unknown key"),
+    "a program with no depth": (["program", "wrong.xml", "--depth", "0"], "--depth"),
+}.items():
+    expect(name, arguments, word)
+
 print("\n".join(faults) or f"{cases} cases, each refused in one line")
 sys.exit(1 if faults or cases < 25 else 0)

@@ -7,3 +7,6 @@ endforeach()
 add_test(NAME cli.place COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/place.py $<TARGET_FILE:chorale>
                                 ${PROJECT_SOURCE_DIR}/examples)
 set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
+add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/emit.py $<TARGET_FILE:chorale>
+                               ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)
+set_tests_properties(cli.emit PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/text.h"
+#include "codegen/dot.h"
+#include "codegen/lower.h"
+#include "codegen/mpi_source.h"
+#include "codegen/msccl_xml.h"
+#include "codegen/relax.h"
+#include "ir/error.h"
+#include "ir/json.h"
+
+namespace chorale {
+namespace {
+
+using Target = EmitCommand::Target;
+
+const char* extension(Target target) {
+  switch (target) {
+    case Target::MscclXml:
+      return "xml";
+    case Target::Json:
+      return "json";
+    case Target::Dot:
+      return "dot";
+    case Target::Mpi:
+      return "cpp";
+  }
+  return "";
+}
+
+// Every printer gets what a referee has accepted: lower() and relax() see to it.
+std::string printed(const EmitCommand& command, const Point& point, const Program& program) {
+  if (command.target == Target::Mpi) return to_mpi_source(point.collective, program);
+  if (command.target == Target::MscclXml) {
+    const MscclOptions options{
+        .most_steps = command.most_steps, .min_bytes = command.min_bytes, .max_bytes = command.max_bytes};
+    return to_msccl_xml(point.collective, relax_for_msccl(point.collective, program, options), options);
+  }
+  const BlockProgram blocks = relax(point.collective, program, {.channels = command.channels});
+  return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
+}
+
+// A file name out of a machine's name.
+std::string plain(const std::string& name) {
+  std::string result;
+  for (char c : name) result += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  return result.substr(0, 80);
+}
+
+}  // namespace
+
+Outcome perform(const EmitCommand& command) {
+  require_writable_directory("-o", command.directory);
+  const Result result = load_sound_result(command.file);
+  const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
+  std::vector<std::pair<std::string, std::string>> files;
+  std::string refused;
+  for (int i : chosen) {
+    const Point& point = result.points[i];
+    try {
+      Program program = lower(result.topology, point.collective, point.schedule);
+      program.name = fmt::format("{} on {}: {}, {}, {}", point.collective.name, result.topology.name,
+                                 counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
+                                 counted(point.cost.chunks, "chunk"));
+      files.emplace_back(fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
+                                     plain(point.collective.name), i, extension(command.target)),
+                         printed(command, point, program));
+    } catch (const InputError& error) {
+      // One of many: the others are written, and this one is named.
+      if (chosen.size() == 1) throw;
+      refused += fmt::format("point {} is not written: {}\n", i, error.what());
+    }
+  }
+  std::string text;
+  for (const auto& [path, contents] : files) {
+    write_file(path, contents);
+    text += path + "\n";
+  }
+  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = text + refused};
+}
+
+}  // namespace chorale

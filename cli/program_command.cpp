@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "codegen/msccl_xml.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "runtime/block_executor.h"
+#include "runtime/transport.h"
+#include "semantics/verify_blocks.h"
+
+namespace chorale {
+namespace {
+
+MscclFile load(const std::string& path) {
+  const std::string text = read_file(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '<') return msccl_from_xml(text, path);
+  MscclFile file{.program = block_program_from_json(text, path)};
+  const BlockProgram& program = file.program;
+  file.collective =
+      make_collective(program.collective, static_cast<int>(program.ranks.size()), program.chunks_per_block);
+  file.in_place = program.in_place;
+  file.out_of_place = true;
+  return file;
+}
+
+std::string summary(const BlockProgram& program) {
+  std::map<std::string, int> kinds;
+  std::size_t blocks = 0, longest = 0;
+  int channels = 1;
+  for (const BlockRank& rank : program.ranks)
+    for (const Block& block : rank.blocks) {
+      ++blocks;
+      longest = std::max(longest, block.instructions.size());
+      channels = std::max(channels, block.channel + 1);
+      for (const BlockInstruction& i : block.instructions) ++kinds[to_string(i.opcode)];
+    }
+  std::string text =
+      fmt::format("{}: {} over {}; {} in all, {}, at most {} each:", program.name, program.collective,
+                  counted(static_cast<long long>(program.ranks.size()), "rank"),
+                  counted(static_cast<long long>(blocks), "block"), counted(channels, "channel"),
+                  counted(static_cast<long long>(longest), "instruction"));
+  for (const auto& [kind, count] : kinds) text += fmt::format(" {} {}", count, kind);
+  return text + "\n";
+}
+
+}  // namespace
+
+Outcome perform(const ProgramCommand& command) {
+  const MscclFile file = load(command.file);
+  std::string text = summary(file.program);
+  for (bool in_place : {false, true}) {
+    if (in_place ? !file.in_place : !file.out_of_place) continue;
+    const char* mode = in_place ? "in place" : "out of place";
+    int least = 0;
+    std::string fault;
+    for (int depth : {8, 4, 2, 1}) {
+      const std::vector<std::string> faults = violations(file.collective, file.program, depth, in_place, 1);
+      if (!faults.empty()) {
+        fault = faults.front();
+        break;
+      }
+      least = depth;
+    }
+    if (least == 0)
+      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, fault), "do not run it");
+    text += fmt::format("{}: right, with queues of {} or more\n", mode, counted(least, "message"));
+    if (command.bytes.empty()) continue;
+    if (command.queue_depth < least)
+      throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
+                       fmt::format("use {}", least));
+    std::vector<std::vector<std::string>> rows = {
+        {"block bytes", "buffer bytes", "type", "op", "time (us)", "algbw (GB/s)", "wrong"}};
+    std::int64_t wrong = 0;
+    try {
+      for (const RunRow& row :
+           run_blocks_on_threads(file.program, file.collective,
+                                 {.bytes = command.bytes,
+                                 .types = command.types,
+                                 .ops = command.ops,
+                                 .iterations = command.iterations,
+                                 .warm_up = 1,
+                                 .timeout = command.time_limit},
+                                 {.queue_depth = command.queue_depth, .in_place = in_place})) {
+        rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
+                        file.collective.combining ? to_string(row.op) : "-",
+                        fmt::format("{:.1f}", row.median_us), fmt::format("{:.3f}", row.algbw),
+                        std::to_string(row.wrong)});
+        wrong += row.wrong;
+      }
+    } catch (const Hang& hang) {
+      throw InputError(command.file, hang.what(), "raise --time-limit or --depth");
+    }
+    text += table(rows, "rrllrrr");
+    if (wrong > 0) return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
+  }
+  return {.text = text};
+}
+
+}  // namespace chorale

@@ -1,0 +1,42 @@
+#include "codegen/dot.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace chorale {
+
+std::string to_dot(const BlockProgram& program) {
+  std::string text =
+      "digraph program {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n";
+  std::map<std::tuple<Rank, Rank, int>, std::vector<std::string>> sent, received;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+    text += fmt::format("  subgraph cluster_{} {{\n    label=\"rank {}\";\n", n, n);
+    std::string edges;
+    for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
+      const Block& block = program.ranks[n].blocks[b];
+      for (std::size_t i = 0; i < block.instructions.size(); ++i) {
+        const BlockInstruction& instruction = block.instructions[i];
+        const std::string node = fmt::format("r{}_b{}_{}", n, b, i);
+        text += fmt::format("    {} [label=\"{}.{} {}\"];\n", node, b, i, to_string(instruction));
+        if (i > 0) edges += fmt::format("    r{}_b{}_{} -> {} [style=bold];\n", n, b, i - 1, node);
+        for (const BlockReference& before : instruction.after)
+          edges += fmt::format("    r{}_b{}_{} -> {} [style=dashed];\n", n, before.block, before.instruction,
+                               node);
+        if (sends(instruction.opcode)) sent[{n, block.send_to, block.channel}].push_back(node);
+        if (receives(instruction.opcode)) received[{block.recv_from, n, block.channel}].push_back(node);
+      }
+    }
+    text += edges + "  }\n";
+  }
+  for (const auto& [connection, from] : sent) {
+    const std::vector<std::string>& to = received[connection];
+    for (std::size_t k = 0; k < from.size() && k < to.size(); ++k)
+      text += fmt::format("  {} -> {} [color=blue, constraint=false];\n", from[k], to[k]);
+  }
+  return text + "}\n";
+}
+
+}  // namespace chorale

@@ -1,0 +1,15 @@
+// A program as one C++ file over MPI that needs nothing of ours: persistent requests, a step after the other, float32
+// sums; its main fills inputs, runs, checks every element and prints the time.
+#pragma once
+
+#include <string>
+
+#include "ir/collective.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+// mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]
+std::string to_mpi_source(const Collective&, const Program&);
+
+}  // namespace chorale

@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "ir/block_program.h"
+#include "ir/json_reader.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostRanks = 4096, kMostNumber = 1 << 24;
+constexpr std::size_t kMostInstructions = 1 << 24;
+constexpr BlockOpcode kOpcodes[] = {BlockOpcode::Nop,
+                                    BlockOpcode::Send,
+                                    BlockOpcode::Recv,
+                                    BlockOpcode::RecvCopySend,
+                                    BlockOpcode::RecvReduce,
+                                    BlockOpcode::RecvReduceSend,
+                                    BlockOpcode::RecvReduceCopySend,
+                                    BlockOpcode::Copy,
+                                    BlockOpcode::Reduce};
+
+std::string write(const Slot& slot) {
+  return fmt::format("[\"{}\",{}]",
+                     slot.buffer == Buffer::Input    ? "i"
+                     : slot.buffer == Buffer::Output ? "o"
+                                                     : "s",
+                     slot.index);
+}
+
+std::string write(const BlockInstruction& i) {
+  std::string text = fmt::format(R"({{"op":"{}")", to_string(i.opcode));
+  if (reads_src(i.opcode)) text += ",\"src\":" + write(i.src);
+  if (writes_dst(i.opcode)) text += ",\"dst\":" + write(i.dst);
+  if (i.count != 1) text += fmt::format(",\"count\":{}", i.count);
+  if (i.piece != 0) text += fmt::format(",\"piece\":{}", i.piece);
+  std::vector<std::string> after;
+  for (const BlockReference& before : i.after)
+    after.push_back(fmt::format("[{},{}]", before.block, before.instruction));
+  if (!after.empty()) text += fmt::format(",\"after\":[{}]", fmt::join(after, ","));
+  return text + "}";
+}
+
+Slot read_slot(const JsonReader& json) {
+  if (json.size(2) != 2) json.fail("is not a slot", "use [\"i\", 0]; i, o or s");
+  const std::string buffer = json.at(0).text();
+  if (buffer != "i" && buffer != "o" && buffer != "s") json.at(0).fail("is no buffer", "use i, o or s");
+  return {buffer == "i"   ? Buffer::Input
+          : buffer == "o" ? Buffer::Output
+                          : Buffer::Scratch,
+          json.at(1).integer(0, kMostNumber)};
+}
+
+BlockInstruction read_instruction(const JsonReader& json) {
+  json.require_object({"op", "src", "dst", "count", "piece", "after"});
+  BlockInstruction i;
+  const std::string name = json["op"].text();
+  const auto* known = std::find_if(std::begin(kOpcodes), std::end(kOpcodes),
+                                   [&](BlockOpcode each) { return to_string(each) == name; });
+  if (known == std::end(kOpcodes)) json["op"].fail("unknown operation '" + name + "'");
+  i.opcode = *known;
+  if (reads_src(i.opcode)) i.src = read_slot(json["src"]);
+  if (writes_dst(i.opcode)) i.dst = read_slot(json["dst"]);
+  if (json.has("count")) i.count = json["count"].integer(1, kMostNumber);
+  if (json.has("piece")) i.piece = json["piece"].integer(0, kMostNumber);
+  if (json.has("after"))
+    for (std::size_t k = 0; k < json["after"].size(kMostInstructions); ++k)
+      i.after.push_back({json["after"].at(k).at(0).integer(0, kMostNumber),
+                         json["after"].at(k).at(1).integer(0, kMostNumber)});
+  return i;
+}
+
+}  // namespace
+
+std::string to_json(const BlockProgram& program) {
+  std::vector<std::string> ranks;
+  for (const BlockRank& rank : program.ranks) {
+    std::vector<std::string> blocks;
+    for (const Block& block : rank.blocks) {
+      std::vector<std::string> instructions;
+      for (const BlockInstruction& i : block.instructions) instructions.push_back(write(i));
+      blocks.push_back(fmt::format(R"({{"send":{},"recv":{},"channel":{},"instructions":{}}})", block.send_to,
+                                   block.recv_from, block.channel, lines(instructions, "      ")));
+    }
+    ranks.push_back(fmt::format(R"({{"input":{},"output":{},"scratch":{},"blocks":{}}})", rank.input_chunks,
+                                rank.output_chunks, rank.scratch_chunks, lines(blocks, "    ")));
+  }
+  return fmt::format(
+      "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  \"collective\": {},\n  \"chunks_per_block\": {},\n  "
+      "\"in_place\": {},\n  "
+      "\"queue_depth\": {},\n  \"ranks\": {}\n}}\n",
+      quoted(program.name), quoted(program.collective), program.chunks_per_block, program.in_place,
+      program.queue_depth, lines(ranks, "  "));
+}
+
+BlockProgram block_program_from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json parsed = parse_json(text, file);
+  const JsonReader json(parsed, file, "");
+  json.require_object(
+      {"chorale_program", "name", "collective", "chunks_per_block", "in_place", "queue_depth", "ranks"});
+  if (json["chorale_program"].integer(0, kMostNumber) != 1)
+    json["chorale_program"].fail("is of another version", "use version 1");
+  BlockProgram program{.name = json["name"].text(),
+                       .collective = json["collective"].text(),
+                       .chunks_per_block = json["chunks_per_block"].integer(1, kMostNumber),
+                       .in_place = json["in_place"].boolean(),
+                       .queue_depth = json["queue_depth"].integer(1, 1024)};
+  const JsonReader ranks = json["ranks"];
+  for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
+    ranks.at(n).require_object({"input", "output", "scratch", "blocks"});
+    BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostNumber),
+                   .output_chunks = ranks.at(n)["output"].integer(0, kMostNumber),
+                   .scratch_chunks = ranks.at(n)["scratch"].integer(0, kMostNumber)};
+    const JsonReader blocks = ranks.at(n)["blocks"];
+    for (std::size_t b = 0; b < blocks.size(kMostNumber); ++b) {
+      const JsonReader each = blocks.at(b);
+      each.require_object({"send", "recv", "channel", "instructions"});
+      Block block{.send_to = each["send"].integer(-1, kMostRanks),
+                  .recv_from = each["recv"].integer(-1, kMostRanks),
+                  .channel = each["channel"].integer(0, kMostNumber)};
+      for (std::size_t i = 0; i < each["instructions"].size(kMostInstructions); ++i)
+        block.instructions.push_back(read_instruction(each["instructions"].at(i)));
+      rank.blocks.push_back(std::move(block));
+    }
+    program.ranks.push_back(std::move(rank));
+  }
+  return program;
+}
+
+}  // namespace chorale

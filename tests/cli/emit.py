@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What is emitted for other runtimes: the XML and JSON are read back and refereed, the MPI source is compiled and run.
+
+Usage: emit.py CHORALE MPICXX SHARED
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+chorale, mpicxx = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+samples = pathlib.Path(sys.argv[3]).resolve() / "data/msccl-xml"
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_emit_"))
+
+
+def run(*command, code=0):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout if code == 0 else done.stderr
+
+
+def result(name, *command):
+    run(chorale, *command, "--json", name)
+    return name
+
+
+results = [
+    result("ag.json", "frontier", "dgx1", "allgather", "--max-chunks", "2"),
+    result("ar.json", "frontier", "ring:4", "allreduce", "--max-chunks", "2"),
+    result("ring.json", "classic", "ring_allreduce", "ring:4"),
+    result("two.json", "classic", "two_tree_allreduce", "full:5"),
+    result("a2a.json", "classic", "direct_alltoall", "full:4"),
+    result("rs.json", "classic", "recursive_halving_reducescatter", "full:4"),
+]
+
+REQUIRED = {"algo": ["name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes", "maxBytes"],
+            "gpu": ["id", "i_chunks", "o_chunks", "s_chunks"],
+            "tb": ["id", "send", "recv", "chan"],
+            "step": ["s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep"]}
+
+
+def check_loader_rules(path):
+    """What the executor's parser demands, checked without ours."""
+    root = ElementTree.parse(path).getroot()
+    for element in root.iter():
+        for key in REQUIRED[element.tag]:
+            assert key in element.attrib, (path, element.tag, key)
+        assert len(element.attrib) <= 16
+    for gpu in root:
+        waited = set()
+        for tb in gpu:
+            assert len(tb) <= 64 and [int(s.get("s")) for s in tb] == list(range(len(tb)))
+            for step in tb:
+                assert int(step.get("cnt")) < 72
+                if step.get("depid") != "-1":
+                    waited.add((step.get("depid"), step.get("deps")))
+        assert [int(tb.get("id")) for tb in gpu] == list(range(len(gpu)))
+        blocks = {tb.get("id"): tb for tb in gpu}
+        for depid, deps in waited:
+            assert blocks[depid][int(deps)].get("hasdep") == "1"
+        for tb in gpu:
+            for step in tb:
+                assert (step.get("hasdep") == "1") == ((tb.get("id"), step.get("s")) in waited)
+
+
+files = 0
+for name in results:
+    for target, extension in [("msccl-xml", "xml"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
+        directory = work / f"{name}.{target}"
+        directory.mkdir()
+        for path in run(chorale, "emit", name, "--target", target, "-o", str(directory)).split():
+            assert path.endswith("." + extension), path
+            files += 1
+            if target == "msccl-xml":
+                check_loader_rules(path)
+            if target in ("msccl-xml", "json"):
+                text = run(chorale, "program", path, "--bytes", "1,1000", "--type", "half", "--op", "all")
+                assert "right" in text, text
+            if target == "dot":
+                assert pathlib.Path(path).read_text().count("->") > 3
+            if target == "mpi":
+                ranks = re.search(r"kRanks = (\d+)", pathlib.Path(path).read_text())[1]
+                run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", path, "-o", "x")
+                for elements in ["0", "1", "10007"]:
+                    text = run("mpirun", "--oversubscribe", "-n", ranks, "./x", elements, "2")
+                    assert ", 0 wrong" in text, text
+assert files >= 28, files
+
+# In place and out of place where both work; what cannot be expressed is said.
+text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
+assert 'inplace="1"' in text and 'outofplace="1"' in text
+(work / "pairs.json").write_text('{"collective": "pairs", "chunks": [{"pre": [0], "post": [1]}, {"pre": [1], "post": [0]}]}')
+run(chorale, "synthesize", "full:2", "./pairs.json", "--json", "custom.json")
+assert "no name for the collective" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
+
+# Wrong programs are named: a dependency, a peer, an offset.
+for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan="1"'), "senders"), (('send="1"', 'send="2"'), "senders"),
+                      (('srcoff="0"', 'srcoff="1"'), "wrong"), (('type="s"', 'type="x"'), "not supported"), (('cnt="1"', 'cnt="0"'), "cnt"),
+                      (('ngpus="4"', 'ngpus="5"'), "gpu 4 is missing"), (("</algo>", ""), "is not XML"), (('nchannels="1"', ""), None)]:
+    changed = text.replace(change[0], change[1], 1)
+    (work / "changed.xml").write_text(changed)
+    if words is not None:
+        assert changed != text, change
+        assert words in run(chorale, "program", "changed.xml", code=2), change
+
+if samples.is_dir():
+    for sample in sorted(samples.glob("*.xml")):
+        assert "right" in run(chorale, "program", str(sample)), sample
+    print(f"{files} files written, read and run; {len(list(samples.glob('*.xml')))} files of others right")
+else:
+    print(f"{files} files written, read and run; SKIPPED: no sample files of others at {samples}")
