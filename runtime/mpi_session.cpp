@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "runtime/mpi_transport.h"
+
 namespace chorale {
 namespace {
 
@@ -15,9 +17,10 @@ constexpr std::int64_t kLongestPart = std::int64_t{1} << 30;
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(bool& hung, std::chrono::milliseconds timeout) : hung_(hung), timeout_(timeout) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  MpiTransport(MPI_Comm comm, bool* hung, std::chrono::milliseconds timeout)
+      : comm_(comm), hung_(hung), timeout_(timeout) {
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &ranks_);
     void* bound = nullptr;
     int found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
@@ -34,12 +37,12 @@ class MpiTransport : public Transport {
     of_request_.clear();
     for (const Transfer& recv : recvs)
       for_parts(recv, [&](std::byte* data, int bytes, MPI_Request* request) {
-        MPI_Irecv(data, bytes, MPI_BYTE, recv.peer, tag(recv), MPI_COMM_WORLD, request);
+        MPI_Irecv(data, bytes, MPI_BYTE, recv.peer, tag(recv), comm_, request);
       });
     const std::size_t receives = requests_.size();
     for (const Transfer& send : sends)
       for_parts(send, [&](std::byte* data, int bytes, MPI_Request* request) {
-        MPI_Isend(data, bytes, MPI_BYTE, send.peer, tag(send), MPI_COMM_WORLD, request);
+        MPI_Isend(data, bytes, MPI_BYTE, send.peer, tag(send), comm_, request);
       });
     wait([&](std::size_t pending) {
       const Transfer& transfer = *of_request_[pending];
@@ -50,14 +53,14 @@ class MpiTransport : public Transport {
 
   void barrier() override {
     requests_.resize(1);
-    MPI_Ibarrier(MPI_COMM_WORLD, requests_.data());
+    MPI_Ibarrier(comm_, requests_.data());
     wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a barrier", rank_); });
   }
 
   double all_reduce(ReduceOp op, double mine) override {
     double result = 0;
     requests_.resize(1);
-    MPI_Iallreduce(&mine, &result, 1, MPI_DOUBLE, op == ReduceOp::Sum ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD,
+    MPI_Iallreduce(&mine, &result, 1, MPI_DOUBLE, op == ReduceOp::Sum ? MPI_SUM : MPI_MAX, comm_,
                    requests_.data());
     wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a sum", rank_); });
     return result;
@@ -93,7 +96,7 @@ class MpiTransport : public Transport {
       if (turn == 1023) start = now;
       if (now - start > timeout_) break;
     }
-    hung_ = true;
+    if (hung_ != nullptr) *hung_ = true;
     throw Hang(fmt::format("{} within {:.3g} s", complaint(first_pending()),
                            std::chrono::duration<double>(timeout_).count()));
   }
@@ -107,7 +110,8 @@ class MpiTransport : public Transport {
     return 0;
   }
 
-  bool& hung_;
+  const MPI_Comm comm_;
+  bool* const hung_;
   const std::chrono::milliseconds timeout_;
   Rank rank_ = 0;
   int ranks_ = 1;
@@ -145,7 +149,11 @@ int MpiSession::ranks() const {
 }
 
 std::unique_ptr<Transport> MpiSession::transport(std::chrono::milliseconds timeout) {
-  return std::make_unique<MpiTransport>(hung_, timeout);
+  return std::make_unique<MpiTransport>(MPI_COMM_WORLD, &hung_, timeout);
+}
+
+std::unique_ptr<Transport> mpi_transport(int comm, std::chrono::milliseconds timeout) {
+  return std::make_unique<MpiTransport>(MPI_Comm_f2c(comm), nullptr, timeout);
 }
 
 }  // namespace chorale

@@ -1,0 +1,77 @@
+#include "preload/algorithms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "codegen/lower.h"
+#include "cost/cost.h"
+#include "ir/error.h"
+#include "ir/json.h"
+
+namespace chorale {
+
+Algorithms::Algorithms(const std::string& path) {
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, ':');) {
+    if (part.empty()) continue;
+    std::error_code error;
+    if (!std::filesystem::is_directory(part, error)) {
+      read(part);
+      continue;
+    }
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(part, error))
+      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());  // all ranks see them in one order
+    for (const std::string& file : files) read(file);
+  }
+}
+
+void Algorithms::read(const std::string& file) {
+  try {
+    const Result result = result_from_json(read_file(file), file);
+    for (std::size_t i = 0; i < result.points.size(); ++i)
+      if (result.points[i].on_frontier)
+        all_.push_back(std::make_unique<Algorithm>(Algorithm{.name = fmt::format("{}, point {}", file, i),
+                                                             .point = result.points[i],
+                                                             .topology = result.topology}));
+  } catch (const InputError& error) {
+    complaints_.push_back(error.what());
+  }
+}
+
+const Algorithm* Algorithms::choose(const std::string& collective, int ranks, int root, double block_bytes,
+                                    std::string& why) {
+  if (all_.empty()) {
+    why = "no algorithms were given";
+    return nullptr;
+  }
+  why = fmt::format("no {} for {} ranks{}", collective, ranks,
+                    collective == "broadcast" ? fmt::format(" from rank {}", root) : "");
+  while (true) {
+    Algorithm* best = nullptr;
+    double least = 0;
+    for (const auto& algorithm : all_) {
+      const Collective& does = algorithm->point.collective;
+      if (does.name != collective || does.ranks != ranks || does.custom || !algorithm->why.empty()) continue;
+      if (collective == "broadcast" && does.root != root) continue;
+      const double time = time_us(algorithm->point.cost, algorithm->topology, block_bytes);
+      if (best == nullptr || time < least) best = algorithm.get(), least = time;
+    }
+    if (best == nullptr) return nullptr;
+    if (best->program) return best;
+    try {
+      best->program =
+          std::make_shared<Program>(lower(best->topology, best->point.collective, best->point.schedule));
+      return best;
+    } catch (const InputError& error) {
+      best->why = error.what();
+      why = best->name + ": " + best->why;
+    }
+  }
+}
+
+}  // namespace chorale

@@ -1,0 +1,42 @@
+// The algorithms that a preloaded program may use: read once, chosen by collective, ranks and size.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+struct Algorithm {
+  std::string name = {};  // file and point
+  Point point = {};
+  Topology topology = {};
+  // Lowered when it is first chosen; null where it cannot be (then `why` says so).
+  std::shared_ptr<const Program> program = {};
+  std::string why = {};
+};
+
+class Algorithms {
+ public:
+  // Files, or directories of them, separated by colons. What cannot be read is said in `complaints`.
+  explicit Algorithms(const std::string& path);
+
+  const std::vector<std::string>& complaints() const { return complaints_; }
+  int size() const { return static_cast<int>(all_.size()); }
+
+  // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null: there is none,
+  // and `why` says so.
+  const Algorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
+                          std::string& why);
+
+ private:
+  void read(const std::string& file);
+
+  std::vector<std::unique_ptr<Algorithm>> all_ = {};
+  std::vector<std::string> complaints_ = {};
+};
+
+}  // namespace chorale

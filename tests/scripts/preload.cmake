@@ -1,0 +1,6 @@
+# Programs that know nothing of us, with our collectives in the place of MPI's.
+find_package(MPI REQUIRED COMPONENTS C)
+add_test(NAME preload.mpi COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/preload.py $<TARGET_FILE:chorale>
+                                  $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
+                                  ${CMAKE_CURRENT_SOURCE_DIR}/preload/program.c)
+set_tests_properties(preload.mpi PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
