@@ -1,9 +1,11 @@
 // Every JSON example of docs/formats.md is read, so that the page and the readers cannot part.
 #include <gtest/gtest.h>
 
+#include "ir/block_program.h"
 #include "ir/json.h"
 #include "ir/placement.h"
 #include "pareto/check.h"
+#include "semantics/verify_blocks.h"
 
 namespace chorale {
 namespace {
@@ -19,9 +21,15 @@ std::vector<std::string> examples(const std::string& page) {
 }
 
 TEST(DocumentedFormats, AreRead) {
-  int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0;
+  int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0, programs = 0;
   for (const std::string& text : examples(read_file(CHORALE_SOURCE "/docs/formats.md"))) {
-    if (text.find("\"chorale_result\"") != std::string::npos) {
+    if (text.find("\"chorale_program\"") != std::string::npos) {
+      const BlockProgram program = block_program_from_json(text, "docs/formats.md");
+      EXPECT_EQ(block_program_from_json(to_json(program), "test"), program);
+      EXPECT_EQ(violations(make_collective("allgather", 2, 1), program, 1, false),
+                std::vector<std::string>());
+      ++programs;
+    } else if (text.find("\"chorale_result\"") != std::string::npos) {
       const Result result = result_from_json(text, "docs/formats.md");
       const CheckReport report = check_result(result, "", {});
       EXPECT_TRUE(report.faults.empty()) << report.faults.front();
@@ -48,6 +56,7 @@ TEST(DocumentedFormats, AreRead) {
   EXPECT_EQ(results, 1);
   EXPECT_EQ(hierarchies, 1);
   EXPECT_EQ(jobs, 1);
+  EXPECT_EQ(programs, 1);
 }
 
 }  // namespace
