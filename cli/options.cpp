@@ -349,6 +349,41 @@ void emit_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
+void bench_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
+              "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
+              "ring_allreduce, or ring), or a "
+              "result file, of which the point that should be fastest is taken for each size.\n"
+              "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place.\n"
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+              "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
+  auto options = std::make_shared<BenchCommand>();
+  sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
+  sub->add_option("algorithms", options->algorithms, "What to compare (mpi)")->option_text("ALGORITHM ...");
+  const auto size = [&](const Text& name, std::int64_t& target, const Text& help) {
+    sub->add_option_function<Text>(
+           name, [name, &target](const Text& t) { target = parse_size(name, t); }, help)
+        ->option_text("SIZE");
+  };
+  size("-b,--minbytes", options->from, "Smallest size (1K)");
+  size("-e,--maxbytes", options->to, "Largest size (1M)");
+  integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
+  integer(sub, "-n,--iters", options->iterations, 1, 1'000'000, "N", "Timed runs (20)");
+  integer(sub, "-w,--warmup_iters", options->warmup, 0, 1'000'000, "N", "Runs before them (5)");
+  sub->add_option_function<Text>(
+         "-c,--check", [options](const Text& t) { options->check = parse_integer("-c", t, 0, 1) == 1; },
+         "Check every element (1)")
+      ->option_text("0|1");
+  types_and_ops(sub, options->types, options->ops);
+  integer(sub, "-r,--root", options->root, 0, kMostRank, "N",
+          "Rank that broadcasts, scatters, gathers or reduces (0)");
+  duration(sub, "--time-limit", options->time_limit,
+           "Give up when a rank waits for another longer than T (60)");
+  text(sub, "--json", options->json, "FILE", "Write the rows there");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
 void program_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "program", "Judge a lowered program, ours or others', and run it",
                                 "FILE is MSCCL XML or what 'emit --target json' writes. Every mode that it "
@@ -479,6 +514,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   place_options(app, parsed);
   emit_options(app, parsed);
   program_options(app, parsed);
+  bench_options(app, parsed);
   if (argc > 1 && argv[1][0] != '-') require_known_command(app, argv[1]);
   try {
     app.parse(argc, argv);

@@ -118,6 +118,21 @@ struct EmitCommand {
   std::int64_t max_bytes = 0;  // 0: no limit
 };
 
+struct BenchCommand {
+  std::string collective = {};
+  std::vector<std::string> algorithms = {"mpi"};  // "mpi", hand-written ones, result files
+  int root = 0;
+  std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
+  int factor = 2;
+  int iterations = 20;
+  int warmup = 5;
+  bool check = true;
+  std::vector<ElementType> types = {ElementType::Float32};
+  std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  std::chrono::milliseconds time_limit{60'000};
+  std::string json = {};
+};
+
 struct ProgramCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {};  // none: do not run it
@@ -156,7 +171,7 @@ struct PlaceCommand {
 
 using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand,
                              ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand,
-                             PlaceCommand, EmitCommand, ProgramCommand>;
+                             PlaceCommand, EmitCommand, ProgramCommand, BenchCommand>;
 
 // Throws InputError, also for what the option library complains about.
 Command parse_command_line(int argc, const char* const* argv);

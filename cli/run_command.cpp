@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -21,19 +20,6 @@ namespace {
 
 using Rows = std::vector<RunRow>;
 using Runner = std::function<Rows(const Program&, const Collective&, const RunOptions&)>;
-
-bool started_by_mpirun() {
-  const std::vector<std::string>& variables = mpi_launcher_variables();
-  return std::any_of(variables.begin(), variables.end(),
-                     [](const std::string& name) { return std::getenv(name.c_str()) != nullptr; });
-}
-
-// Of the processes under one mpirun, one speaks; before MPI is up only the environment says which.
-bool speaks() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
-    if (const char* const rank = std::getenv(variable)) return std::string(rank) == "0";
-  return true;
-}
 
 // Which point runs which sizes.
 std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
@@ -135,7 +121,7 @@ Outcome perform(const RunCommand& command) {
   } catch (const Hang& hang) {
     throw InputError("run", hang.what(), "raise --time-limit, or see whether all ranks are alive");
   } catch (const InputError&) {
-    if (command.mpi && !speaks()) return {.exit_code = kBadInput};
+    if (command.mpi && !speaks()) return silent_refusal();
     throw;
   }
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "runtime/mpi_library.h"
 #include "runtime/test_data.h"
 #include "runtime/thread_transport.h"
 
@@ -24,8 +25,11 @@ void check(const RunOptions& options) {
     throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
 }
 
+// A plan has buffers `input` and `output`, and execute(op, transport).
+
 // Elements that are wrong after one run over spoilt outputs, in this rank.
-std::int64_t wrong_in_one_run(RankPlan& plan, const TestData& data, ReduceOp op, Transport& transport) {
+template <typename Plan>
+std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Transport& transport) {
   TestData::spoil_output(plan.output);
   plan.execute(op, transport);
   return data.wrong_elements(transport.rank(), plan.output) +
@@ -33,7 +37,8 @@ std::int64_t wrong_in_one_run(RankPlan& plan, const TestData& data, ReduceOp op,
 }
 
 // Sorted.
-std::vector<double> times_us(RankPlan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
+template <typename Plan>
+std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
   std::vector<double> times;
   for (int i = -options.warm_up; i < options.iterations; ++i) {
     transport.barrier();
@@ -47,17 +52,18 @@ std::vector<double> times_us(RankPlan& plan, ReduceOp op, const RunOptions& opti
   return times;
 }
 
-RunRow run_row(const Program& program, const Collective& collective, const BlockShape& shape, ReduceOp op,
+template <typename Plan>
+RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
                const RunOptions& options, Transport& transport) {
   const TestData data(collective, shape, op, options.seed);
-  RankPlan plan(program, transport.rank(), shape);
   data.fill_input(transport.rank(), plan.input);
-  std::int64_t wrong = wrong_in_one_run(plan, data, op, transport);
+  std::int64_t wrong = options.check ? wrong_in_one_run(plan, data, op, transport) : 0;
   const std::vector<double> times = times_us(plan, op, options, transport);
-  wrong += wrong_in_one_run(plan, data, op, transport);
+  if (options.check) wrong += wrong_in_one_run(plan, data, op, transport);
 
+  const double largest = static_cast<double>(std::max(plan.input.size(), plan.output.size()));
   RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
-             .buffer_bytes = buffer_bytes(program, shape),
+             .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
              .type = shape.type,
              .op = op};
   row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
@@ -68,18 +74,33 @@ RunRow run_row(const Program& program, const Collective& collective, const Block
   return row;
 }
 
-std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
-                         Transport& transport) {
+// make_plan(shape) for each row.
+template <typename MakePlan>
+std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& collective,
+                         const RunOptions& options, Transport& transport) {
   std::vector<ReduceOp> ops = options.ops;
-  if (!reduces(program) && !ops.empty()) ops = {ops.front()};
+  if (one_op && !ops.empty()) ops = {ops.front()};
   std::vector<RunRow> result;
   for (ElementType type : options.types)
     for (ReduceOp op : ops)
       for (std::int64_t bytes : options.bytes) {
         const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
-        result.push_back(run_row(program, collective, shape, op, options, transport));
+        auto plan = make_plan(shape);
+        result.push_back(run_row(plan, collective, shape, op, options, transport));
       }
   return result;
+}
+
+std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
+                         Transport& transport) {
+  const auto make_plan = [&](const BlockShape& shape) { return RankPlan(program, transport.rank(), shape); };
+  return rows(make_plan, !reduces(program), collective, options, transport);
+}
+
+void require_ranks(const MpiSession& session, const std::string& name, int ranks) {
+  if (session.ranks() != ranks)
+    throw InputError(name, fmt::format("needs {} ranks, mpirun started {}", ranks, session.ranks()),
+                     fmt::format("use mpirun -n {}", ranks));
 }
 
 }  // namespace
@@ -98,11 +119,19 @@ std::vector<RunRow> run_on_threads(const Program& program, const Collective& col
 std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, const Collective& collective,
                                const RunOptions& options) {
   check(options);
-  const int ranks = static_cast<int>(program.ranks.size());
-  if (session.ranks() != ranks)
-    throw InputError(program.name, fmt::format("needs {} ranks, mpirun started {}", ranks, session.ranks()),
-                     fmt::format("use mpirun -n {}", ranks));
+  require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
   return rows(program, collective, options, *session.transport(options.timeout));
+}
+
+std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
+                                    const RunOptions& options) {
+  check(options);
+  require_ranks(session, collective.name, collective.ranks);
+  const std::unique_ptr<Transport> transport = session.transport(options.timeout);
+  const auto make_plan = [&](const BlockShape& shape) {
+    return MpiLibraryPlan(collective, transport->rank(), shape);
+  };
+  return rows(make_plan, !collective.combining, collective, options, *transport);
 }
 
 std::vector<std::vector<std::byte>> outputs_of(const Program& program, const BlockShape& shape, ReduceOp op,

@@ -25,6 +25,7 @@ struct RunOptions {
   int warm_up = 5;                            // before them
   std::chrono::milliseconds timeout{60'000};  // of one wait for another rank
   std::uint64_t seed = 1;                     // of the inputs
+  bool check = true;                          // every element, before and after the timed runs
 };
 
 // One size, type and op. A time is from a barrier until the last rank is done.
@@ -48,6 +49,9 @@ std::vector<RunRow> run_on_threads(const Program&, const Collective&, const RunO
 // Every process calls this; all get the same rows, and one prints them. Throws InputError, in all processes,
 // if there are not as many as ranks.
 std::vector<RunRow> run_on_mpi(MpiSession&, const Program&, const Collective&, const RunOptions&);
+
+// The same with the collective of the MPI library itself.
+std::vector<RunRow> run_mpi_library(MpiSession&, const Collective&, const RunOptions&);
 
 // Runs the program once, on given inputs by rank; the outputs. Inputs must have the size that block elements
 // and program give them.

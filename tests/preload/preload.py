@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-chorale, library, mpicc, source = [str(pathlib.Path(a).resolve()) if "/" in a else a for a in sys.argv[1:5]]
+chorale, library, mpicc, source = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:5]]
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_preload_"))
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
                   OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")

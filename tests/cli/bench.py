@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""chorale bench under mpirun: every collective by MPI itself, by hand-written algorithms and by a result, with 0 wrong.
+
+Usage: bench.py CHORALE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_bench_"))
+
+
+def run(*command, code=0):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def bench(ranks, *arguments, code=0):
+    return run("mpirun", "--oversubscribe", "-n", str(ranks), chorale, "bench", *arguments, code=code)
+
+
+run(chorale, "frontier", "full:4", "allreduce", "--max-chunks", "2", "--json", "f.json")
+for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.json"], "allgather": ["ring", "direct"],
+                               "reducescatter": ["ring", "recursive_halving_reducescatter"], "alltoall": ["direct"],
+                               "broadcast": ["binomial", "tree"], "reduce": ["binomial"], "gather": ["binomial"],
+                               "scatter": ["binomial"]}.items():
+    bench(4, collective, "mpi", *algorithms, "-b", "1K", "-e", "100000", "-f", "32", "-n", "2", "-w", "1", "--type", "int",
+          "--op", "avg", "--json", "rows.json")
+    rows = json.loads((work / "rows.json").read_text())["rows"]
+    assert len(rows) == 2 * (1 + len(algorithms)), rows
+    for row in rows:
+        assert row["wrong"] == 0 and row["time_us"] > 0, row
+        # nccl-tests: algbw = size / time; busbw has a factor of its own.
+        assert abs(row["algbw_gbs"] - row["size"] / row["time_us"] / 1e3) < 1e-9
+        factor = {"allreduce": 1.5, "broadcast": 1, "reduce": 1}.get(collective, 0.75)
+        assert abs(row["busbw_gbs"] - factor * row["algbw_gbs"]) < 1e-9, row
+text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "--type", "half").stdout
+assert "N/A" in text and "float16" in text, text
+for arguments, words in [(["allreduce", "nonsense"], "no way to do"), (["allreduce", "f.json"], "has no allreduce for 3 ranks"),
+                         (["allreduce", "mpi", "--type", "half"], "has no type float16"), (["allreduce", "-b", "2K", "-e", "1K"], "-b"),
+                         (["nonsense"], "nonsense")]:
+    said = [line for line in bench(3, *arguments, code=2).stderr.splitlines() if line.startswith("chorale: ")]
+    assert said and words in said[0], (arguments, said)
+assert "not started by mpirun" in run(chorale, "bench", "allreduce", code=2).stderr
+print("every collective benchmarked, every element right")
