@@ -1,0 +1,44 @@
+// What each rank does, as one list: the form between a Program and programs of blocks. For the lowerings of this room.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "ir/block_program.h"
+
+namespace chorale {
+
+// Something that a rank does: an instruction to be, with its message. Events of a rank are in an order in which they
+// could be done one after the other.
+struct Event {
+  BlockInstruction instruction = {};
+  int step = 0;
+  Rank peer = -1;    // of the message
+  int message = -1;  // -1: local
+  int channel = 0;
+  bool gone = false;  // merged into, or fused with, another one
+};
+
+using Events = std::vector<Event>;  // of one rank
+
+// Both ends of a message.
+struct Ends {
+  Rank from = -1, to = -1;
+  int send = -1, recv = -1;  // events of these ranks
+};
+
+std::map<int, Ends> ends_of(const std::vector<Events>&);
+
+// From steps to one list a rank: a message that a local copy or sum takes from a mailbox lands where it is wanted. In each
+// step sends come first.
+Events landed(const RankProgram&);
+
+// Consecutive chunks that go the same way in one step become one message.
+void merge_messages(std::vector<Events>&, int pieces);
+
+// Slots that an instruction touches.
+Slot next_slot(const Slot&, int by);
+std::vector<Slot> slots_read(const BlockInstruction&);
+std::vector<Slot> slots_written(const BlockInstruction&);
+
+}  // namespace chorale
