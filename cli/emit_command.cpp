@@ -9,6 +9,7 @@
 #include "codegen/lower.h"
 #include "codegen/mpi_source.h"
 #include "codegen/msccl_xml.h"
+#include "codegen/mscclpp_plan.h"
 #include "codegen/relax.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -22,6 +23,8 @@ const char* extension(Target target) {
   switch (target) {
     case Target::MscclXml:
       return "xml";
+    case Target::Mscclpp:
+      return "plan.json";
     case Target::Json:
       return "json";
     case Target::Dot:
@@ -40,6 +43,11 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
         .most_steps = command.most_steps, .min_bytes = command.min_bytes, .max_bytes = command.max_bytes};
     return to_msccl_xml(point.collective, relax_for_msccl(point.collective, program, options), options);
   }
+  if (command.target == Target::Mscclpp)
+    return to_mscclpp_plan(point.collective, program,
+                           {.most_operations = command.most_steps,
+                            .min_bytes = command.min_bytes,
+                            .max_bytes = command.max_bytes});
   const BlockProgram blocks = relax(point.collective, program, {.channels = command.channels});
   return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
 }
@@ -62,7 +70,8 @@ Outcome perform(const EmitCommand& command) {
   for (int i : chosen) {
     const Point& point = result.points[i];
     try {
-      Program program = lower(result.topology, point.collective, point.schedule);
+      Program program =
+          lower(result.topology, point.collective, point.schedule, command.target != Target::Mscclpp);
       program.name = fmt::format("{} on {}: {}, {}, {}", point.collective.name, result.topology.name,
                                  counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
                                  counted(point.cost.chunks, "chunk"));

@@ -314,20 +314,24 @@ void bounds_options(CLI::App& app, Command& parsed) {
 }
 
 void emit_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(
-      app, "emit", "Write algorithms for other runtimes",
-      "targets: msccl-xml (executors of MSCCL, ASTRA-sim), mpi (one C++ file that checks itself), json "
-      "(docs/formats.md), dot (Graphviz)\n"
-      "What a target cannot express is said, and nothing is written for it.\n"
-      "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
-      "example:\n  chorale emit f.json --target mpi -o out");
+  CLI::App* const sub =
+      command(app, "emit", "Write algorithms for other runtimes",
+              "targets: msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
+              "(one C++ file that checks itself), json "
+              "(docs/formats.md), dot (Graphviz)\n"
+              "What a target cannot express is said, and nothing is written for it.\n"
+              "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
+              "example:\n  chorale emit f.json --target mpi -o out");
   auto options = std::make_shared<EmitCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   using Target = EmitCommand::Target;
-  choice<Target>(
-      sub, "--target", options->target,
-      {{"msccl-xml", Target::MscclXml}, {"json", Target::Json}, {"dot", Target::Dot}, {"mpi", Target::Mpi}},
-      "What to write (msccl-xml)");
+  choice<Target>(sub, "--target", options->target,
+                 {{"msccl-xml", Target::MscclXml},
+                  {"mscclpp", Target::Mscclpp},
+                  {"json", Target::Json},
+                  {"dot", Target::Dot},
+                  {"mpi", Target::Mpi}},
+                 "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");
   sub->add_option_function<Text>(
          "--point",
@@ -338,7 +342,7 @@ void emit_options(CLI::App& app, Command& parsed) {
       ->option_text("N");
   integer(sub, "--channels", options->channels, 1, 32, "N", "Channels to spread over (1)");
   integer(sub, "--most-steps", options->most_steps, 4, 4096, "N",
-          "Steps that an MSCCL executor loads for a block (64)");
+          "Steps that an MSCCL or MSCCL++ executor loads for a block (64)");
   const auto size = [&](const Text& name, std::int64_t& target, const Text& help) {
     sub->add_option_function<Text>(
            name, [name, &target](const Text& t) { target = parse_size(name, t); }, help)

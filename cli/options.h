@@ -107,13 +107,13 @@ struct BoundsCommand {
 };
 
 struct EmitCommand {
-  enum class Target { MscclXml, Json, Dot, Mpi };
+  enum class Target { MscclXml, Mscclpp, Json, Dot, Mpi };
   std::string file = {};
   Target target = Target::MscclXml;
   std::string directory = ".";
   std::optional<int> point = {};
   int channels = 1;
-  int most_steps = 64;  // of a block, for msccl-xml
+  int most_steps = 64;  // of a block, for msccl-xml and mscclpp
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = 0;  // 0: no limit
 };

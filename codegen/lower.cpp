@@ -37,12 +37,13 @@ Program verified(const Topology& topology, const Collective& collective, Program
 
 }  // namespace
 
-Program lower(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+Program lower(const Topology& topology, const Collective& collective, const Schedule& schedule,
+              bool reuse_scratch_slots) {
   require_valid(topology, collective, schedule);
   require_same_pieces(collective);
   Program p = assign_slots(topology, collective, schedule);
   p = order_epochs(std::move(p));
-  p = reuse_scratch(std::move(p));  // last: it looks at all uses of a slot
+  if (reuse_scratch_slots) p = reuse_scratch(std::move(p));  // last: it looks at all uses of a slot
   return verified(topology, collective, std::move(p));
 }
 

@@ -9,7 +9,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import copy
+import json
+import random
 import xml.etree.ElementTree as ElementTree
+
+import mscclpp
 
 chorale, mpicxx = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 samples = pathlib.Path(sys.argv[3]).resolve() / "data/msccl-xml"
@@ -67,9 +72,9 @@ def check_loader_rules(path):
                 assert (step.get("hasdep") == "1") == ((tb.get("id"), step.get("s")) in waited)
 
 
-files = 0
+files, plans = 0, []
 for name in results:
-    for target, extension in [("msccl-xml", "xml"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
+    for target, extension in [("msccl-xml", "xml"), ("mscclpp", "plan.json"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
         directory = work / f"{name}.{target}"
         directory.mkdir()
         for path in run(chorale, "emit", name, "--target", target, "-o", str(directory)).split():
@@ -77,6 +82,10 @@ for name in results:
             files += 1
             if target == "msccl-xml":
                 check_loader_rules(path)
+            if target == "mscclpp":
+                plans.append(json.loads(pathlib.Path(path).read_text()))
+                for seed in range(5):
+                    mscclpp.simulate(plans[-1], seed)
             if target in ("msccl-xml", "json"):
                 text = run(chorale, "program", path, "--bytes", "1,1000", "--type", "half", "--op", "all")
                 assert "right" in text, text
@@ -88,7 +97,28 @@ for name in results:
                 for elements in ["0", "1", "10007"]:
                     text = run("mpirun", "--oversubscribe", "-n", ranks, "./x", elements, "2")
                     assert ", 0 wrong" in text, text
-assert files >= 28, files
+assert files >= 35, files
+
+# The simulator notices what would be wrong: operations that are missing, moved, or about another chunk.
+noticed = tried = 0
+generator = random.Random(1)
+for plan in plans:
+    for _ in range(30):
+        changed = copy.deepcopy(plan)
+        ops = generator.choice(generator.choice(changed["gpus"])["threadblocks"])["ops"]
+        at = generator.randrange(len(ops))
+        kind = generator.choice(["drop", "index"])
+        if kind == "index" and "src_buff" in ops[at]:
+            ops[at]["src_buff"][0]["index"] += 1
+        else:
+            del ops[at]
+        tried += 1
+        try:
+            for seed in range(3):
+                mscclpp.simulate(changed, seed)
+        except AssertionError:
+            noticed += 1
+assert noticed >= 0.9 * tried, (noticed, tried)
 
 # In place and out of place where both work; what cannot be expressed is said.
 text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
@@ -110,6 +140,6 @@ for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan=
 if samples.is_dir():
     for sample in sorted(samples.glob("*.xml")):
         assert "right" in run(chorale, "program", str(sample)), sample
-    print(f"{files} files written, read and run; {len(list(samples.glob('*.xml')))} files of others right")
+    print(f"{files} files written, read and run; {noticed} of {tried} changed plans noticed; {len(list(samples.glob('*.xml')))} files of others right")
 else:
     print(f"{files} files written, read and run; SKIPPED: no sample files of others at {samples}")

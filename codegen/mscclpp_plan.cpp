@@ -1,0 +1,346 @@
+#include "codegen/mscclpp_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "codegen/events.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMostChannelsABlock = 16, kMostChannelsAnOperation = 8, kMostBlocks = 64;
+
+const char* buffer_name(Buffer buffer) {
+  return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
+}
+
+// Sets of events whose data meet in some slot other than an input, over all ranks.
+class Components {
+ public:
+  explicit Components(const std::vector<Events>& ranks) {
+    for (std::size_t n = 0; n < ranks.size(); ++n)
+      for (const Event& event : ranks[n]) {
+        if (event.gone) continue;
+        const int self = fresh();
+        of_event_[&event] = self;
+        if (event.message >= 0) join(self, name({-1, -1, event.message}));
+        for (const auto& slots : {slots_read(event.instruction), slots_written(event.instruction)})
+          for (const Slot& slot : slots)
+            if (slot.buffer != Buffer::Input)
+              join(self, name({static_cast<int>(n), static_cast<int>(slot.buffer), slot.index}));
+      }
+  }
+
+  int of(const Event& event) { return root(of_event_.at(&event)); }
+
+ private:
+  int fresh() {
+    parent_.push_back(static_cast<int>(parent_.size()));
+    return parent_.back();
+  }
+  int name(const std::tuple<int, int, int>& thing) {
+    const auto [at, added] = names_.try_emplace(thing, 0);
+    if (added) at->second = fresh();
+    return at->second;
+  }
+  int root(int x) {
+    while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
+    return x;
+  }
+  void join(int a, int b) { parent_[std::max(root(a), root(b))] = std::min(root(a), root(b)); }
+
+  std::vector<int> parent_ = {};
+  std::map<std::tuple<int, int, int>, int> names_ = {};  // rank, buffer, slot; or a message
+  std::map<const Event*, int> of_event_ = {};
+};
+
+// Where each message lies in the receiver's scratch.
+struct Landings {
+  std::map<int, int> first_slot = {};  // by message
+  std::vector<int> scratch = {};       // by rank: all its slots
+};
+
+Landings landings_of(const std::vector<Events>& ranks, const Program& program) {
+  Landings result;
+  for (std::size_t n = 0; n < ranks.size(); ++n) {
+    int next = program.ranks[n].scratch_chunks;
+    for (const Event& event : ranks[n])
+      if (!event.gone && event.message >= 0 && event.instruction.opcode != BlockOpcode::Send) {
+        result.first_slot[event.message] = next;
+        next += event.instruction.count;
+      }
+    result.scratch.push_back(next);
+  }
+  return result;
+}
+
+// One thread block of one rank.
+class BlockWriter {
+ public:
+  explicit BlockWriter(const Landings& landings) : landings_(landings) {}
+
+  // Events of the block in their order; peers that it talks to.
+  void write(const std::vector<const Event*>& events) {
+    std::set<Rank> peers;
+    for (const Event* event : events)
+      if (event->message >= 0) peers.insert(event->peer);
+    peers_.assign(peers.begin(), peers.end());
+    if (!peers_.empty()) {
+      talk("rlxsignal", peers_);
+      talk("rlxwait", peers_);
+      meet();
+    }
+    for (std::size_t from = 0; from < events.size();) {
+      std::size_t to = from;
+      while (to < events.size() && events[to]->step == events[from]->step) ++to;
+      step(events, from, to);
+      from = to;
+    }
+  }
+
+  const std::vector<Rank>& peers() const { return peers_; }
+  int operations() const { return static_cast<int>(ops_.size()); }
+  const Json& ops() const { return ops_; }
+
+ private:
+  void step(const std::vector<const Event*>& events, std::size_t from, std::size_t to) {
+    std::set<Rank> sent, awaited;
+    for (std::size_t k = from; k < to; ++k) {
+      const Event& event = *events[k];
+      if (event.message < 0) continue;
+      if (event.instruction.opcode != BlockOpcode::Send) {
+        awaited.insert(event.peer);
+        continue;
+      }
+      sent.insert(event.peer);
+      for (const Slot& slot : slots_read(event.instruction)) after_write(slot);
+      // The peer's scratch is the remote buffer of its channel's number.
+      ops_.push_back({{"name", "put"},
+                      {"src_buff", Json::array({place(event.instruction.src, event.instruction.count)})},
+                      {"dst_buff", Json::array({{{"buffer_id", channel(event.peer)},
+                                                 {"index", landings_.first_slot.at(event.message)},
+                                                 {"size", event.instruction.count}}})},
+                      {"channel_ids", Json::array({channel(event.peer)})},
+                      {"channel_type", "memory"}});
+    }
+    if (!sent.empty()) {
+      meet();
+      talk("signal", {sent.begin(), sent.end()});
+    }
+    if (!awaited.empty()) {
+      talk("wait", {awaited.begin(), awaited.end()});
+      meet();
+    }
+    for (std::size_t k = from; k < to; ++k)
+      if (events[k]->instruction.opcode != BlockOpcode::Send) store(*events[k]);
+  }
+
+  void store(const Event& event) {
+    const BlockInstruction& i = event.instruction;
+    const Slot landing{Buffer::Scratch, event.message >= 0 ? landings_.first_slot.at(event.message) : 0};
+    const Slot from = event.message >= 0 ? landing : i.src;
+    for (const Slot& slot : slots_read(i)) after_write(slot);
+    for (const Slot& slot : slots_written(i)) after_write(slot);
+    if (i.opcode == BlockOpcode::Recv || i.opcode == BlockOpcode::Copy) {
+      ops_.push_back({{"name", "copy"},
+                      {"src_buff", Json::array({place(from, i.count)})},
+                      {"dst_buff", Json::array({place(i.dst, i.count)})}});
+    } else {
+      const Slot other = i.opcode == BlockOpcode::RecvReduce ? i.src : i.dst;
+      ops_.push_back({{"name", "re"},
+                      {"src_buff", Json::array({place(other, i.count), place(from, i.count)})},
+                      {"dst_buff", Json::array({place(i.dst, i.count)})},
+                      {"reduce_op", "sum"}});
+    }
+    for (const Slot& slot : slots_written(i)) fresh_.insert(slot);
+  }
+
+  // Threads of a block see each other's writes after they have met.
+  void after_write(const Slot& slot) {
+    if (fresh_.contains(slot)) meet();
+  }
+  void meet() {
+    fresh_.clear();
+    if (!ops_.empty() && ops_.back()["name"] != "nop") ops_.push_back({{"name", "nop"}});
+  }
+
+  void talk(const char* name, const std::vector<Rank>& peers) {
+    for (std::size_t from = 0; from < peers.size(); from += kMostChannelsAnOperation) {
+      Json channels = Json::array();
+      for (std::size_t k = from; k < std::min(peers.size(), from + kMostChannelsAnOperation); ++k)
+        channels.push_back(channel(peers[k]));
+      ops_.push_back({{"name", name}, {"channel_ids", channels}, {"channel_type", "memory"}});
+    }
+  }
+
+  int channel(Rank peer) const {
+    return static_cast<int>(std::lower_bound(peers_.begin(), peers_.end(), peer) - peers_.begin());
+  }
+
+  static Json place(const Slot& slot, int count) {
+    return {{"type", buffer_name(slot.buffer)}, {"index", slot.index}, {"size", count}};
+  }
+
+  const Landings& landings_;
+  std::vector<Rank> peers_ = {};
+  std::set<Slot> fresh_ = {};  // written since the threads met
+  Json ops_ = Json::array();
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(const Program& program, const MscclppOptions& options) : program_(program), options_(options) {
+    for (const RankProgram& rank : program.ranks) ranks_.push_back(landed(rank));
+    merge_messages(ranks_, program.chunks_per_block);
+    landings_ = landings_of(ranks_, program);
+    Components components(ranks_);
+    for (const Events& events : ranks_) {
+      std::map<int, std::vector<const Event*>> parts;
+      for (const Event& event : events)
+        if (!event.gone) parts[components.of(event)].push_back(&event);
+      parts_.push_back(std::move(parts));
+    }
+    share_out();
+  }
+
+  Json gpus() const {
+    Json result = Json::array();
+    for (Rank n = 0; n < static_cast<int>(ranks_.size()); ++n) result.push_back(gpu(n));
+    return result;
+  }
+
+ private:
+  std::vector<const Event*> events_of(Rank n, const std::vector<int>& components) const {
+    std::vector<const Event*> events;
+    for (int c : components)
+      if (const auto at = parts_[n].find(c); at != parts_[n].end())
+        events.insert(events.end(), at->second.begin(), at->second.end());
+    // Events lie in one list, in their order.
+    std::sort(events.begin(), events.end());
+    return events;
+  }
+
+  BlockWriter written(Rank n, const std::vector<int>& components) const {
+    BlockWriter writer(landings_);
+    writer.write(events_of(n, components));
+    return writer;
+  }
+
+  // Which components a thread block does, the same on all ranks: as few blocks as keep the limits.
+  void share_out() {
+    std::set<int> components;
+    for (const auto& parts : parts_)
+      for (const auto& [component, events] : parts) components.insert(component);
+    for (int component : components) {
+      bool placed = false;
+      for (std::vector<int>& block : blocks_) {
+        block.push_back(component);
+        if ((placed = fits(block))) break;
+        block.pop_back();
+      }
+      if (placed) continue;
+      blocks_.push_back({component});
+      if (!fits(blocks_.back()))
+        throw InputError(
+            program_.name,
+            fmt::format(
+                "chunks that belong together need more than {} operations or {} peers in a thread block",
+                options_.most_operations, kMostChannelsABlock),
+            "use fewer chunks, or another target");
+      if (static_cast<int>(blocks_.size()) > kMostBlocks)
+        throw InputError(program_.name, fmt::format("needs more than {} thread blocks", kMostBlocks),
+                         "use fewer chunks");
+    }
+  }
+
+  bool fits(const std::vector<int>& block) const {
+    for (Rank n = 0; n < static_cast<int>(ranks_.size()); ++n) {
+      const BlockWriter writer = written(n, block);
+      if (writer.operations() > options_.most_operations ||
+          static_cast<int>(writer.peers().size()) > kMostChannelsABlock)
+        return false;
+    }
+    return true;
+  }
+
+  Json gpu(Rank n) const {
+    Json threadblocks = Json::array(), connected = Json::array(), remote = Json::array();
+    std::map<Rank, int> remote_of;
+    for (const std::vector<int>& block : blocks_) {
+      const BlockWriter writer = written(n, block);
+      if (writer.operations() == 0) continue;
+      // The k-th channel to a peer meets its k-th channel to us: blocks come in the same order everywhere.
+      Json channel_ids = Json::array(), buffer_ids = Json::array();
+      for (Rank peer : writer.peers()) {
+        channel_ids.push_back(connected.size());
+        connected.push_back(peer);
+        const auto [at, added] = remote_of.try_emplace(peer, static_cast<int>(remote.size()));
+        if (added)
+          remote.push_back(
+              {{"rank", peer}, {"type", "s"}, {"access_channel_types", Json::array({"memory"})}});
+        buffer_ids.push_back(at->second);
+      }
+      Json channels = Json::array(), buffers = Json::array();
+      if (!writer.peers().empty()) {
+        channels.push_back({{"channel_type", "memory"}, {"channel_ids", channel_ids}});
+        buffers.push_back({{"access_channel_type", "memory"}, {"remote_buffer_ids", buffer_ids}});
+      }
+      threadblocks.push_back({{"id", threadblocks.size()},
+                              {"ops", writer.ops()},
+                              {"channels", channels},
+                              {"remote_buffer_refs", buffers}});
+    }
+    Json channels = Json::array();
+    if (!connected.empty()) channels.push_back({{"channel_type", "memory"}, {"connected_to", connected}});
+    return {{"id", n},
+            {"input_chunks", program_.ranks[n].input_chunks},
+            {"output_chunks", program_.ranks[n].output_chunks},
+            {"scratch_chunks", landings_.scratch[n]},
+            {"threadblocks", threadblocks},
+            {"channels", channels},
+            {"remote_buffers", remote},
+            {"semaphores", Json::array()}};
+  }
+
+  const Program& program_;
+  const MscclppOptions options_;
+  std::vector<Events> ranks_ = {};
+  Landings landings_ = {};
+  std::vector<std::map<int, std::vector<const Event*>>> parts_ = {};  // by rank and component
+  std::vector<std::vector<int>> blocks_ = {};                         // components
+};
+
+}  // namespace
+
+std::string to_mscclpp_plan(const Collective& collective, const Program& program,
+                            const MscclppOptions& options) {
+  if (collective.custom || collective.name == "allreduce_by_gather")
+    throw InputError(program.name, "MSCCL++ has no name for the collective " + collective.name,
+                     "use another target");
+  const PlanWriter writer(program, options);
+  const Json plan = {
+      {"name", program.name},
+      {"collective", collective.name},
+      {"protocol", "Simple"},
+      {"inplace", false},
+      {"reuse_resources", false},
+      {"gpus", writer.gpus()},
+      {"num_threads_per_block", 1024},
+      {"use_double_scratch_buffer", false},
+      {"buffer_alignment", 16},
+      {"min_message_size", options.min_bytes},
+      {"max_message_size",
+       options.max_bytes > 0 ? static_cast<unsigned long long>(options.max_bytes) : 18446744073709551615ULL}};
+  return plan.dump(1) + "\n";
+}
+
+}  // namespace chorale
