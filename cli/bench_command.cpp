@@ -147,9 +147,6 @@ Outcome perform(const BenchCommand& command) {
     return bench(command, session);
   } catch (const Hang& hang) {
     throw InputError("bench", hang.what(), "raise --time-limit, or see whether all ranks are alive");
-  } catch (const InputError&) {
-    if (!speaks()) return silent_refusal();
-    throw;
   }
 }
 

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
       throw InputError("standard output", "cannot be written", "check the space on it");
     return outcome.exit_code;
   } catch (const InputError& error) {
+    if (!speaks()) return silent_refusal().exit_code;
     std::fprintf(stderr, "chorale: error: %s\n", error.what());
     return kBadInput;
   }

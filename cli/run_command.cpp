@@ -120,9 +120,6 @@ Outcome perform(const RunCommand& command) {
     return command.mpi ? run_with_mpi(command, result) : run(command, result, run_on_threads, true);
   } catch (const Hang& hang) {
     throw InputError("run", hang.what(), "raise --time-limit, or see whether all ranks are alive");
-  } catch (const InputError&) {
-    if (command.mpi && !speaks()) return silent_refusal();
-    throw;
   }
 }
 
