@@ -17,7 +17,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostShownGroups = 3, kMostShownMembers = 8;
+constexpr int kMostShownGroups = 2, kMostShownMembers = 6;
 
 std::vector<std::string> parts(const std::string& text, char separator) {
   std::vector<std::string> result(1);
@@ -149,6 +149,14 @@ std::string explained(const RankedStrategy& strategy, const ReductionRanking& re
   return table(rows, "llrlll");
 }
 
+// One line: whom each step joins.
+std::string groups_in_words(const RankedStrategy& strategy) {
+  std::string text;
+  for (const LoweredInstruction& step : strategy.lowered)
+    text += (text.empty() ? "     " : "; ") + in_words(step.groups);
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string gain(double slow, double fast) {
   return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
 }
@@ -185,7 +193,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
         text += fmt::format("{}  {}{}{} {}\n", m + 1, name.empty() ? "reduction" : name,
                             reduction.strategies.size() > 1 ? fmt::format(" ({})", number) : "", ":",
                             to_text(strategy.strategy(), reduction.levels));
-        if (explain) text += explained(strategy, reduction);
+        text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
       }
     }
   if (ranking.priced < ranking.matrices)

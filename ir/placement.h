@@ -1,6 +1,7 @@
 // Where parallel axes lie on a hierarchy, and how a reduction over some of them is done (Xie et al.: P^2, 2022).
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,10 @@ struct StrategyInstruction {
 };
 
 inline constexpr int kOperations = 5;
+inline constexpr std::array<StrategyInstruction::Operation, kOperations> kAllOperations = {
+    StrategyInstruction::Operation::AllReduce, StrategyInstruction::Operation::ReduceScatter,
+    StrategyInstruction::Operation::AllGather, StrategyInstruction::Operation::Reduce,
+    StrategyInstruction::Operation::Broadcast};
 
 using Strategy = std::vector<StrategyInstruction>;
 

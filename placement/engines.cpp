@@ -101,8 +101,7 @@ Model model_of(int levels) {
   for (int d = 0; d < model.devices; ++d) all[d] = d;
   model.reduced = {all};
   for (const Grouping& grouping : all_groupings(sizes))
-    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
-                                Operation::Reduce, Operation::Broadcast}) {
+    for (Operation operation : kAllOperations) {
       model.names.push_back(grouping.name);
       model.names.back().operation = operation;
       model.instructions.push_back({operation, grouping.groups});

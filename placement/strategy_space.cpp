@@ -16,10 +16,6 @@ namespace {
 
 using Operation = StrategyInstruction::Operation;
 
-constexpr std::array<Operation, kOperations> kAllOperations = {Operation::AllReduce, Operation::ReduceScatter,
-                                                               Operation::AllGather, Operation::Reduce,
-                                                               Operation::Broadcast};
-
 // The share of the data that each device holds: by level, how often it was scattered over the level; empty: nothing.
 using Shares = std::vector<std::vector<int>>;
 

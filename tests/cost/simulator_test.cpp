@@ -201,8 +201,7 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
   for (int i = 0; i < 4000; ++i) {
     const Setting s = random_setting(random);
     const Simulator simulator(s.hierarchy, s.splits);
-    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
-                                Operation::Reduce, Operation::Broadcast}) {
+    for (Operation operation : kAllOperations) {
       const StepTime time = simulator.time(operation, s.joined, s.loads, Algorithm::Ring);
       ASSERT_NEAR(time.us, by_hand(s, operation, false), 1e-6 * time.us)
           << "case " << i << ", " << name(operation);

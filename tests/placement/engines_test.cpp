@@ -54,9 +54,7 @@ TEST(StrategyEngines, ALimitIsNoProof) {
 std::vector<LoweredInstruction> all_instructions(const std::vector<int>& sizes) {
   std::vector<LoweredInstruction> instructions;
   for (const Grouping& grouping : all_groupings(sizes))
-    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
-                                Operation::Reduce, Operation::Broadcast})
-      instructions.push_back({operation, grouping.groups});
+    for (Operation operation : kAllOperations) instructions.push_back({operation, grouping.groups});
   return instructions;
 }
 

@@ -95,8 +95,7 @@ std::set<LoweredStrategy> by_force(const SynthesisHierarchy& hierarchy, const Pa
                                    const DeviceGroups& reduced, int devices, int most) {
   std::vector<LoweredInstruction> known;
   for (const Grouping& grouping : all_groupings(hierarchy.sizes()))
-    for (Operation operation : {Operation::AllReduce, Operation::ReduceScatter, Operation::AllGather,
-                                Operation::Reduce, Operation::Broadcast}) {
+    for (Operation operation : kAllOperations) {
       StrategyInstruction instruction = grouping.name;
       instruction.operation = operation;
       LoweredInstruction lowered = lower(hierarchy, {instruction}, matrix).front();
