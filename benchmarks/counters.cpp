@@ -1,5 +1,6 @@
-// Which counter should encode "at most bandwidth * rounds"? The same questions with each, formula built and solved
-// afresh, no bounds and no symmetry: what is measured is the encoding. docs/encodings.md cites the result.
+// Which counter should encode "at most bandwidth * rounds"? The same questions with each, formula built and
+// solved afresh, no bounds and no symmetry: what is measured is the encoding. docs/encodings.md cites the
+// result.
 //
 // Both orders of asking are used in turn, so that a noisy machine harms both alike.
 

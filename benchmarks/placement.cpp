@@ -1,5 +1,5 @@
-// What placement must show: the program counts of P^2 (Xie et al. 2022), engines that agree, its measured tables beside
-// our simulated times, and how long a full ranking takes as machines grow.
+// What placement must show: the program counts of P^2 (Xie et al. 2022), engines that agree, its measured
+// tables beside our simulated times, and how long a full ranking takes as machines grow.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -39,8 +39,8 @@ Outcome perform(const BenchCommand&);
 // Was this process started by mpirun? And is it the one of those that speaks?
 bool started_by_mpirun();
 bool speaks();
-// What the others do about bad input: nothing, and not before the one that speaks has had time to, since mpirun ends all
-// when the first leaves with an error.
+// What the others do about bad input: nothing, and not before the one that speaks has had time to, since
+// mpirun ends all when the first leaves with an error.
 Outcome silent_refusal();
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// A block program as a picture for Graphviz: blocks as columns of instructions, messages and dependencies as arrows.
+// A block program as a picture for Graphviz: blocks as columns of instructions, messages and dependencies as
+// arrows.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What each rank does, as one list: the form between a Program and programs of blocks. For the lowerings of this room.
+// What each rank does, as one list: the form between a Program and programs of blocks. For the lowerings of
+// this room.
 #pragma once
 
 #include <map>
@@ -8,8 +9,8 @@
 
 namespace chorale {
 
-// Something that a rank does: an instruction to be, with its message. Events of a rank are in an order in which they
-// could be done one after the other.
+// Something that a rank does: an instruction to be, with its message. Events of a rank are in an order in
+// which they could be done one after the other.
 struct Event {
   BlockInstruction instruction = {};
   int step = 0;
@@ -29,8 +30,8 @@ struct Ends {
 
 std::map<int, Ends> ends_of(const std::vector<Events>&);
 
-// From steps to one list a rank: a message that a local copy or sum takes from a mailbox lands where it is wanted. In each
-// step sends come first.
+// From steps to one list a rank: a message that a local copy or sum takes from a mailbox lands where it is
+// wanted. In each step sends come first.
 Events landed(const RankProgram&);
 
 // Consecutive chunks that go the same way in one step become one message.

@@ -1,5 +1,5 @@
-// A program as one C++ file over MPI that needs nothing of ours: persistent requests, a step after the other, float32
-// sums; its main fills inputs, runs, checks every element and prints the time.
+// A program as one C++ file over MPI that needs nothing of ours: persistent requests, a step after the other,
+// float32 sums; its main fills inputs, runs, checks every element and prints the time.
 #pragma once
 
 #include <string>

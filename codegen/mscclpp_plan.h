@@ -1,14 +1,14 @@
 // Execution plans of MSCCL++ (JSON, read by its executor and by its NCCL shim).
 //
-// Every message has a place of its own in the receiver's scratch: the sender puts it there and signals, the receiver waits and
-// then copies or adds it. So nothing waits for room, and only the start of a launch needs a handshake (the peer has
-// finished the last one). Chunks whose data never meet in a slot run in different thread blocks, each with channels of its own,
-// so thread blocks of a rank need not wait for each other.
+// Every message has a place of its own in the receiver's scratch: the sender puts it there and signals, the
+// receiver waits and then copies or adds it. So nothing waits for room, and only the start of a launch needs
+// a handshake (the peer has finished the last one). Chunks whose data never meet in a slot run in different
+// thread blocks, each with channels of its own, so thread blocks of a rank need not wait for each other.
 //
-// Rules that are kept (src/core/executor, src/core/include/execution_common.hpp): all keys that the loader demands; at most
-// 64 operations, 16 channels and 16 remote buffers a thread block, 8 channels an operation; `nop` (all threads of the block
-// meet) between operations that depend on each other. Plans are out of place, protocol Simple, sums only; sizes must be
-// divisible by the chunks, says the executor.
+// Rules that are kept (src/core/executor, src/core/include/execution_common.hpp): all keys that the loader
+// demands; at most 64 operations, 16 channels and 16 remote buffers a thread block, 8 channels an operation;
+// `nop` (all threads of the block meet) between operations that depend on each other. Plans are out of place,
+// protocol Simple, sums only; sizes must be divisible by the chunks, says the executor.
 #pragma once
 
 #include <string>

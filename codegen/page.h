@@ -1,5 +1,5 @@
-// The pages that html.cpp and place_html.cpp fill: page.html and place_page.html in this folder, as strings (made by
-// CMake). Each has the mark @DATA@ once, where the data goes.
+// The pages that html.cpp and place_html.cpp fill: page.html and place_page.html in this folder, as strings
+// (made by CMake). Each has the mark @DATA@ once, where the data goes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A ranking of placements as one self-contained page: the matrices with their times, and the hierarchy drawn with the
-// groups of each step of the chosen strategy. Nothing is loaded from elsewhere.
+// A ranking of placements as one self-contained page: the matrices with their times, and the hierarchy drawn
+// with the groups of each step of the chosen strategy. Nothing is loaded from elsewhere.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The only file that sees pugixml. It expands no entities of a document's own, and we give it no document type.
+// The only file that sees pugixml. It expands no entities of a document's own, and we give it no document
+// type.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -154,8 +155,8 @@ class Reader {
     }
   }
 
-  // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in scratch has it from
-  // there. Instructions that can never run have what their own slots say.
+  // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in
+  // scratch has it from there. Instructions that can never run have what their own slots say.
   static void find_pieces(BlockProgram& program) {
     const int k = program.chunks_per_block;
     std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;

@@ -61,8 +61,8 @@ void spread(std::vector<Events>& ranks, int channels) {
       if (!event.gone && event.message >= 0) event.channel = channel[root(event.message)];
 }
 
-// --- Queues: what is sent in a step, in the order in which it is received. Sends of a step read what was before it, so
-// their order is free.
+// --- Queues: what is sent in a step, in the order in which it is received. Sends of a step read what was
+// before it, so their order is free.
 
 void match_order(std::vector<Events>& ranks) {
   const std::map<int, Ends> ends = ends_of(ranks);
@@ -117,8 +117,8 @@ class RankBuilder {
   }
 
  private:
-  // A block for a pair of peers between which values are handed on, or for one peer and direction; one more for what is
-  // local.
+  // A block for a pair of peers between which values are handed on, or for one peer and direction; one more
+  // for what is local.
   void make_blocks(bool paired) {
     std::map<std::tuple<int, Rank, Rank>, int> handed_on;  // channel, from, to
     std::map<Slot, const Event*> brought;
@@ -350,8 +350,8 @@ int longest_block(const BlockProgram& program) {
 
 BlockProgram relax(const Collective& collective, const Program& program, const RelaxOptions& asked) {
   constexpr int kMostChannels = 32;
-  // Blocks that hand values on first: they are fewest, and fuse. Where they would hang on queues as deep as there are, a
-  // block for each direction.
+  // Blocks that hand values on first: they are fewest, and fuse. Where they would hang on queues as deep as
+  // there are, a block for each direction.
   constexpr std::pair<bool, int> attempts[] = {{true, 1},  {true, 2},  {true, 4},  {true, 8},
                                                {false, 1}, {false, 2}, {false, 4}, {false, 8}};
   RelaxOptions options = asked;

@@ -1,5 +1,5 @@
-// Program -> BlockProgram: steps become dependencies, and messages find their blocks. The passes in their order; each
-// takes a whole program and leaves a whole program.
+// Program -> BlockProgram: steps become dependencies, and messages find their blocks. The passes in their
+// order; each takes a whole program and leaves a whole program.
 #pragma once
 
 #include "ir/block_program.h"
@@ -17,8 +17,9 @@ struct RelaxOptions {
   int most_instructions = 0;  // of a block: use more channels, up to 32, until none has more; 0: no limit
 };
 
-// The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one asked for), and in place where
-// that was asked for. Throws InputError where a limit cannot be kept, or where the collective cannot be done in place.
+// The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one
+// asked for), and in place where that was asked for. Throws InputError where a limit cannot be kept, or where
+// the collective cannot be done in place.
 BlockProgram relax(const Collective&, const Program&, const RelaxOptions& = {});
 
 }  // namespace chorale

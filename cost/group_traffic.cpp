@@ -92,8 +92,8 @@ LevelTraffic busiest(const OuterLoads& loads, int size) {
   return level;
 }
 
-// In binary numbers: clear the lowest bit that is set, and set the one above it; where there is no such node, just
-// clear it. Odd numbers are leaves.
+// In binary numbers: clear the lowest bit that is set, and set the one above it; where there is no such node,
+// just clear it. Odd numbers are leaves.
 std::vector<int> binary_tree(int n) {
   std::vector<int> parent(n, -1);
   for (int v = 1; v < n; ++v) {

@@ -1,14 +1,16 @@
 // What one group of devices sends where, for the algorithms of NCCL, seen from a hierarchy.
 //
-// The group's devices are a box: at some levels of the hierarchy, outermost first, they take sizes[0] x sizes[1] x ...
-// positions ("digits"). Its order is that of these digits. Weights are in units of the bytes of the operation.
+// The group's devices are a box: at some levels of the hierarchy, outermost first, they take sizes[0] x
+// sizes[1] x ... positions ("digits"). Its order is that of these digits. Weights are in units of the bytes
+// of the operation.
 #pragma once
 
 #include <vector>
 
 namespace chorale {
 
-// At one of these levels, among the children of a unit. Where units differ, each number is that of the busiest one.
+// At one of these levels, among the children of a unit. Where units differ, each number is that of the
+// busiest one.
 struct LevelTraffic {
   struct Pair {
     int from = 0;
@@ -16,8 +18,8 @@ struct LevelTraffic {
     double weight = 0;
   };
   std::vector<Pair> pairs = {};  // flows between two children of one unit
-  // By digit of the child: what it sends to (and gets from) its siblings, what leaves (and enters) the unit from it,
-  // and both together.
+  // By digit of the child: what it sends to (and gets from) its siblings, what leaves (and enters) the unit
+  // from it, and both together.
   std::vector<double> own_out = {}, own_in = {};
   std::vector<double> leaving_out = {}, leaving_in = {};
   std::vector<double> all_out = {}, all_in = {};
@@ -31,13 +33,13 @@ using GroupTraffic = std::vector<LevelTraffic>;
 GroupTraffic cycle_traffic(const std::vector<int>& sizes);
 // The same without the last edge.
 GroupTraffic chain_traffic(const std::vector<int>& sizes);
-// An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up and 1
-// down each edge of the chain, 1/2 up and 1/2 down each edge of either tree. The first `outer` sizes are outside of
-// nodes. `pairs` of outer levels are listed only where asked for: they are many.
+// An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up
+// and 1 down each edge of the chain, 1/2 up and 1/2 down each edge of either tree. The first `outer` sizes
+// are outside of nodes. `pairs` of outer levels are listed only where asked for: they are many.
 GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs);
 
-// The parent of each of n nodes in either tree; -1 for its root. Inner nodes of one tree are leaves of the other
-// (Sanders, Speck, Traeff 2009).
+// The parent of each of n nodes in either tree; -1 for its root. Inner nodes of one tree are leaves of the
+// other (Sanders, Speck, Traeff 2009).
 struct DoubleTree {
   std::vector<int> first = {};
   std::vector<int> second = {};

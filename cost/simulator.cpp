@@ -170,7 +170,8 @@ std::vector<int> joined_sizes(const std::vector<LevelSplit>& splits, const std::
   return sizes;
 }
 
-// The busiest port, link or path under the traffic of all groups; `share` of a device's bytes on an edge of weight 1.
+// The busiest port, link or path under the traffic of all groups; `share` of a device's bytes on an edge of
+// weight 1.
 Busiest busiest_link(const Hierarchy& hierarchy, const std::vector<LevelSplit>& splits,
                      const std::vector<bool>& joined, const std::vector<GroupLoad>& groups,
                      const GroupTraffic& traffic, double share) {

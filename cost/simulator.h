@@ -1,17 +1,18 @@
 // How long an instruction of a reduction strategy takes on a hierarchy.
 //
-// All groups of an instruction run at once. Every port, ring link and shared path sums the bytes that go over it; the
-// instruction takes as long as the busiest of them, plus the latencies of its longest chain of messages. With b bytes a
-// device before the instruction and groups of n devices, each edge of the algorithm carries
+// All groups of an instruction run at once. Every port, ring link and shared path sums the bytes that go over
+// it; the instruction takes as long as the busiest of them, plus the latencies of its longest chain of
+// messages. With b bytes a device before the instruction and groups of n devices, each edge of the algorithm
+// carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
 //   chain along it                  Reduce b, Broadcast b
-//   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down each edge of
-//                                   both trees of a double binary tree
+//   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down
+//                                   each edge of both trees of a double binary tree
 //
-// Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at the levels
-// inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where units of a level
-// are loaded differently, the busiest counts.
+// Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at
+// the levels inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where
+// units of a level are loaded differently, the busiest counts.
 #pragma once
 
 #include <map>
@@ -33,7 +34,8 @@ struct LevelSplit {
   std::vector<int> bases = {0};    // everything else
 };
 
-// Groups at a level at which their own devices do not differ: at all members, the first, or all but the first.
+// Groups at a level at which their own devices do not differ: at all members, the first, or all but the
+// first.
 enum class Place { All, First, Rest };
 
 // Equally loaded groups of an instruction.
@@ -53,7 +55,8 @@ class Simulator {
   // One split a level. Keeps a reference to the hierarchy.
   Simulator(const Hierarchy&, std::vector<LevelSplit>);
 
-  // joined, by level: the devices of a group differ there. At least one level, each with at least two members.
+  // joined, by level: the devices of a group differ there. At least one level, each with at least two
+  // members.
   StepTime time(StrategyInstruction::Operation, const std::vector<bool>& joined,
                 const std::vector<GroupLoad>&, Algorithm) const;
 

@@ -1,7 +1,8 @@
-// Reduction strategies as a formula: is there a sequence of exactly T instructions? Written from Figure 8 of P^2 (Xie et
-// al. 2022), independently of semantics/reduction.h.
+// Reduction strategies as a formula: is there a sequence of exactly T instructions? Written from Figure 8 of
+// P^2 (Xie et al. 2022), independently of semantics/reduction.h.
 //
-// k devices, an instruction is one of the given (groups, operation). Variables, t the number of instructions so far:
+// k devices, an instruction is one of the given (groups, operation). Variables, t the number of instructions
+// so far:
 //   held(t,d,r,c)    device d has the contribution of c in its sum of chunk r; some(t,d,r): of anyone
 //   chosen(t,i)      instruction i is the (t+1)-th; exactly one
 //   before(t,d,r,n)  of d's chunks 0..r-1 at least n are not empty; before(t,d,k,n): of all chunks

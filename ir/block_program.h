@@ -1,11 +1,11 @@
-// What the thread blocks of every rank do, without steps: the form for runtimes in which blocks run by themselves and
-// wait for messages and for each other (MSCCL, MSCCL++, kernels). Made from a Program by codegen/relax.h, or read from
-// others' files.
+// What the thread blocks of every rank do, without steps: the form for runtimes in which blocks run by
+// themselves and wait for messages and for each other (MSCCL, MSCCL++, kernels). Made from a Program by
+// codegen/relax.h, or read from others' files.
 //
-// A block runs its instructions in order. It sends to at most one rank and receives from at most one. A connection
-// (from, to, channel) is a queue: one block fills it, one empties it, and the i-th message sent is the i-th received. An
-// instruction starts when those that it names in `after` are complete; a Send is complete when its data are in the
-// queue, whose depth is the runtime's affair.
+// A block runs its instructions in order. It sends to at most one rank and receives from at most one. A
+// connection (from, to, channel) is a queue: one block fills it, one empties it, and the i-th message sent is
+// the i-th received. An instruction starts when those that it names in `after` are complete; a Send is
+// complete when its data are in the queue, whose depth is the runtime's affair.
 //
 // Buffers and pieces are as in ir/program.h. An instruction moves `count` chunks in consecutive slots.
 #pragma once
@@ -78,9 +78,10 @@ bool reads_src(BlockOpcode);  // the local src
 bool writes_dst(BlockOpcode);
 bool reduces(BlockOpcode);  // adds; Reduce reads dst as well
 
-// Where a slot of the input lies in the output if they share memory as in NCCL: AllReduce, Broadcast, Reduce: at the same
-// place; Allgather, Gather: in block `rank` of the output; ReduceScatter, Scatter: the output is block `rank` of the
-// input, so slots of other blocks are places of their own. Alltoall: block by block at the same place.
+// Where a slot of the input lies in the output if they share memory as in NCCL: AllReduce, Broadcast, Reduce:
+// at the same place; Allgather, Gather: in block `rank` of the output; ReduceScatter, Scatter: the output is
+// block `rank` of the input, so slots of other blocks are places of their own. Alltoall: block by block at
+// the same place.
 Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, const Slot&);
 
 std::string to_string(BlockOpcode);  // "rrcs", as in MSCCL files

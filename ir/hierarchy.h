@@ -1,5 +1,5 @@
-// A machine as a hierarchy: racks of servers of GPUs. Level 0 is the outermost; a device is one digit a level. What
-// joins the children of one unit is a link model; flows are priced over it by cost/simulator.h.
+// A machine as a hierarchy: racks of servers of GPUs. Level 0 is the outermost; a device is one digit a
+// level. What joins the children of one unit is a link model; flows are priced over it by cost/simulator.h.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ struct LinkModel {
   int ports = 1;             // of a child (NICs); a flow is spread over all of them
   double latency_us = 0;     // of one message
   double stream_gbs = 0;     // the most that one flow gets; 0: no such cap
-  // The way out for traffic between a child and other units (PCIe to the NIC). Without one it goes through the
-  // child's ports; in a ring it is not modelled.
+  // The way out for traffic between a child and other units (PCIe to the NIC). Without one it goes through
+  // the child's ports; in a ring it is not modelled.
   std::optional<SharedPath> exit = {};
   // In a ring: the way between children that are not neighbours (through the host's memory), both directions
   // together. Without one, round the ring.

@@ -1,4 +1,5 @@
-// Where parallel axes lie on a hierarchy, and how a reduction over some of them is done (Xie et al.: P^2, 2022).
+// Where parallel axes lie on a hierarchy, and how a reduction over some of them is done (Xie et al.: P^2,
+// 2022).
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a level, the
-// first axis varies slowest.
+// factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a
+// level, the first axis varies slowest.
 struct ParallelismMatrix {
   std::vector<std::vector<int>> factors = {};
   bool operator==(const ParallelismMatrix&) const = default;
@@ -68,8 +69,8 @@ struct Job {
 Job job_from_json(std::string_view text, const std::string& file);
 std::string to_json(const Job&);
 
-// One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is the
-// root (size 1) and whose others are numbered from 1; ancestor < slice.
+// One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is
+// the root (size 1) and whose others are numbered from 1; ancestor < slice.
 struct StrategyInstruction {
   enum class Form { InsideGroup, Parallel, Master };
   enum class Operation { AllReduce, ReduceScatter, AllGather, Reduce, Broadcast };

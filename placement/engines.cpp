@@ -145,7 +145,8 @@ StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder&
     }
     if (verdict == Verdict::Unknown) return result;
   }
-  // Is there any longer sequence? At the goal nothing is legal any more, so one has not reached it before its end.
+  // Is there any longer sequence? At the goal nothing is legal any more, so one has not reached it before its
+  // end.
   finder.extend();
   std::vector<int> found;
   Verdict verdict;

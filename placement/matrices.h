@@ -1,4 +1,5 @@
-// All parallelism matrices of a hierarchy and axes (P^2, equations 1 and 2), by two independent ways that must agree.
+// All parallelism matrices of a hierarchy and axes (P^2, equations 1 and 2), by two independent ways that
+// must agree.
 #pragma once
 
 #include <vector>
@@ -17,8 +18,8 @@ bool obeys(const ParallelismMatrix&, const Conditions&);
 std::vector<ParallelismMatrix> all_matrices(const Hierarchy&, const std::vector<Axis>&,
                                             const Conditions& = {});
 
-// The same set by a SAT solver over the prime factors (encoder/matrix_encoding.h). `proven` becomes false if a limit
-// stopped it.
+// The same set by a SAT solver over the prime factors (encoder/matrix_encoding.h). `proven` becomes false if
+// a limit stopped it.
 std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy&, const std::vector<Axis>&,
                                                    const Conditions&, const SolveLimits&, bool& proven);
 

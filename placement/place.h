@@ -19,10 +19,12 @@ struct PlaceOptions {
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
 };
 
-// Every matrix is priced, so the ranking is exact in the model of cost/simulator.h: a matrix costs the sum over the
-// job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The strategies that are
-// returned were refereed, on the whole machine where it has at most kMostRefereedDevices devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
-// conditions, and where a reduction is split over more than StrategySpace::kMostLevels levels in every matrix.
+// Every matrix is priced, so the ranking is exact in the model of cost/simulator.h: a matrix costs the sum
+// over the job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The
+// strategies that are returned were refereed, on the whole machine where it has at most kMostRefereedDevices
+// devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
+// conditions, and where a reduction is split over more than StrategySpace::kMostLevels levels in every
+// matrix.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 
 // One reduction under one matrix: `most` strategies, cheapest first.
@@ -33,9 +35,9 @@ ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, co
 std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
                                      const std::vector<int>& reduction_axes);
 
-// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up to
-// kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at different places of
-// a level behave alike. Empty: valid.
+// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
+// to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
+// different places of a level behave alike. Empty: valid.
 std::string refereed_fault(const std::vector<int>& sizes, const Strategy&);
 
 }  // namespace chorale

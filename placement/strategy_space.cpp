@@ -16,7 +16,8 @@ namespace {
 
 using Operation = StrategyInstruction::Operation;
 
-// The share of the data that each device holds: by level, how often it was scattered over the level; empty: nothing.
+// The share of the data that each device holds: by level, how often it was scattered over the level; empty:
+// nothing.
 using Shares = std::vector<std::vector<int>>;
 
 struct State {

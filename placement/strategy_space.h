@@ -1,9 +1,9 @@
 // Everything that reduction strategies over a number of levels can do, as a graph of states.
 //
-// Which strategies are valid depends on the number of levels that are larger than 1, not on their sizes (tried on many
-// sizes by the tests; what leaves this room is refereed at true size). So the graph is explored once for a number of
-// levels, with every level of size 2, by the referee's rules. True sizes enter the price of its edges only: an edge has
-// a Charge, which says what an instruction moves, level by level.
+// Which strategies are valid depends on the number of levels that are larger than 1, not on their sizes
+// (tried on many sizes by the tests; what leaves this room is refereed at true size). So the graph is
+// explored once for a number of levels, with every level of size 2, by the referee's rules. True sizes enter
+// the price of its edges only: an edge has a Charge, which says what an instruction moves, level by level.
 #pragma once
 
 #include <memory>
@@ -81,8 +81,8 @@ struct PricedStrategy {
   double price = 0;
 };
 
-// The `most` cheapest of any length, cheapest first; `prices` by charge, positive. A path search whose estimate is the
-// true remaining price, so what comes first is proven to be cheapest.
+// The `most` cheapest of any length, cheapest first; `prices` by charge, positive. A path search whose
+// estimate is the true remaining price, so what comes first is proven to be cheapest.
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
                                                 Rules, int most);
 

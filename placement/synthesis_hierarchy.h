@@ -1,5 +1,5 @@
-// The hierarchies over which reduction strategies are written (P^2, sections 2.5 and 3.4), and what their instructions
-// mean on devices.
+// The hierarchies over which reduction strategies are written (P^2, sections 2.5 and 3.4), and what their
+// instructions mean on devices.
 #pragma once
 
 #include <string>
@@ -40,23 +40,23 @@ enum class SynthesisKind {
 SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>&, const ParallelismMatrix&,
                                        const std::vector<int>& reduction_axes, SynthesisKind);
 
-// The groups of an instruction as digits of a hierarchy with these sizes (sizes[0] = 1 is the root), the last level
-// varying fastest. With slice e and ancestor a:
+// The groups of an instruction as digits of a hierarchy with these sizes (sizes[0] = 1 is the root), the last
+// level varying fastest. With slice e and ancestor a:
 //   InsideGroup  devices that differ at levels inside of e only
 //   Parallel(a)  devices that differ at levels from inside of a up to e
 //   Master(a)    of these the groups that are first at all levels inside of e
 DeviceGroups groups_of(const std::vector<int>& sizes, const StrategyInstruction&);
 
-// Groups of more than one device that the instructions of such a hierarchy can name, each under one name: InsideGroup
-// before Parallel before Master, outer slices first. The operation is not set.
+// Groups of more than one device that the instructions of such a hierarchy can name, each under one name:
+// InsideGroup before Parallel before Master, outer slices first. The operation is not set.
 struct Grouping {
   StrategyInstruction name = {};
   DeviceGroups groups = {};
 };
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes);
 
-// The strategy on the machine: what the levels do not name varies freely, and the groups are repeated for it. Devices
-// of a group are in the order of their numbers.
+// The strategy on the machine: what the levels do not name varies freely, and the groups are repeated for it.
+// Devices of a group are in the order of their numbers.
 LoweredStrategy lower(const SynthesisHierarchy&, const Strategy&, const ParallelismMatrix&);
 
 // The devices that a reduction over these axes sums over, as groups.

@@ -27,8 +27,8 @@ class Algorithms {
   const std::vector<std::string>& complaints() const { return complaints_; }
   int size() const { return static_cast<int>(all_.size()); }
 
-  // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null: there is none,
-  // and `why` says so.
+  // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
+  // there is none, and `why` says so.
   const Algorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
                           std::string& why);
 

@@ -1,12 +1,13 @@
-// LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall and MPI_Bcast of
-// an unmodified program by algorithms of ours, where there is one for the communicator's size; else MPI's own, by its
-// profiling interface.
+// LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall
+// and MPI_Bcast of an unmodified program by algorithms of ours, where there is one for the communicator's
+// size; else MPI's own, by its profiling interface.
 //
 //   CHORALE_ALGORITHMS   result files, or directories of them, separated by colons
-//   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why none
+//   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
+//                        none
 //
-// All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI requires to be the
-// same everywhere. Data that lie scattered are packed first.
+// All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
+// requires to be the same everywhere. Data that lie scattered are packed first.
 #define OMPI_SKIP_MPICXX 1
 #include <fmt/format.h>
 #include <mpi.h>
@@ -189,7 +190,8 @@ class Preload {
   std::set<std::string> said_ = {};
 };
 
-// Runs `work` where nothing may be thrown through; what is thrown ends the program, since other ranks may be waiting.
+// Runs `work` where nothing may be thrown through; what is thrown ends the program, since other ranks may be
+// waiting.
 template <typename Work>
 int guarded(Work work) {
   try {

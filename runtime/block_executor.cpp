@@ -36,8 +36,8 @@ struct Rendezvous {
   std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
 };
 
-// A rank's memory. Slots of one buffer follow each other as the pieces of its blocks do; a scratch slot has room for the
-// longest piece.
+// A rank's memory. Slots of one buffer follow each other as the pieces of its blocks do; a scratch slot has
+// room for the longest piece.
 class Memory {
  public:
   Memory(const BlockProgram& program, Rank n, const BlockShape& shape, bool in_place)
@@ -113,7 +113,8 @@ class Machine {
   Memory& memory(Rank n) { return *memory_[n]; }
   bool adds() const { return reduces_; }
 
-  // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks rest.
+  // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks
+  // rest.
   template <typename Before>
   std::vector<double> run(int times, Before before) {
     std::vector<double> took;

@@ -1,4 +1,5 @@
-// Runs block programs in one process: a thread for each block of each rank, queues of bounded depth between them.
+// Runs block programs in one process: a thread for each block of each rank, queues of bounded depth between
+// them.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,15 @@ struct BlockRunOptions {
   std::chrono::milliseconds timeout{60'000};  // of one wait
 };
 
-// Runs the program once on given inputs by rank; the outputs (in place: those parts of the shared memory). Throws Hang that
-// names rank, block, instruction and what it waits for. Requires a program that the referee accepts.
+// Runs the program once on given inputs by rank; the outputs (in place: those parts of the shared memory).
+// Throws Hang that names rank, block, instruction and what it waits for. Requires a program that the referee
+// accepts.
 std::vector<std::vector<std::byte>> outputs_of(const BlockProgram&, const BlockShape&, ReduceOp,
                                                const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& = {});
 
-// By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is from a barrier
-// of all blocks to the end of the last.
+// By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is
+// from a barrier of all blocks to the end of the last.
 std::vector<RunRow> run_blocks_on_threads(const BlockProgram&, const Collective&, const RunOptions&,
                                           const BlockRunOptions& = {});
 

@@ -1,4 +1,5 @@
-// The C++ types of elements, and what one reduction of two of them is. For the files of this room that touch data.
+// The C++ types of elements, and what one reduction of two of them is. For the files of this room that touch
+// data.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace chorale {
 
-// Half-precision numbers as bits; arithmetic is done in float32, and each result rounded to nearest, ties to even.
+// Half-precision numbers as bits; arithmetic is done in float32, and each result rounded to nearest, ties to
+// even.
 template <int exponent_bits, int mantissa_bits>
 struct HalfNumber {
   std::uint16_t bits = 0;

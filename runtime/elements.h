@@ -24,8 +24,8 @@ ReduceOp reduce_op(const std::string& name);
 inline constexpr int kElementTypes = 10;
 inline constexpr int kReduceOps = 5;
 
-// dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are aligned to the type, and do not
-// overlap.
+// dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are
+// aligned to the type, and do not overlap.
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);
 void divide(ElementType, std::byte* data, std::int64_t elements, int count);
 

@@ -11,8 +11,8 @@
 
 namespace chorale {
 
-// Buffers and a call over MPI_COMM_WORLD, in the shape of RankPlan. Throws InputError for collectives, types and sizes that
-// MPI's interface does not have. Requires an MpiSession.
+// Buffers and a call over MPI_COMM_WORLD, in the shape of RankPlan. Throws InputError for collectives, types
+// and sizes that MPI's interface does not have. Requires an MpiSession.
 class MpiLibraryPlan {
  public:
   MpiLibraryPlan(const Collective&, Rank, const BlockShape&);

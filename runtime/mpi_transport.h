@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// comm: the communicator as MPI_Comm_c2f gives it, so that no header of ours needs MPI's. It must outlive the transport and be
-// used by nobody else. After a Hang the process cannot finalize MPI.
+// comm: the communicator as MPI_Comm_c2f gives it, so that no header of ours needs MPI's. It must outlive the
+// transport and be used by nobody else. After a Hang the process cannot finalize MPI.
 std::unique_ptr<Transport> mpi_transport(int comm, std::chrono::milliseconds timeout);
 
 }  // namespace chorale

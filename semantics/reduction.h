@@ -1,14 +1,16 @@
-// The referee of reduction strategies: what the five operations do to what devices hold, after Figure 8 of P^2
-// (Xie et al. 2022), to the letter.
+// The referee of reduction strategies: what the five operations do to what devices hold, after Figure 8 of
+// P^2 (Xie et al. 2022), to the letter.
 //
-// Data of k devices is k chunks. A device's state is a k x k bit matrix: row r says whose contributions are in its
-// partial sum of chunk r; an empty row: it holds nothing of the chunk. For one group, s_i the state of its i-th
-// device:
+// Data of k devices is k chunks. A device's state is a k x k bit matrix: row r says whose contributions are
+// in its partial sum of chunk r; an empty row: it holds nothing of the chunk. For one group, s_i the state of
+// its i-th device:
 //
-//   AllReduce      all s_i have the same non-empty rows, and in each row disjoint contributions; all get the sum
-//   ReduceScatter  as AllReduce; the number of non-empty rows is divisible by the group's size n; the i-th device
-//                  gets the i-th n-th of them, in row order
-//   AllGather      equally many non-empty rows, at least one, and no two devices have the same one; all get all
+//   AllReduce      all s_i have the same non-empty rows, and in each row disjoint contributions; all get the
+//                  sum
+//   ReduceScatter  as AllReduce; the number of non-empty rows is divisible by the group's size n; the i-th
+//                  device gets the i-th n-th of them, in row order
+//   AllGather      equally many non-empty rows, at least one, and no two devices have the same one; all get
+//                  all
 //   Reduce         as AllReduce; the first device gets the sum, the others hold nothing any more
 //   Broadcast      no device has a contribution that the first lacks, and one has fewer; all get the first's
 //
@@ -54,8 +56,8 @@ class ReductionState {
   std::vector<std::uint64_t> bits_;  // [device][chunk]
 };
 
-// What is wrong with a strategy that is to sum over each of these groups: a malformed group, a broken rule, a device
-// that ends without its sums. Empty: nothing.
+// What is wrong with a strategy that is to sum over each of these groups: a malformed group, a broken rule, a
+// device that ends without its sums. Empty: nothing.
 std::string fault(int devices, const LoweredStrategy&, const DeviceGroups& reduced);
 
 }  // namespace chorale

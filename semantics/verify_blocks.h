@@ -1,5 +1,5 @@
-// The referee for block programs: runs them on symbolic sums with queues of a given depth, and looks for races. Written
-// from ir/block_program.h alone; it shares nothing with codegen/.
+// The referee for block programs: runs them on symbolic sums with queues of a given depth, and looks for
+// races. Written from ir/block_program.h alone; it shares nothing with codegen/.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace chorale {
 
-// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective whatever the
-// timing, with queues of `depth` messages. Wrong is: buffers of another size than the collective's; a slot, peer, piece or
-// dependency out of range; a connection with two senders or two receivers; messages without receivers or of another size;
-// reading what was never written; writing the input (out of place); a wait that never ends; two accesses to one
-// slot, one of them a write, that nothing orders (block order, dependencies and messages do; the depth of queues does
-// not); an output that is not as promised.
+// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
+// whatever the timing, with queues of `depth` messages. Wrong is: buffers of another size than the
+// collective's; a slot, peer, piece or dependency out of range; a connection with two senders or two
+// receivers; messages without receivers or of another size; reading what was never written; writing the input
+// (out of place); a wait that never ends; two accesses to one slot, one of them a write, that nothing orders
+// (block order, dependencies and messages do; the depth of queues does not); an output that is not as
+// promised.
 //
-// In such programs what arrives where does not depend on timing (one sender and one receiver a queue), so one run decides
-// about deadlock; races are found by vector clocks.
+// In such programs what arrives where does not depend on timing (one sender and one receiver a queue), so one
+// run decides about deadlock; races are found by vector clocks.
 //
 // in_place: slots of input and output that share memory (in_place_slot) are one.
 std::vector<std::string> violations(const Collective&, const BlockProgram&, int depth, bool in_place,

@@ -12,8 +12,8 @@
 namespace chorale {
 namespace {
 
-// Interrupts the context when the stop flag becomes true or the time is over. Z3 has no callback for the first, and
-// its own timers (4.8.12) can wait for each other forever.
+// Interrupts the context when the stop flag becomes true or the time is over. Z3 has no callback for the
+// first, and its own timers (4.8.12) can wait for each other forever.
 class Watcher {
  public:
   Watcher(Z3_context context, const SolveLimits& limits) {

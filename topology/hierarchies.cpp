@@ -11,8 +11,9 @@ namespace {
 
 using Shape = LinkModel::Shape;
 
-// Xie et al. 2022, figure 9 and section 5. A NIC of 100 Gb/s is taken to carry 8 GB/s, NVLinks nine tenths of their
-// rate, a PCIe switch 32 GB/s. The paper times transfers so large that latency is lost; ours is of the usual order.
+// Xie et al. 2022, figure 9 and section 5. A NIC of 100 Gb/s is taken to carry 8 GB/s, NVLinks nine tenths of
+// their rate, a PCIe switch 32 GB/s. The paper times transfers so large that latency is lost; ours is of the
+// usual order.
 constexpr double kGcpNic = 8, kNvSwitchA100 = 270, kNvlinkRingV100 = 135, kPcie = 32;
 constexpr double kNicLatency = 5, kNvlinkLatency = 1;
 
@@ -29,8 +30,8 @@ Hierarchy a100(int nodes) {
           .node_level = 1};
 }
 
-// 8 GPUs in a ring of NVLinks, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other through
-// the host's memory.
+// 8 GPUs in a ring of NVLinks, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other
+// through the host's memory.
 Hierarchy v100(int nodes) {
   return {.levels = {{.name = "node",
                       .fan_out = nodes,
@@ -45,7 +46,8 @@ Hierarchy v100(int nodes) {
           .node_level = 1};
 }
 
-// DGX H100: 8 GPUs on an NVSwitch (450 GB/s each way) and a NIC of 400 Gb/s a GPU, at nine tenths of these rates.
+// DGX H100: 8 GPUs on an NVSwitch (450 GB/s each way) and a NIC of 400 Gb/s a GPU, at nine tenths of these
+// rates.
 constexpr double kNvSwitchH100 = 405, kNicH100 = 45, kPcie5 = 56;
 
 Level h100_gpus() {

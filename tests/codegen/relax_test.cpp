@@ -1,5 +1,5 @@
-// Block programs: every algorithm that we have becomes one, the referee accepts it for every depth of queues, and it
-// notices nearly every change.
+// Block programs: every algorithm that we have becomes one, the referee accepts it for every depth of queues,
+// and it notices nearly every change.
 #include "codegen/relax.h"
 
 #include <gtest/gtest.h>

@@ -207,7 +207,8 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
           << "case " << i << ", " << name(operation);
     }
     const StepTime tree = simulator.time(Operation::AllReduce, s.joined, s.loads, Algorithm::Tree);
-    // Nodes of a tree are loaded differently; where several share a path, the simulator takes the busiest for all.
+    // Nodes of a tree are loaded differently; where several share a path, the simulator takes the busiest for
+    // all.
     const double exact = by_hand(s, Operation::AllReduce, true);
     ASSERT_GE(tree.us, exact * (1 - 1e-6)) << "case " << i << ", tree";
     ASSERT_LE(tree.us, exact * 2) << "case " << i << ", tree";

@@ -41,7 +41,7 @@ for page in [source / "README.md", source / "benchmarks/README.md", *sorted((sou
     with tempfile.TemporaryDirectory() as directory:
         for line in commands(page):
             arguments = shlex.split(line, comments=True)
-            done = subprocess.run([chorale, *arguments[1:]], cwd=directory, capture_output=True, text=True, timeout=120)
+            done = subprocess.run([chorale, *arguments[1:]], cwd=directory, capture_output=True, text=True, timeout=550)
             ran += 1
             if done.returncode != 0:
                 failed += 1

@@ -1,5 +1,5 @@
-// Reduction strategies: the counts of P^2 (Xie et al. 2022), the theorem on synthesis hierarchies, and that what is
-// found on the model is valid at true size.
+// Reduction strategies: the counts of P^2 (Xie et al. 2022), the theorem on synthesis hierarchies, and that
+// what is found on the model is valid at true size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ TEST(Strategies, LiteralRulesAllowDetours) {
   EXPECT_EQ(all_strategies(*StrategySpace::of(2), Rules::Full, 5).size(), 110U);
 }
 
-// Table 2, on [(rack, 1), (server, 2), (CPU, 2), (GPU, 4)]: A0..A3 are devices 0..3, B 4..7, C 8..11, D 12..15.
+// Table 2, on [(rack, 1), (server, 2), (CPU, 2), (GPU, 4)]: A0..A3 are devices 0..3, B 4..7, C 8..11, D
+// 12..15.
 TEST(Groups, OfTheRunningExample) {
   const std::vector<int> sizes = {1, 2, 2, 4};  // the rack is the root
   constexpr int rack = 0, server = 1, cpu = 2;
@@ -64,8 +65,8 @@ TEST(Groups, TwoLevelsHaveFourGroupings) {
   EXPECT_EQ(all_groupings({1, 7}).size(), 1U);
 }
 
-// "Depends only on the number of levels": every strategy of the model is valid at every size up to 64 devices, and none
-// is missing, for which all sequences of instructions are tried on some small sizes.
+// "Depends only on the number of levels": every strategy of the model is valid at every size up to 64
+// devices, and none is missing, for which all sequences of instructions are tried on some small sizes.
 TEST(Strategies, OfTheModelAreValidAtEverySize) {
   const auto one = all_strategies(*StrategySpace::of(1), Rules::Full, 5);
   const auto two = all_strategies(*StrategySpace::of(2), Rules::Full, 5);
@@ -161,9 +162,9 @@ Case random_case(std::mt19937& random, int most_devices) {
   }
 }
 
-// Theorem 3.2: (d) >= (c) >= (b) >= (a). The proof overlooks one thing (lemma B.6): a Master may broadcast to the first
-// of several reduction groups what a later Broadcast gives to all. (c) has such strategies and (d) does not; they are
-// never cheaper, and the only exceptions.
+// Theorem 3.2: (d) >= (c) >= (b) >= (a). The proof overlooks one thing (lemma B.6): a Master may broadcast to
+// the first of several reduction groups what a later Broadcast gives to all. (c) has such strategies and (d)
+// does not; they are never cheaper, and the only exceptions.
 TEST(SynthesisHierarchies, LaterOnesFindAllThatEarlierOnesFind) {
   std::mt19937 random(3);
   int with_strategies = 0, strictly_more = 0, exceptions = 0;

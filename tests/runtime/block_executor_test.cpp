@@ -1,5 +1,5 @@
-// Block programs on real data: what others wrote and what we make, all types, out of place and in place, with queues as
-// shallow as they may be.
+// Block programs on real data: what others wrote and what we make, all types, out of place and in place, with
+// queues as shallow as they may be.
 #include "runtime/block_executor.h"
 
 #include <gmock/gmock.h>
