@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine.h"
+#include "benchmarks/measure.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/error.h"
 #include "solvers/sat_solver.h"
@@ -76,11 +76,6 @@ Measured measure(const Question& q, Counter counter, std::int64_t conflicts, int
   return result;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 const char* word(Verdict v) {
   return v == Verdict::Sat ? "sat" : v == Verdict::Unsat ? "unsat" : "unknown";
 }
@@ -115,15 +110,13 @@ int run(int argc, char** argv) {
                median(seconds[1]), last[1].clauses, ratio);
     std::fflush(stdout);
   }
-  double logs = 0;
-  for (double r : ratios) logs += std::log(r);
   std::sort(ratios.begin(), ratios.end());
   fmt::print(
       "sequential / totalizer, CPU seconds, {} questions, median of {} seeds each, at most {} conflicts: "
       "geometric mean "
       "{:.2f}, median {:.2f}, from {:.2f} to {:.2f}\n",
-      ratios.size(), repetitions, conflicts, std::exp(logs / static_cast<double>(ratios.size())),
-      median(ratios), ratios.front(), ratios.back());
+      ratios.size(), repetitions, conflicts, geometric_mean(ratios), median(ratios), ratios.front(),
+      ratios.back());
   return 0;
 }
 
@@ -131,10 +124,5 @@ int run(int argc, char** argv) {
 }  // namespace chorale
 
 int main(int argc, char** argv) {
-  try {
-    return chorale::run(argc, argv);
-  } catch (const chorale::InputError& error) {
-    fmt::print(stderr, "counters: error: {}\n", error.what());
-    return 2;
-  }
+  return chorale::guarded("counters", chorale::run, argc, argv);
 }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine.h"
+#include "benchmarks/measure.h"
 #include "ir/error.h"
 #include "placement/engines.h"
 #include "placement/matrices.h"
@@ -27,16 +27,6 @@ namespace chorale {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::vector<Axis> axes_of(const std::vector<int>& sizes) {
   std::vector<Axis> axes;
@@ -413,10 +403,5 @@ int run(int argc, char** argv) {
 }  // namespace chorale
 
 int main(int argc, char** argv) {
-  try {
-    return chorale::run(argc, argv);
-  } catch (const chorale::InputError& error) {
-    fmt::print(stderr, "placement: error: {}\n", error.what());
-    return 2;
-  }
+  return chorale::guarded("placement", chorale::run, argc, argv);
 }

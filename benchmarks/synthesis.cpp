@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine.h"
+#include "benchmarks/measure.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
@@ -44,23 +44,6 @@ struct Options {
   std::string results = {};  // directory for a result file a grid cell
   std::string json = {};
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (double v : values) sum += std::log(v);
-  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
-}
 
 Topology machine(const std::string& name) {
   return flatten(load_topology(name));
@@ -293,10 +276,5 @@ int run(int argc, char** argv) {
 }  // namespace chorale
 
 int main(int argc, char** argv) {
-  try {
-    return chorale::run(argc, argv);
-  } catch (const chorale::InputError& error) {
-    fmt::print(stderr, "synthesis: error: {}\n", error.what());
-    return 2;
-  }
+  return chorale::guarded("synthesis", chorale::run, argc, argv);
 }
