@@ -423,13 +423,13 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
 }
 
 void place_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
-              "exit codes: 0 ranked, 3 the time limit ended it, 130 interrupted (what was priced is ranked), "
-              "2 bad input\n"
-              "examples:\n"
-              "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB --algo ring\n"
-              "  chorale place h100:16 --job examples/gpt3-175b.json --inside tensor=node --html p.html");
+  CLI::App* const sub = command(
+      app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
+      "exit codes: 0 ranked, 3 not all placements were priced, 130 interrupted (what was priced is ranked), "
+      "2 bad input\n"
+      "examples:\n"
+      "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB --algo ring\n"
+      "  chorale place h100:16 --job examples/gpt3-175b.json --inside tensor=node --html p.html");
   auto options = std::make_shared<PlaceCommand>();
   sub->add_option("hierarchy", options->hierarchy, "A hierarchy ('chorale hierarchy list') or a JSON file")
       ->required()

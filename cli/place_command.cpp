@@ -196,12 +196,15 @@ std::string in_words(const Ranking& ranking, bool explain) {
         text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
       }
     }
-  if (ranking.priced < ranking.matrices)
+  if (ranking.too_deep > 0)
+    text += fmt::format("{} of {} matrices are not priced: they split a reduction over more than {} levels\n",
+                        ranking.too_deep, ranking.matrices, StrategySpace::kMostLevels);
+  if (ranking.priced + ranking.too_deep < ranking.matrices)
     text += fmt::format("stopped: {} of {} matrices priced; better ones may be among the others\n",
                         ranking.priced, ranking.matrices);
   else
-    text += fmt::format("all {} priced; {}, rules {}; {:.3f} s\n",
-                        ranking.matrices == 1 ? "of 1 matrix" : fmt::format("{} matrices", ranking.matrices),
+    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.too_deep > 0 ? "the other " : "all ",
+                        ranking.priced == 1 ? "of 1 matrix" : fmt::format("{} matrices", ranking.priced),
                         ranking.algorithm, ranking.rules, ranking.seconds);
   return text;
 }

@@ -73,9 +73,10 @@ std::string to_json(const Ranking& ranking) {
   for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
+      "\"matrices\": {},\n\"priced\": {},\n\"too_deep\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, lines(best, "  "));
+      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.too_deep, ranking.seconds,
+      lines(best, "  "));
 }
 
 }  // namespace chorale

@@ -52,6 +52,7 @@ struct Ranking {
   std::string rules = {};      // "paper", "full"
   int matrices = 0;            // that fit and obey the conditions
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
+  int too_deep = 0;            // not priced: a reduction is split over more levels than are searched
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
 };

@@ -187,10 +187,14 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   std::vector<std::pair<double, int>> order;
   for (int m = 0; m < ranking.matrices; ++m) {
     if (options.progress && !options.progress(m, ranking.matrices)) break;
+    if (!searchable(job, matrices[m])) {
+      ++ranking.too_deep;
+      continue;
+    }
     ++ranking.priced;
-    if (searchable(job, matrices[m])) order.emplace_back(least_us(hierarchy, job, matrices[m], options), m);
+    order.emplace_back(least_us(hierarchy, job, matrices[m], options), m);
   }
-  if (order.empty() && ranking.priced == ranking.matrices)
+  if (ranking.too_deep == ranking.matrices)
     throw InputError("placement",
                      fmt::format("a reduction is split over more than {} levels", StrategySpace::kMostLevels),
                      "use a hierarchy of fewer levels");

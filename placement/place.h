@@ -19,12 +19,12 @@ struct PlaceOptions {
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
 };
 
-// Every matrix is priced, so the ranking is exact in the model of cost/simulator.h: a matrix costs the sum
+// Every matrix is priced but those that split a reduction over more than StrategySpace::kMostLevels levels
+// (Ranking::too_deep), so among the priced ones the ranking is exact in the model of cost/simulator.h: a matrix costs the sum
 // over the job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The
 // strategies that are returned were refereed, on the whole machine where it has at most kMostRefereedDevices
 // devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
-// conditions, and where a reduction is split over more than StrategySpace::kMostLevels levels in every
-// matrix.
+// conditions, and where all matrices are too deep.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 
 // One reduction under one matrix: `most` strategies, cheapest first.

@@ -142,4 +142,11 @@ by_name = ranking("v100:2", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")
 assert ranking("./mine.json", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")["best"] == by_name["best"]
 stopped = run("place", "pods:16x64x16", "--axes", "a=128,b=32,c=32", "--reduce", "a,c", "--bytes", "1G", "--time-limit", "1ms", code=3)
 assert "stopped" in stopped, stopped
+# Placements that are too deep for the search are counted, not passed over.
+(work / "deep.json").write_text(json.dumps({"hierarchy": "deep", "levels": [
+    {"name": f"l{i}", "fan_out": 4, "bandwidth_gbs": 10} for i in range(5)]}))
+text = run("place", "./deep.json", "--axes", "a=32,b=32", "--reduce", "a", "--bytes", "1M", "--top", "1", "--json", "p.json", code=3)
+deep = json.loads((work / "p.json").read_text())
+assert 0 < deep["too_deep"] == deep["matrices"] - deep["priced"] < deep["matrices"], deep["too_deep"]
+assert f"{deep['too_deep']} of {deep['matrices']} matrices are not priced" in text and "all " not in text.splitlines()[-1], text
 print(f"{checked} strategies run, all right")
