@@ -1,0 +1,84 @@
+// What the thread blocks of every rank do in memory that ranks share: the form for kernels that store to, and
+// load from, each other's buffers (peer memory, NVLS), and for plans of MSCCL++. There are no queues: data are
+// moved, and counters say that they are there.
+//
+// A rank runs the program launch after launch; a launch starts when all blocks of the rank have finished the
+// last one, and what the user does with input and output happens between two launches of that rank. Ranks
+// meet through counters alone, so one may be a launch ahead of another.
+//
+// A block runs its instructions in order, with many threads. What one thread has stored the others see after
+// Sync. A Signal tells whoever waits for it all that the block did before its last Sync; a relaxed one only
+// that the block has come here (and all that was before the launch).
+//
+// A counter belongs to a rank and is raised by one block of one rank, which may be another one. Its values in
+// a launch are 1, 2, ... in the order of that block's Signals; they go on from launch to launch, so nothing
+// is reset. A Wait is for a value of this launch, or of `lag` launches ago (before the first: at once).
+//
+// Buffers and pieces are as in ir/program.h. With double_scratch even and odd launches have a scratch each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace chorale {
+
+enum class PeerOpcode {
+  Move,    // the sum of all `from` -> each of `to`
+  Signal,  // counter `counter` of rank `rank` becomes `value`
+  Wait,    // until counter `counter` of this rank is at least `value`
+  Sync,    // the threads of the block meet
+};
+
+struct PeerSlot {
+  Rank rank = -1;  // whose memory it is
+  Slot slot = {};
+  auto operator<=>(const PeerSlot&) const = default;
+};
+
+struct PeerInstruction {
+  PeerOpcode opcode = PeerOpcode::Sync;
+  std::vector<PeerSlot> from = {};  // of Move: one or more, each the first of `count` consecutive slots
+  std::vector<PeerSlot> to = {};    // of Move: one or more
+  int count = 1;
+  int piece = 0;         // of the first chunk; the next ones follow, modulo chunks_per_block
+  Rank rank = -1;        // of Signal
+  int counter = -1;      // of Signal and Wait
+  int value = 1;         // of Signal and Wait: 1 or more
+  int lag = 0;           // of Wait, in launches: 0, or 1, or 2
+  bool relaxed = false;  // of Signal
+  bool operator==(const PeerInstruction&) const = default;
+};
+
+struct PeerBlock {
+  std::vector<PeerInstruction> instructions = {};
+  bool operator==(const PeerBlock&) const = default;
+};
+
+struct PeerRank {
+  int input_chunks = 0;
+  int output_chunks = 0;
+  int scratch_chunks = 0;
+  int counters = 0;
+  std::vector<PeerBlock> blocks = {};
+  bool operator==(const PeerRank&) const = default;
+};
+
+struct PeerProgram {
+  std::string name = {};
+  std::string collective = {};
+  int chunks_per_block = 1;
+  bool in_place = false;  // input and output share memory as NCCL has it (in_place_slot); else they do not
+  bool double_scratch = false;
+  std::vector<PeerRank> ranks = {};
+  bool operator==(const PeerProgram&) const = default;
+};
+
+// By rank and counter: the largest value of a launch, so that value v of launch l is l * this + v.
+std::vector<std::vector<int>> values_of_a_launch(const PeerProgram&);
+
+std::string to_string(const PeerSlot&);         // "rank 3's input[2]"
+std::string to_string(const PeerInstruction&);  // "wait for counter 4 to be 1"
+
+}  // namespace chorale
