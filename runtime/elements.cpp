@@ -48,7 +48,7 @@ void reduce(ElementType type, ReduceOp op, std::byte* dst_bytes, const std::byte
             std::int64_t elements) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    with_op(op, [&]<ReduceOp each>() {
+    with_op(op, [&]<Reduction each>() {
       T* __restrict dst = reinterpret_cast<T*>(dst_bytes);
       const T* __restrict src = reinterpret_cast<const T*>(src_bytes);
       for (std::int64_t i = 0; i < elements; ++i) dst[i] = combined<each>(dst[i], src[i]);

@@ -122,7 +122,7 @@ void TestData::for_each_output(Rank n, Function function) const {
       if (sum.empty())
         sum = values;
       else
-        with_op(op_, [&]<ReduceOp op>() {
+        with_op(op_, [&]<Reduction op>() {
           for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
         });
     }

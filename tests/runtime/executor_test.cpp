@@ -292,6 +292,14 @@ TEST(Elements, Halves) {
   EXPECT_TRUE(std::isnan(static_cast<float>(Float16(NAN))));
 }
 
+// 200 is no int8: a count must not be read as one.
+TEST(Elements, AveragesOverMoreRanksThanTheTypeHolds) {
+  EXPECT_EQ(averaged<std::int8_t>(-100, 200), 0);
+  EXPECT_EQ(averaged<std::int8_t>(100, 256), 0);
+  EXPECT_EQ(averaged<std::int8_t>(-100, 3), -33);
+  EXPECT_EQ(averaged<std::uint64_t>(~std::uint64_t{0}, 2), ~std::uint64_t{0} / 2);
+}
+
 TEST(Elements, NamesAndReductions) {
   for (ElementType type : all_types) EXPECT_EQ(element_type(to_string(type)), type);
   for (ReduceOp op : all_ops) EXPECT_EQ(reduce_op(to_string(op)), op);
