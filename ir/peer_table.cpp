@@ -1,0 +1,67 @@
+#include "ir/peer_table.h"
+
+#include <map>
+#include <utility>
+
+#include "ir/block_program.h"
+
+namespace chorale {
+namespace {
+
+PeerPlaceRow place(const PeerProgram& program, const PeerSlot& given) {
+  const Slot slot = program.in_place
+                        ? in_place_slot(program.collective, program.chunks_per_block, given.rank, given.slot)
+                        : given.slot;
+  return {given.rank, static_cast<int>(slot.buffer), slot.index};
+}
+
+// By rank and counter.
+std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
+  std::map<std::pair<Rank, int>, Rank> result;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (const PeerBlock& block : program.ranks[n].blocks)
+      for (const PeerInstruction& i : block.instructions)
+        if (i.opcode == PeerOpcode::Signal) result[{i.rank, i.counter}] = n;
+  return result;
+}
+
+}  // namespace
+
+PeerTable table_of(const PeerProgram& program) {
+  PeerTable table;
+  const std::map<std::pair<Rank, int>, Rank> raisers = who_raises(program);
+  const std::vector<std::vector<int>> gains = values_of_a_launch(program);
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+    const PeerRank& rank = program.ranks[n];
+    for (const PeerBlock& block : rank.blocks) {
+      table.blocks.push_back(
+          {n, static_cast<int>(table.rows.size()), static_cast<int>(block.instructions.size())});
+      for (const PeerInstruction& i : block.instructions) {
+        PeerRow row{.kind = static_cast<int>(i.opcode),
+                    .count = i.count,
+                    .piece = i.piece,
+                    .places = static_cast<int>(table.places.size()),
+                    .from = static_cast<int>(i.from.size()),
+                    .to = static_cast<int>(i.to.size()),
+                    .rank = i.rank,
+                    .counter = i.counter,
+                    .value = i.value,
+                    .a_launch = 0,
+                    .lag = i.lag};
+        if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
+        if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
+        if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
+        for (const PeerSlot& slot : i.from) table.places.push_back(place(program, slot));
+        for (const PeerSlot& slot : i.to) table.places.push_back(place(program, slot));
+        table.rows.push_back(row);
+      }
+    }
+    table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters,
+                           static_cast<int>(table.places.size())});
+    for (int o = 0; o < rank.output_chunks; ++o)
+      table.places.push_back(place(program, {n, {Buffer::Output, o}}));
+  }
+  return table;
+}
+
+}  // namespace chorale

@@ -1,0 +1,96 @@
+// Counters that ranks raise and wait for, in memory that they share: release and acquire at system scope, on a
+// GPU and between threads of a CPU alike. C++17; goes along with emitted programs.
+#pragma once
+
+#include <cstdint>
+
+#if !defined(__CUDA_ARCH__)
+#include <chrono>
+#include <thread>
+#endif
+
+#include "runtime/device/elements.h"  // CHORALE_DEVICE
+
+namespace chorale {
+
+CHORALE_DEVICE inline void store_release(std::uint64_t* counter, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(counter), "l"(value) : "memory");
+#else
+  __atomic_store_n(counter, value, __ATOMIC_RELEASE);
+#endif
+}
+
+CHORALE_DEVICE inline std::uint64_t load_acquire(const std::uint64_t* counter) {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(counter) : "memory");
+  return value;
+#else
+  return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+#endif
+}
+
+// Of some clock that does not stop.
+CHORALE_DEVICE inline std::uint64_t nanoseconds() {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#else
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+#endif
+}
+
+// The first wait that was too long, of all blocks of all ranks. All zero at the start.
+struct Trouble {
+  std::uint64_t state = 0;  // 1 while it is written, 2 afterwards
+  int block = -1;           // of the table of blocks
+  int slice = -1;
+  int row = -1;  // of the block's
+};
+
+CHORALE_DEVICE inline bool claim(Trouble* trouble) {
+#if defined(__CUDA_ARCH__)
+  return atomicCAS_system(reinterpret_cast<unsigned long long*>(&trouble->state), 0ull, 1ull) == 0;
+#else
+  std::uint64_t none = 0;
+  return __atomic_compare_exchange_n(&trouble->state, &none, std::uint64_t{1}, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+#endif
+}
+
+// How patient waits are.
+struct Patience {
+  std::uint64_t nanoseconds = 60'000'000'000;
+  Trouble* trouble = nullptr;  // not null
+};
+
+// Waits until the counter has at least this value. False if that took too long, or somebody else has waited
+// too long: then nothing will be right any more.
+CHORALE_DEVICE inline bool wait_for(const std::uint64_t* counter, std::uint64_t value,
+                                    const Patience& patience, int block, int slice, int row) {
+  std::uint64_t start = 0;
+  for (unsigned spins = 0; load_acquire(counter) < value; ++spins) {
+#if !defined(__CUDA_ARCH__)
+    std::this_thread::yield();  // there may be fewer cores than blocks
+#endif
+    if ((spins & 255) != 255) continue;
+    if (load_acquire(&patience.trouble->state) != 0) return false;
+    const std::uint64_t now = nanoseconds();
+    if (start == 0) start = now;
+    if (now - start < patience.nanoseconds) continue;
+    if (claim(patience.trouble)) {
+      patience.trouble->block = block;
+      patience.trouble->slice = slice;
+      patience.trouble->row = row;
+      store_release(&patience.trouble->state, 2);
+    }
+    return false;
+  }
+  return true;
+}
+
+}  // namespace chorale

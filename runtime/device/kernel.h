@@ -1,0 +1,284 @@
+// What a thread block does for its part of a peer program: the kernel itself, for CUDA and, with a Team of CPU
+// threads, for the tests. C++17; goes along with emitted programs.
+//
+// Each block of the program is run by `slices` thread blocks. Chunks are cut into tiles of a fixed size, and
+// slice s takes the tiles s, s + slices, ... of every chunk, and has counters of its own. So what one slice
+// stores only the same slice reads, here and at the peers, in this launch and in later ones of other sizes, and
+// slices never wait for each other: there is no barrier over the grid. All thread blocks of all ranks that
+// wait for each other must be resident.
+//
+// A message of any size is done in segments, so that scratch stays small: as many launches (ir/peer_program.h)
+// in a row. How many launches there were is kept in device memory, and counters only rise; so the kernel may
+// be launched again without any preparation, also by a CUDA graph.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/peer_rows.h"
+#include "runtime/device/counters.h"
+#include "runtime/device/elements.h"
+
+namespace chorale {
+
+struct PeerTables {
+  const PeerRow* rows = nullptr;
+  const PeerPlaceRow* places = nullptr;
+  const PeerBlockRow* blocks = nullptr;
+  const PeerRankRow* ranks = nullptr;
+  int all_ranks = 0;
+  int pieces = 1;  // of a block of the collective
+  bool double_scratch = false;
+};
+
+struct PeerShape {
+  std::int64_t elements = 0;  // of a block of the collective
+  // Of these, at a time; several segments only if each rank has one block. This and what follows may not change
+  // from launch to launch: they say where things lie in scratch.
+  std::int64_t segment = 1;
+  std::int64_t tile = 4096;  // elements, a multiple of 16
+  int slices = 1;
+};
+
+// Where piece 0 .. pieces of so many elements begins; the longer pieces come first.
+CHORALE_DEVICE inline std::int64_t piece_start(std::int64_t elements, int pieces, int piece) {
+  const std::int64_t longer = elements % pieces;
+  return elements / pieces * piece + (piece < longer ? piece : longer);
+}
+
+// Elements from one scratch slot to the next: a whole number of 16 bytes.
+template <typename W>
+CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerShape& shape) {
+  constexpr std::int64_t unit = 16 / sizeof(W);
+  return (piece_start(shape.segment, tables.pieces, 1) + unit - 1) / unit * unit;
+}
+
+// Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
+// over real peers have a class of their own with the same functions.
+//
+// T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
+// output of W, and the program one that is right out of place; otherwise `work` is the output.
+template <typename T, typename W>
+struct SharedMemory {
+  using User = T;
+  using Work = W;
+  T* const* inputs = nullptr;
+  T* const* outputs = nullptr;
+  W* const* works = nullptr;
+  W* const* scratches = nullptr;
+  std::uint64_t* const* all_counters = nullptr;  // by counter, then slice
+  std::uint64_t* launches = nullptr;             // by block of the table, then slice
+
+  CHORALE_DEVICE T* input(int rank) const { return inputs[rank]; }
+  CHORALE_DEVICE T* output(int rank) const { return outputs[rank]; }
+  CHORALE_DEVICE W* work(int rank) const { return works[rank]; }
+  CHORALE_DEVICE W* scratch(int rank) const { return scratches[rank]; }
+  CHORALE_DEVICE std::uint64_t* counters(int rank) const { return all_counters[rank]; }
+};
+
+template <Reduction op, typename Memory, typename Team>
+class PeerKernel {
+ public:
+  using T = typename Memory::User;
+  using W = typename Memory::Work;
+
+  CHORALE_DEVICE PeerKernel(const PeerTables& tables, const PeerShape& shape, const Memory& memory,
+                            const Patience& patience, bool average, int block, int slice, Team& team)
+      : tables_(tables),
+        shape_(shape),
+        memory_(memory),
+        patience_(patience),
+        average_(average),
+        block_(block),
+        slice_(slice),
+        team_(team) {}
+
+  // All segments.
+  CHORALE_DEVICE void run() {
+    std::uint64_t* const launches = memory_.launches + block_ * shape_.slices + slice_;
+    launch_ = *launches;
+    team_.sync();
+    std::int64_t begin = 0;
+    do {
+      begin_ = begin;
+      length_ = shape_.elements - begin < shape_.segment ? shape_.elements - begin : shape_.segment;
+      if (!launch()) return;
+      ++launch_;
+      begin += shape_.segment;
+    } while (begin < shape_.elements);
+    if (team_.thread() == 0) *launches = launch_;
+  }
+
+  // Averages and what was kept in W, once all blocks of the rank are done with it.
+  CHORALE_DEVICE void finish(int rank) {
+    if (!average_ && !kWidened) return;
+    begin_ = 0, length_ = shape_.elements;
+    for (int o = 0; o < tables_.ranks[rank].output_chunks; ++o) finish_slot(rank, o);
+  }
+
+  static constexpr bool kWidened = sizeof(T) != sizeof(W);
+
+ private:
+  // One launch; false if somebody waited too long.
+  CHORALE_DEVICE bool launch() {
+    const PeerBlockRow block = tables_.blocks[block_];
+    bool good = true;  // of thread 0
+    for (int r = 0; r < block.rows; ++r) {
+      const PeerRow row = tables_.rows[block.row + r];
+      switch (row.kind) {
+        case 0:
+          move(row);
+          break;
+        case 1:
+          if (team_.thread() == 0 && good)
+            store_release(counter(row.rank, row.counter), launch_ * row.a_launch + row.value);
+          break;
+        case 2:
+          if (team_.thread() == 0 && good && launch_ >= static_cast<std::uint64_t>(row.lag))
+            good = wait_for(counter(block.rank, row.counter), (launch_ - row.lag) * row.a_launch + row.value,
+                            patience_, block_, slice_, r);
+          break;
+        default:
+          if (!team_.sync(good)) return false;
+      }
+    }
+    if (!team_.sync(good)) return false;
+    return true;
+  }
+
+  CHORALE_DEVICE std::uint64_t* counter(int rank, int counter) const {
+    return memory_.counters(rank) + counter * shape_.slices + slice_;
+  }
+
+  CHORALE_DEVICE std::int64_t place(const PeerPlaceRow& at, int further) const {
+    const int index = at.index + further;
+    if (at.buffer == 2) {
+      const bool odd = tables_.double_scratch && (launch_ & 1) != 0;
+      return (index + (odd ? tables_.ranks[at.rank].scratch_chunks : 0)) * scratch_pitch<W>(tables_, shape_);
+    }
+    return index / tables_.pieces * shape_.elements + begin_ +
+           piece_start(length_, tables_.pieces, index % tables_.pieces);
+  }
+
+  CHORALE_DEVICE W* stored(const PeerPlaceRow& at, int further) const {
+    if constexpr (!kWidened)
+      if (at.buffer == 0) return memory_.input(at.rank) + place(at, further);  // in place
+    return (at.buffer == 2 ? memory_.scratch(at.rank) : memory_.work(at.rank)) + place(at, further);
+  }
+
+  // Where the user's input is of another type, it is widened as it is read.
+  struct Source {
+    const T* user = nullptr;
+    const W* work = nullptr;
+    CHORALE_DEVICE W operator[](std::int64_t e) const {
+      if constexpr (kWidened) return user != nullptr ? static_cast<W>(user[e]) : work[e];
+      return work[e];
+    }
+  };
+  CHORALE_DEVICE Source source(const PeerPlaceRow& at, int further) const {
+    if (at.buffer != 0) return {nullptr, stored(at, further)};
+    const T* const user = memory_.input(at.rank) + place(at, further);
+    if constexpr (kWidened)
+      return {user, nullptr};
+    else
+      return {user, user};
+  }
+
+  CHORALE_DEVICE void move(const PeerRow& row) {
+    for (int c = 0; c < row.count; ++c) {
+      const int piece = (row.piece + c) % tables_.pieces;
+      const std::int64_t elements =
+          piece_start(length_, tables_.pieces, piece + 1) - piece_start(length_, tables_.pieces, piece);
+      for (std::int64_t begin = slice_ * shape_.tile; begin < elements;
+           begin += shape_.slices * shape_.tile) {
+        const std::int64_t end = begin + shape_.tile < elements ? begin + shape_.tile : elements;
+        if (row.from == 1 && row.to == 1)
+          move<1, 1>(row, c, begin, end);
+        else if (row.from == 2 && row.to == 1)
+          move<2, 1>(row, c, begin, end);
+        else if (row.from == 1 && row.to == 2)
+          move<1, 2>(row, c, begin, end);
+        else if (row.from == 2 && row.to == 2)
+          move<2, 2>(row, c, begin, end);
+        else
+          move_many(row, c, begin, end);
+      }
+    }
+  }
+
+  struct alignas(16) Wide {
+    W element[16 / sizeof(W)];
+  };
+  CHORALE_DEVICE static bool is_aligned(const void* pointer) {
+    return (reinterpret_cast<std::uintptr_t>(pointer) & 15) == 0;
+  }
+
+  template <int F, int N>
+  CHORALE_DEVICE void move(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
+    Source from[F];
+    W* to[N];
+    bool aligned = true;
+    for (int k = 0; k < F; ++k) {
+      from[k] = source(tables_.places[row.places + k], c);
+      aligned = aligned && from[k].work != nullptr && is_aligned(from[k].work + begin);
+    }
+    for (int k = 0; k < N; ++k) {
+      to[k] = stored(tables_.places[row.places + row.from + k], c);
+      aligned = aligned && is_aligned(to[k] + begin);
+    }
+    constexpr std::int64_t unit = 16 / sizeof(W);
+    if (aligned) {
+      const std::int64_t whole = (end - begin) / unit;
+      for (std::int64_t i = team_.thread(); i < whole; i += team_.threads()) {
+        Wide value = *reinterpret_cast<const Wide*>(from[0].work + begin + i * unit);
+        for (int k = 1; k < F; ++k) {
+          const Wide other = *reinterpret_cast<const Wide*>(from[k].work + begin + i * unit);
+          for (int e = 0; e < unit; ++e) value.element[e] = combined<op>(value.element[e], other.element[e]);
+        }
+        for (int k = 0; k < N; ++k) *reinterpret_cast<Wide*>(to[k] + begin + i * unit) = value;
+      }
+      begin += whole * unit;
+    }
+    for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
+      W value = from[0][i];
+      for (int k = 1; k < F; ++k) value = combined<op>(value, from[k][i]);
+      for (int k = 0; k < N; ++k) to[k][i] = value;
+    }
+  }
+
+  CHORALE_DEVICE void move_many(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
+      W value = source(tables_.places[row.places], c)[i];
+      for (int k = 1; k < row.from; ++k)
+        value = combined<op>(value, source(tables_.places[row.places + k], c)[i]);
+      for (int k = 0; k < row.to; ++k) stored(tables_.places[row.places + row.from + k], c)[i] = value;
+    }
+  }
+
+  CHORALE_DEVICE void finish_slot(int rank, int o) {
+    const PeerPlaceRow at = tables_.places[tables_.ranks[rank].outputs + o];
+    const std::int64_t start = place(at, 0);
+    const int piece = at.index % tables_.pieces;
+    const std::int64_t elements =
+        piece_start(length_, tables_.pieces, piece + 1) - piece_start(length_, tables_.pieces, piece);
+    const std::int64_t begin = elements * slice_ / shape_.slices,
+                       end = elements * (slice_ + 1) / shape_.slices;
+    T* const user = (at.buffer == 0 ? memory_.input(rank) : memory_.output(rank)) + start;
+    const W* const work = memory_.work(rank) + start;
+    for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
+      const W value = kWidened ? work[i] : static_cast<W>(user[i]);
+      user[i] = static_cast<T>(average_ ? averaged(value, tables_.all_ranks) : value);
+    }
+  }
+
+  const PeerTables& tables_;
+  const PeerShape& shape_;
+  const Memory& memory_;
+  const Patience& patience_;
+  const bool average_;
+  const int block_, slice_;
+  Team& team_;
+  std::uint64_t launch_ = 0;
+  std::int64_t begin_ = 0, length_ = 0;  // of the segment, in each block of the collective
+};
+
+}  // namespace chorale

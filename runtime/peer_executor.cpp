@@ -1,0 +1,373 @@
+#include "runtime/peer_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "ir/block_program.h"
+#include "ir/error.h"
+#include "ir/peer_table.h"
+#include "runtime/device/kernel.h"
+#include "runtime/element_types.h"
+#include "runtime/test_data.h"
+#include "runtime/transport.h"
+
+namespace chorale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Bytes = std::vector<std::byte>;
+
+// The threads of a thread block, as one of them sees them.
+class CpuTeam {
+ public:
+  struct Shared {
+    explicit Shared(int threads) : barrier(threads) {}
+    std::barrier<> barrier;
+    bool bad[2] = {false, false};  // of this meeting and of the next
+  };
+
+  CpuTeam(int thread, int threads, Shared& shared) : thread_(thread), threads_(threads), shared_(shared) {}
+
+  int thread() const { return thread_; }
+  int threads() const { return threads_; }
+  // All threads meet. Was thread 0's argument true?
+  bool sync(bool good = true) {
+    if (threads_ == 1) return good;
+    bool& bad = shared_.bad[meeting_++ & 1];
+    if (thread_ == 0) bad = !good;
+    shared_.barrier.arrive_and_wait();
+    return !bad;
+  }
+
+ private:
+  const int thread_, threads_;
+  Shared& shared_;
+  unsigned meeting_ = 0;
+};
+
+struct Between {  // std::barrier wants what never throws
+  std::function<void()> work = {};
+  void operator()() noexcept {
+    if (work) work();
+  }
+};
+
+// What of the memory does not depend on types.
+class Machine {
+ public:
+  Machine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
+      : program_(program), table_(table_of(program)), block_shape_(shape), options_(options) {
+    std::int64_t segment = options.segment_bytes / static_cast<std::int64_t>(size_of(shape.type));
+    for (const PeerRank& rank : program.ranks)
+      if (rank.blocks.size() > 1) segment = 0;
+    shape_ = {.elements = shape.elements,
+              .segment =
+                  std::max<std::int64_t>(1, segment > 0 ? std::min(segment, shape.elements) : shape.elements),
+              .tile = options.tile,
+              .slices = options.slices};
+    tables_ = {.rows = table_.rows.data(),
+               .places = table_.places.data(),
+               .blocks = table_.blocks.data(),
+               .ranks = table_.ranks.data(),
+               .all_ranks = ranks(),
+               .pieces = program.chunks_per_block,
+               .double_scratch = program.double_scratch};
+    launches_.resize(table_.blocks.size() * options.slices, 0);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const PeerRankRow& rank = table_.ranks[n];
+      input_.emplace_back(begin(rank.input_chunks) * size());
+      output_.emplace_back(begin(rank.output_chunks) * size());
+      counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options.slices, 0);
+    }
+  }
+
+  int ranks() const { return static_cast<int>(program_.ranks.size()); }
+  const PeerTable& table() const { return table_; }
+  std::int64_t input_bytes(Rank n) const { return begin(table_.ranks[n].input_chunks) * size(); }
+  std::int64_t output_bytes(Rank n) const { return begin(table_.ranks[n].output_chunks) * size(); }
+
+  // Chunk by chunk, since in place they may lie in the other buffer.
+  void write_input(Rank n, const Bytes& bytes) {
+    for (int i = 0; i < table_.ranks[n].input_chunks; ++i)
+      std::copy_n(bytes.begin() + begin(i) * size(), length(i) * size(), at(n, {Buffer::Input, i}));
+  }
+  Bytes read(Rank n, Buffer buffer) {
+    Bytes bytes(buffer == Buffer::Input ? input_bytes(n) : output_bytes(n));
+    const int chunks = buffer == Buffer::Input ? table_.ranks[n].input_chunks : table_.ranks[n].output_chunks;
+    for (int i = 0; i < chunks; ++i)
+      std::copy_n(at(n, {buffer, i}), length(i) * size(), bytes.begin() + begin(i) * size());
+    return bytes;
+  }
+  void spoil_output(Rank n) { TestData::spoil_output(output_[n]); }
+
+  // Tells what waited in vain, if anything did.
+  void require_no_trouble(std::chrono::milliseconds timeout) const {
+    if (trouble_.state == 0) return;
+    const PeerBlockRow& block = table_.blocks[trouble_.block];
+    int first = trouble_.block;
+    while (first > 0 && table_.blocks[first - 1].rank == block.rank) --first;
+    const PeerInstruction& i =
+        program_.ranks[block.rank].blocks[trouble_.block - first].instructions[trouble_.row];
+    throw Hang(fmt::format("rank {}, block {}, instruction {} ({}): rank {} did not raise it within {:.3g} s",
+                           block.rank, trouble_.block - first, trouble_.row, to_string(i),
+                           table_.rows[block.row + trouble_.row].rank,
+                           std::chrono::duration<double>(timeout).count()));
+  }
+
+ protected:
+  std::int64_t size() const { return static_cast<std::int64_t>(size_of(block_shape_.type)); }
+  std::int64_t begin(int slot) const {
+    const int k = program_.chunks_per_block;
+    return slot / k * block_shape_.elements + piece_begin(block_shape_.elements, k, slot % k);
+  }
+  std::int64_t length(int slot) const { return begin(slot + 1) - begin(slot); }
+  std::byte* at(Rank n, const Slot& given) {
+    const Slot slot =
+        program_.in_place ? in_place_slot(program_.collective, program_.chunks_per_block, n, given) : given;
+    return (slot.buffer == Buffer::Input ? input_ : output_)[n].data() + begin(slot.index) * size();
+  }
+
+  const PeerProgram& program_;
+  const PeerTable table_;
+  const BlockShape block_shape_;
+  const PeerRunOptions options_;
+  PeerShape shape_ = {};
+  PeerTables tables_ = {};
+  std::vector<Bytes> input_ = {}, output_ = {};
+  std::vector<std::vector<std::uint64_t>> counters_ = {};
+  std::vector<std::uint64_t> launches_ = {};
+  Trouble trouble_ = {};
+};
+
+template <typename T, typename W>
+class TypedMachine : public Machine {
+ public:
+  TypedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
+      : Machine(program, shape, options) {
+    const std::int64_t pitch = scratch_pitch<W>(tables_, shape_);
+    for (Rank n = 0; n < ranks(); ++n) {
+      scratch_.emplace_back(pitch * table_.ranks[n].scratch_chunks * (program.double_scratch ? 2 : 1));
+      if (kWidened) wide_.emplace_back(begin(table_.ranks[n].output_chunks));
+    }
+    for (Rank n = 0; n < ranks(); ++n) {
+      inputs_.push_back(reinterpret_cast<T*>(input_[n].data()));
+      outputs_.push_back(reinterpret_cast<T*>(output_[n].data()));
+      if constexpr (kWidened)
+        works_.push_back(wide_[n].data());
+      else
+        works_.push_back(outputs_[n]);
+      scratches_.push_back(scratch_[n].data());
+      all_counters_.push_back(counters_[n].data());
+    }
+    memory_ = {.inputs = inputs_.data(),
+               .outputs = outputs_.data(),
+               .works = works_.data(),
+               .scratches = scratches_.data(),
+               .all_counters = all_counters_.data(),
+               .launches = launches_.data()};
+  }
+
+  // Launch after launch. before(i) is called when all ranks rest; microseconds of each.
+  template <Reduction op>
+  std::vector<double> timed(int launches, bool average, std::chrono::milliseconds timeout,
+                            const std::function<void(int)>& before) {
+    std::vector<double> took;
+    Clock::time_point start;
+    int next = 0;
+    std::barrier<Between> barrier(
+        everybody(), Between{[&] {
+          if (next > 0)
+            took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+          if (next < launches) before(next);
+          ++next;
+          start = Clock::now();
+        }});
+    std::barrier<> done(everybody());
+    run<op>(
+        launches, average, timeout, [&](Rank) { barrier.arrive_and_wait(); },
+        [&](Rank) { done.arrive_and_wait(); });
+    return took;
+  }
+
+  // between(rank, i) is called before launch i of a rank, and after the last one; ranks do not wait for each
+  // other.
+  template <Reduction op>
+  void free(int launches, bool average, std::chrono::milliseconds timeout,
+            const std::function<void(Rank, int)>& between) {
+    std::vector<std::unique_ptr<std::barrier<Between>>> before;
+    std::vector<std::unique_ptr<std::barrier<>>> done;
+    std::vector<int> next(ranks(), 0);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const auto threads = of_rank(n);
+      before.push_back(std::make_unique<std::barrier<Between>>(
+          threads, Between{[&between, &next, n] { between(n, next[n]++); }}));
+      done.push_back(std::make_unique<std::barrier<>>(threads));
+    }
+    run<op>(
+        launches, average, timeout, [&](Rank n) { before[n]->arrive_and_wait(); },
+        [&](Rank n) { done[n]->arrive_and_wait(); });
+  }
+
+ private:
+  static constexpr bool kWidened = !std::is_same_v<T, W>;
+
+  std::ptrdiff_t everybody() const {
+    return static_cast<std::ptrdiff_t>(table_.blocks.size()) * options_.slices * options_.threads;
+  }
+  std::ptrdiff_t of_rank(Rank n) const {
+    return static_cast<std::ptrdiff_t>(program_.ranks[n].blocks.size()) * options_.slices * options_.threads;
+  }
+
+  template <Reduction op, typename Before, typename Done>
+  void run(int launches, bool average, std::chrono::milliseconds timeout, const Before& before,
+           const Done& done) {
+    const Patience patience{
+        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout).count()),
+        .trouble = &trouble_};
+    std::vector<std::unique_ptr<CpuTeam::Shared>> teams;
+    std::vector<std::thread> threads;
+    for (int b = 0; b < static_cast<int>(table_.blocks.size()); ++b)
+      for (int s = 0; s < options_.slices; ++s) {
+        teams.push_back(std::make_unique<CpuTeam::Shared>(options_.threads));
+        for (int t = 0; t < options_.threads; ++t)
+          threads.emplace_back([&, b, s, t, shared = teams.back().get()] {
+            const Rank n = table_.blocks[b].rank;
+            for (int i = 0; i < launches; ++i) {
+              before(n);
+              CpuTeam team(t, options_.threads, *shared);
+              PeerKernel<op, SharedMemory<T, W>, CpuTeam> kernel(tables_, shape_, memory_, patience, average,
+                                                                 b, s, team);
+              kernel.run();
+              done(n);
+              // One of the blocks finishes for the rank.
+              if (b == 0 || table_.blocks[b - 1].rank != n) kernel.finish(n);
+            }
+            before(n);
+          });
+      }
+    for (std::thread& thread : threads) thread.join();
+    require_no_trouble(timeout);
+  }
+
+  std::vector<std::vector<W>> scratch_ = {}, wide_ = {};
+  std::vector<T*> inputs_ = {}, outputs_ = {};
+  std::vector<W*> works_ = {}, scratches_ = {};
+  std::vector<std::uint64_t*> all_counters_ = {};
+  SharedMemory<T, W> memory_ = {};
+};
+
+// function.template operator()<op>(machine of the right types).
+template <typename Function>
+void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp op,
+                  const PeerRunOptions& options, Function function) {
+  with_type(shape.type, [&](auto element) {
+    using T = decltype(element);
+    with_op(op, [&]<Reduction reduction>() {
+      if constexpr (is_half<T>)
+        if (options.widen) {
+          TypedMachine<T, float> machine(program, shape, options);
+          return function.template operator()<reduction>(machine);
+        }
+      TypedMachine<T, T> machine(program, shape, options);
+      function.template operator()<reduction>(machine);
+    });
+  });
+}
+
+bool reduces(const PeerProgram& program) {
+  for (const PeerRank& rank : program.ranks)
+    for (const PeerBlock& block : rank.blocks)
+      for (const PeerInstruction& i : block.instructions)
+        if (i.from.size() > 1) return true;
+  return false;
+}
+
+void check(const PeerProgram& program, const PeerRunOptions& options) {
+  if (options.slices < 1 || options.slices > 1024)
+    throw InputError("run", fmt::format("{} slices", options.slices), "use 1 to 1024");
+  if (options.tile < 16 || options.tile % 16 != 0)
+    throw InputError("run", fmt::format("tiles of {} elements", options.tile), "use a multiple of 16");
+  if (options.threads < 1 || options.threads > 1024)
+    throw InputError("run", fmt::format("{} threads", options.threads), "use 1 to 1024");
+  if (options.widen && program.in_place)
+    throw InputError(program.name, "is written for input and output in one place",
+                     "widen a program for separate ones: it is right for both");
+}
+
+}  // namespace
+
+std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Collective& collective,
+                                         const RunOptions& options, const PeerRunOptions& how) {
+  check(program, how);
+  std::vector<RunRow> rows;
+  for (ElementType type : options.types)
+    for (ReduceOp op : options.ops)
+      for (std::int64_t bytes : options.bytes) {
+        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        const TestData data(collective, shape, op, options.seed);
+        const bool average = op == ReduceOp::Avg && reduces(program);
+        RunRow row{
+            .bytes = shape.elements * static_cast<std::int64_t>(size_of(type)), .type = type, .op = op};
+        with_machine(program, shape, op, how, [&]<Reduction reduction>(auto& machine) {
+          std::vector<Bytes> inputs(machine.ranks());
+          for (Rank n = 0; n < machine.ranks(); ++n) {
+            inputs[n].resize(machine.input_bytes(n));
+            data.fill_input(n, inputs[n]);
+            row.buffer_bytes = std::max({row.buffer_bytes, machine.input_bytes(n), machine.output_bytes(n)});
+          }
+          const auto prepare = [&](int) {
+            for (Rank n = 0; n < machine.ranks(); ++n) {
+              machine.spoil_output(n);
+              machine.write_input(n, inputs[n]);
+            }
+          };
+          const auto count_wrong = [&] {
+            for (Rank n = 0; n < machine.ranks(); ++n) {
+              row.wrong += data.wrong_elements(n, machine.read(n, Buffer::Output));
+              if (!program.in_place) row.wrong += data.changed_elements(n, machine.read(n, Buffer::Input));
+            }
+          };
+          machine.template timed<reduction>(1, average, options.timeout, prepare);
+          count_wrong();
+          std::vector<double> times = machine.template timed<reduction>(options.warm_up + options.iterations,
+                                                                        average, options.timeout, prepare);
+          count_wrong();
+          times.erase(times.begin(), times.begin() + options.warm_up);
+          std::ranges::sort(times);
+          row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+          row.min_us = times.front();
+          row.max_us = times.back();
+          row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+        });
+        rows.push_back(row);
+      }
+  return rows;
+}
+
+std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& collective,
+                               const BlockShape& shape, ReduceOp op, int launches,
+                               const PeerRunOptions& options, std::chrono::milliseconds timeout) {
+  check(program, options);
+  const bool average = op == ReduceOp::Avg && reduces(program);
+  std::atomic<std::int64_t> wrong = 0;
+  with_machine(program, shape, op, options, [&]<Reduction reduction>(auto& machine) {
+    machine.template free<reduction>(launches, average, timeout, [&](Rank n, int i) {
+      if (i > 0)
+        wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
+                     .wrong_elements(n, machine.read(n, Buffer::Output));
+      Bytes input(machine.input_bytes(n));
+      TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
+      machine.spoil_output(n);
+      machine.write_input(n, input);
+    });
+  });
+  return wrong;
+}
+
+}  // namespace chorale

@@ -1,0 +1,14 @@
+# The kernel's source under ThreadSanitizer, in every build: what shares memory is instrumented, the rest is linked as it is.
+if(NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "-fsanitize=" OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  add_executable(kernel_races runtime/peer_executor_test.cpp ${PROJECT_SOURCE_DIR}/runtime/peer_executor.cpp
+                              ${PROJECT_SOURCE_DIR}/runtime/test_data.cpp)
+  target_compile_options(kernel_races PRIVATE -fsanitize=thread -g)
+  target_link_options(kernel_races PRIVATE -fsanitize=thread)
+  target_link_libraries(kernel_races PRIVATE codegen runtime library topology GTest::gtest_main GTest::gmock fmt::fmt chorale_warnings)
+  add_test(NAME runtime.kernel_races COMMAND kernel_races)
+  set_tests_properties(runtime.kernel_races PROPERTIES TIMEOUT 300 ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
+  # And it does see a race where there is one.
+  add_test(NAME runtime.kernel_race_is_seen COMMAND kernel_races --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_ARace)
+  set_tests_properties(runtime.kernel_race_is_seen PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "data race" ENVIRONMENT
+                                                              "TSAN_OPTIONS=halt_on_error=1")
+endif()
