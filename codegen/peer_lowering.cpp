@@ -142,13 +142,22 @@ class BlockWriter {
       const Hop& hop = hops[h];
       if (hop.takes >= 0) wait(mail_.counter.at(hop.takes), 0);
       move(hop.move);
-      for (int message : hop.brings) due_.push_back({ends_.at(message).to, mail_.counter.at(message)});
+      for (int message : hop.brings) {
+        const Rank peer = ends_.at(message).to;
+        due_.push_back({.opcode = PeerOpcode::Signal,
+                        .to = {{peer, {Buffer::Scratch, mail_.slot.at(message)}}},
+                        .count = hop.move.count,
+                        .piece = hop.move.piece,
+                        .rank = peer,
+                        .counter = mail_.counter.at(message)});
+      }
       // Messages that are ready at the same time share a Sync.
       if (h + 1 == hops.size() || hop.takes >= 0 || hops[h + 1].brings.empty() || hops[h + 1].takes >= 0)
         tell();
     }
     for (const auto& [pair, counter] : mail_.acknowledged)
-      if (pair.second == rank_) due_.push_back({pair.first, counter});
+      if (pair.second == rank_)
+        due_.push_back({.opcode = PeerOpcode::Signal, .rank = pair.first, .counter = counter});
     tell();
     return std::move(block_);
   }
@@ -177,8 +186,7 @@ class BlockWriter {
   void tell() {
     if (due_.empty()) return;
     sync();
-    for (const auto& [rank, counter] : due_)
-      block_.instructions.push_back({.opcode = PeerOpcode::Signal, .rank = rank, .counter = counter});
+    block_.instructions.insert(block_.instructions.end(), due_.begin(), due_.end());
     due_.clear();
   }
 
@@ -186,7 +194,7 @@ class BlockWriter {
   const Mail& mail_;
   const std::map<int, Ends>& ends_;
   PeerBlock block_ = {};
-  std::vector<std::pair<Rank, int>> due_ = {};    // counters to raise
+  std::vector<PeerInstruction> due_ = {};         // signals that wait for a Sync
   std::set<PeerSlot> stored_ = {}, loaded_ = {};  // since the threads met
   bool waited_ = false;
 };

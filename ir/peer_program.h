@@ -14,6 +14,9 @@
 // a launch are 1, 2, ... in the order of that block's Signals; they go on from launch to launch, so nothing
 // is reset. A Wait is for a value of this launch, or of `lag` launches ago (before the first: at once).
 //
+// A Signal may name in `to` what it is about, slots of that rank that the block has stored before: a network
+// that carries nothing by itself sends them then.
+//
 // Buffers and pieces are as in ir/program.h. With double_scratch even and odd launches have a scratch each.
 #pragma once
 
@@ -40,7 +43,7 @@ struct PeerSlot {
 struct PeerInstruction {
   PeerOpcode opcode = PeerOpcode::Sync;
   std::vector<PeerSlot> from = {};  // of Move: one or more, each the first of `count` consecutive slots
-  std::vector<PeerSlot> to = {};    // of Move: one or more
+  std::vector<PeerSlot> to = {};    // of Move: one or more; of Signal: one or none
   int count = 1;
   int piece = 0;         // of the first chunk; the next ones follow, modulo chunks_per_block
   Rank rank = -1;        // of Signal

@@ -12,6 +12,7 @@
 #include "ir/block_program.h"
 #include "ir/error.h"
 #include "ir/peer_table.h"
+#include "runtime/device/cpu.h"
 #include "runtime/device/kernel.h"
 #include "runtime/element_types.h"
 #include "runtime/test_data.h"
@@ -22,34 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<std::byte>;
-
-// The threads of a thread block, as one of them sees them.
-class CpuTeam {
- public:
-  struct Shared {
-    explicit Shared(int threads) : barrier(threads) {}
-    std::barrier<> barrier;
-    bool bad[2] = {false, false};  // of this meeting and of the next
-  };
-
-  CpuTeam(int thread, int threads, Shared& shared) : thread_(thread), threads_(threads), shared_(shared) {}
-
-  int thread() const { return thread_; }
-  int threads() const { return threads_; }
-  // All threads meet. Was thread 0's argument true?
-  bool sync(bool good = true) {
-    if (threads_ == 1) return good;
-    bool& bad = shared_.bad[meeting_++ & 1];
-    if (thread_ == 0) bad = !good;
-    shared_.barrier.arrive_and_wait();
-    return !bad;
-  }
-
- private:
-  const int thread_, threads_;
-  Shared& shared_;
-  unsigned meeting_ = 0;
-};
 
 struct Between {  // std::barrier wants what never throws
   std::function<void()> work = {};

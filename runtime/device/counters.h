@@ -68,12 +68,13 @@ struct Patience {
   Trouble* trouble = nullptr;  // not null
 };
 
-// Waits until the counter has at least this value. False if that took too long, or somebody else has waited
-// too long: then nothing will be right any more.
-CHORALE_DEVICE inline bool wait_for(const std::uint64_t* counter, std::uint64_t value,
-                                    const Patience& patience, int block, int slice, int row) {
+// Waits until value_now() is at least this. False if that took too long, or somebody else has waited too long:
+// then nothing will be right any more.
+template <typename ValueNow>
+CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Patience& patience, int block,
+                             int slice, int row) {
   std::uint64_t start = 0;
-  for (unsigned spins = 0; load_acquire(counter) < value; ++spins) {
+  for (unsigned spins = 0; value_now() < value; ++spins) {
 #if !defined(__CUDA_ARCH__)
     std::this_thread::yield();  // there may be fewer cores than blocks
 #endif

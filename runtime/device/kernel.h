@@ -53,7 +53,7 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 }
 
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
-// over real peers have a class of their own with the same functions.
+// over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
 // T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
 // output of W, and the program one that is right out of place; otherwise `work` is the output.
@@ -72,7 +72,17 @@ struct SharedMemory {
   CHORALE_DEVICE T* output(int rank) const { return outputs[rank]; }
   CHORALE_DEVICE W* work(int rank) const { return works[rank]; }
   CHORALE_DEVICE W* scratch(int rank) const { return scratches[rank]; }
-  CHORALE_DEVICE std::uint64_t* counters(int rank) const { return all_counters[rank]; }
+
+  CHORALE_DEVICE void raise(int rank, int counter, std::uint64_t value) const {
+    store_release(all_counters[rank] + counter, value);
+  }
+  // Of the own counter; it is raised by rank `by`.
+  CHORALE_DEVICE std::uint64_t value(int rank, int counter, int /*by*/) const {
+    return load_acquire(all_counters[rank] + counter);
+  }
+  // Elements of the scratch of a rank that were stored and are to arrive before the next raise: they have.
+  CHORALE_DEVICE void carry(int /*rank*/, std::int64_t /*begin*/, std::int64_t /*elements*/) const {}
+  static constexpr bool kCarries = false;
 };
 
 template <Reduction op, typename Memory, typename Team>
@@ -129,13 +139,15 @@ class PeerKernel {
           move(row);
           break;
         case 1:
+          if constexpr (Memory::kCarries) carry(row);
           if (team_.thread() == 0 && good)
-            store_release(counter(row.rank, row.counter), launch_ * row.a_launch + row.value);
+            memory_.raise(row.rank, row.counter * shape_.slices + slice_, launch_ * row.a_launch + row.value);
           break;
         case 2:
           if (team_.thread() == 0 && good && launch_ >= static_cast<std::uint64_t>(row.lag))
-            good = wait_for(counter(block.rank, row.counter), (launch_ - row.lag) * row.a_launch + row.value,
-                            patience_, block_, slice_, r);
+            good = wait_for(
+                [&] { return memory_.value(block.rank, row.counter * shape_.slices + slice_, row.rank); },
+                (launch_ - row.lag) * row.a_launch + row.value, patience_, block_, slice_, r);
           break;
         default:
           if (!team_.sync(good)) return false;
@@ -143,10 +155,6 @@ class PeerKernel {
     }
     if (!team_.sync(good)) return false;
     return true;
-  }
-
-  CHORALE_DEVICE std::uint64_t* counter(int rank, int counter) const {
-    return memory_.counters(rank) + counter * shape_.slices + slice_;
   }
 
   CHORALE_DEVICE std::int64_t place(const PeerPlaceRow& at, int further) const {
@@ -210,6 +218,20 @@ class PeerKernel {
   };
   CHORALE_DEVICE static bool is_aligned(const void* pointer) {
     return (reinterpret_cast<std::uintptr_t>(pointer) & 15) == 0;
+  }
+
+  // Thread 0 has what this slice has stored for a message sent to the peer, tile by tile.
+  CHORALE_DEVICE void carry(const PeerRow& row) {
+    if (team_.thread() != 0) return;
+    for (int c = 0; c < (row.to > 0 ? row.count : 0); ++c) {
+      const int piece = (row.piece + c) % tables_.pieces;
+      const std::int64_t start = place(tables_.places[row.places], c),
+                         elements = piece_start(length_, tables_.pieces, piece + 1) -
+                                    piece_start(length_, tables_.pieces, piece);
+      for (std::int64_t begin = slice_ * shape_.tile; begin < elements; begin += shape_.slices * shape_.tile)
+        memory_.carry(row.rank, start + begin,
+                      elements - begin < shape_.tile ? elements - begin : shape_.tile);
+    }
   }
 
   template <int F, int N>

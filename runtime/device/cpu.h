@@ -1,0 +1,37 @@
+// A thread block on a CPU: threads that meet at a barrier. C++20; goes along with emitted programs.
+#pragma once
+
+#include <barrier>
+
+namespace chorale {
+
+// As one of the threads sees it.
+class CpuTeam {
+ public:
+  struct Shared {
+    explicit Shared(int threads) : barrier(threads) {}
+    std::barrier<> barrier;
+    bool bad[2] = {false, false};  // of this meeting and of the next
+  };
+
+  CpuTeam(int thread, int threads, Shared& shared) : thread_(thread), threads_(threads), shared_(shared) {}
+
+  int thread() const { return thread_; }
+  int threads() const { return threads_; }
+
+  // All threads meet. Was thread 0's argument true?
+  bool sync(bool good = true) {
+    if (threads_ == 1) return good;
+    bool& bad = shared_.bad[meeting_++ & 1];
+    if (thread_ == 0) bad = !good;
+    shared_.barrier.arrive_and_wait();
+    return !bad;
+  }
+
+ private:
+  const int thread_, threads_;
+  Shared& shared_;
+  unsigned meeting_ = 0;
+};
+
+}  // namespace chorale
