@@ -1,0 +1,491 @@
+#include "semantics/verify_peers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "ir/block_program.h"
+#include "semantics/symbolic_sum.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostLag = 2;
+
+struct Value {
+  std::shared_ptr<const SymbolicSum> sum = {};  // null: not written, or spoilt by the user
+  int piece = 0;
+};
+
+// By actor: how many of its phases have happened before.
+using Clock = std::vector<int>;
+using Knowledge = std::shared_ptr<const Clock>;
+
+struct Access {
+  int actor = -1;
+  int phase = 0;
+  int launch = 0;
+  int instruction = -1;  // of a block
+};
+
+struct Cell {
+  Value value = {};
+  Access writer = {};
+  std::map<int, Access> reads = {};  // since it was written, by actor
+};
+
+// A block, or the user of a rank.
+struct Actor {
+  Rank rank = 0;
+  int block = -1;  // -1: the user
+  int phase = 1;
+  int next = 0;  // instruction
+  Knowledge at_start = {};
+  Knowledge known = {};
+  std::vector<Knowledge> learned = {};
+};
+
+class PeerReferee {
+ public:
+  PeerReferee(const Collective& collective, const PeerProgram& program, const PeerRefereeOptions& options,
+              int limit)
+      : collective_(collective), program_(program), options_(options), limit_(limit) {}
+
+  std::vector<std::string> run() {
+    sizes();
+    if (found_.empty()) form();
+    if (found_.empty()) counters();
+    if (found_.empty()) waits();
+    if (!found_.empty()) return std::move(found_);
+    start();
+    for (bool moved = true; moved && !full();) {
+      moved = false;
+      for (Rank n = 0; n < ranks() && !full(); ++n) {
+        for (int a = first_actor_[n] + 1; a < first_actor_[n + 1]; ++a)
+          while (!full() && can_step(a)) {
+            step(a);
+            moved = true;
+          }
+        moved = turn(n) || moved;
+      }
+    }
+    ends();
+    return std::move(found_);
+  }
+
+ private:
+  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
+  int ranks() const { return collective_.ranks; }
+  int pieces() const { return program_.chunks_per_block; }
+
+  template <typename... Arguments>
+  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  const PeerInstruction& instruction(Rank n, int b, int i) const {
+    return program_.ranks[n].blocks[b].instructions[i];
+  }
+
+  std::string at(Rank n, int b, int i) const {
+    return fmt::format("rank {}, block {}, instruction {} ({})", n, b, i, to_string(instruction(n, b, i)));
+  }
+
+  // f(rank, block, number, instruction) for all instructions until there are enough faults.
+  template <typename F>
+  void for_all(const F& f) {
+    for (Rank n = 0; n < ranks() && !full(); ++n)
+      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+        for (int i = 0; i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()); ++i)
+          f(n, b, i, instruction(n, b, i));
+  }
+
+  void sizes() {
+    if (static_cast<int>(program_.ranks.size()) != ranks())
+      return say("the collective is for {} ranks, the program for {}", ranks(), program_.ranks.size());
+    if (pieces() != collective_.chunks_per_block || pieces() < 1)
+      say("the program has {} chunks a block, the collective {}", pieces(), collective_.chunks_per_block);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const PeerRank& r = program_.ranks[n];
+      if (const int chunks = input_chunks(collective_, n); r.input_chunks != chunks)
+        say("rank {}: the input has {} chunks, the collective needs {}", n, r.input_chunks, chunks);
+      if (const int chunks = output_chunks(collective_, n); r.output_chunks != chunks)
+        say("rank {}: the output has {} chunks, the collective needs {}", n, r.output_chunks, chunks);
+      if (r.scratch_chunks < 0) say("rank {}: the scratch has {} chunks", n, r.scratch_chunks);
+      if (r.counters < 0) say("rank {}: {} counters", n, r.counters);
+    }
+  }
+
+  void form() {
+    for_all([&](Rank n, int b, int i, const PeerInstruction& instruction) {
+      if (instruction.opcode == PeerOpcode::Move) move_form(n, b, i, instruction);
+      if (instruction.opcode != PeerOpcode::Signal && instruction.opcode != PeerOpcode::Wait) return;
+      const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
+      if (owner < 0 || owner >= ranks()) return say("{}: there is no rank {}", at(n, b, i), owner);
+      if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
+        say("{}: rank {} has {} counters", at(n, b, i), owner, program_.ranks[owner].counters);
+      if (instruction.value < 1) say("{}: values begin at 1", at(n, b, i));
+      if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
+        say("{}: a lag of {} launches, 0 to {} are possible", at(n, b, i), instruction.lag, kMostLag);
+    });
+  }
+
+  void move_form(Rank n, int b, int i, const PeerInstruction& move) {
+    if (move.from.empty() || move.to.empty()) say("{}: moves from nowhere, or to nowhere", at(n, b, i));
+    if (move.count < 1) return say("{}: moves {} chunks", at(n, b, i), move.count);
+    if (move.piece < 0 || move.piece >= pieces())
+      return say("{}: piece {} of {}", at(n, b, i), move.piece, pieces());
+    for (const auto& places : {move.from, move.to})
+      for (const PeerSlot& place : places) slot_form(n, b, i, move, place);
+    if (!program_.in_place && std::any_of(move.to.begin(), move.to.end(), [](const PeerSlot& place) {
+          return place.slot.buffer == Buffer::Input;
+        }))
+      say("{}: writes the input", at(n, b, i));
+  }
+
+  void slot_form(Rank n, int b, int i, const PeerInstruction& move, const PeerSlot& place) {
+    if (place.rank < 0 || place.rank >= ranks())
+      return say("{}: there is no rank {}", at(n, b, i), place.rank);
+    const PeerRank& r = program_.ranks[place.rank];
+    const int size = place.slot.buffer == Buffer::Input    ? r.input_chunks
+                     : place.slot.buffer == Buffer::Output ? r.output_chunks
+                                                           : r.scratch_chunks;
+    if (place.slot.index < 0 || place.slot.index > size - move.count)
+      say("{}: the buffer has {} chunks", at(n, b, i), size);
+    else if (place.slot.buffer != Buffer::Scratch && place.slot.index % pieces() != move.piece)
+      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(place), move.piece);
+  }
+
+  // A counter is raised by one block: to 1, 2, 3, ... in the order of its Signals.
+  void counters() {
+    struct Raised {
+      Rank rank = -1;
+      int block = -1;
+      int value = 0;
+    };
+    std::map<std::pair<Rank, int>, Raised> by_counter;
+    for_all([&](Rank n, int b, int i, const PeerInstruction& signal) {
+      if (signal.opcode != PeerOpcode::Signal) return;
+      Raised& raised = by_counter[{signal.rank, signal.counter}];
+      if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
+        return say("{}: the counter is raised by rank {}, block {} too", at(n, b, i), raised.rank,
+                   raised.block);
+      if (signal.value != raised.value + 1)
+        say("{}: the counter is at {} and can become {} only", at(n, b, i), raised.value, raised.value + 1);
+      raised = {.rank = n, .block = b, .value = signal.value};
+    });
+  }
+
+  void waits() {
+    most_ = values_of_a_launch(program_);
+    for_all([&](Rank n, int b, int i, const PeerInstruction& wait) {
+      if (wait.opcode != PeerOpcode::Wait) return;
+      if (wait.value > most_[n][wait.counter])
+        say("{}: waits forever, the counter becomes {} at most", at(n, b, i), most_[n][wait.counter]);
+      most_lag_ = std::max(most_lag_, wait.lag);
+    });
+  }
+
+  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
+  void start() {
+    launches_ = 3 + most_lag_ + (program_.double_scratch ? 1 : 0);
+    first_place_.resize(ranks() + 1, 0);
+    first_actor_.resize(ranks() + 1, 0);
+    for (Rank n = 0; n < ranks(); ++n) {
+      first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
+      first_actor_[n + 1] = first_actor_[n] + 1 + static_cast<int>(program_.ranks[n].blocks.size());
+      for (int b = -1; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+        actors_.push_back({.rank = n, .block = b});
+      raised_.emplace_back(program_.ranks[n].counters);
+    }
+    same_.resize(first_place_.back());
+    std::iota(same_.begin(), same_.end(), 0);
+    if (!collective_.combining)
+      for (const ChunkSpec& spec : collective_.chunks)
+        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+    promise();
+    launch_.resize(ranks(), 0);
+    cells_.resize(ranks());
+    for (Rank n = 0; n < ranks(); ++n) begin_launch(n, Clock(actors_.size(), 0));
+  }
+
+  int place(Rank n, int input) {
+    int p = first_place_[n] + input;
+    while (same_[p] != p) p = same_[p] = same_[same_[p]];
+    return p;
+  }
+
+  // What is promised, of the first launch; each launch has places of its own.
+  void promise() {
+    promised_.resize(ranks());
+    for (const ChunkSpec& spec : collective_.chunks)
+      for (Rank n : spec.post) {
+        std::map<int, int>& wanted = promised_[n][spec.output];
+        if (!collective_.combining) {
+          ++wanted[place(spec.pre.front(), spec.input)];
+        } else {
+          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
+        }
+      }
+  }
+
+  Cell& cell(const PeerSlot& slot, int launch) {
+    const Slot where =
+        program_.in_place ? in_place_slot(collective_.name, pieces(), slot.rank, slot.slot) : slot.slot;
+    const bool odd = program_.double_scratch && where.buffer == Buffer::Scratch && launch % 2 == 1;
+    return cells_[slot.rank][{where, odd}];
+  }
+
+  // The user spoils the outputs and writes the inputs; blocks start from all that he knows.
+  void begin_launch(Rank n, Clock clock) {
+    const int user = first_actor_[n];
+    Actor& actor = actors_[user];
+    for (int o = 0; o < program_.ranks[n].output_chunks; ++o)
+      write_by_user(n, {Buffer::Output, o}, clock, {});
+    for (int i = 0; i < program_.ranks[n].input_chunks; ++i) {
+      const int new_place = launch_[n] * first_place_.back() + place(n, i);
+      write_by_user(n, {Buffer::Input, i}, clock,
+                    {std::make_shared<SymbolicSum>(SymbolicSum{{new_place, 1}}), i % pieces()});
+    }
+    clock[user] = actor.phase++;
+    const auto known = std::make_shared<const Clock>(std::move(clock));
+    for (int a = user; a < first_actor_[n + 1]; ++a) {
+      actors_[a].next = 0;
+      actors_[a].at_start = actors_[a].known = known;
+    }
+  }
+
+  void write_by_user(Rank n, const Slot& slot, const Clock& clock, Value value) {
+    Cell& here = cell({n, slot}, launch_[n]);
+    touch(here, {n, slot}, user_access(n), true, clock);
+    here.value = std::move(value);
+  }
+
+  Access user_access(Rank n) const {
+    return {.actor = first_actor_[n], .phase = actors_[first_actor_[n]].phase, .launch = launch_[n]};
+  }
+
+  // Ends the launch of a rank whose blocks have come to their end; true if they had.
+  bool turn(Rank n) {
+    if (launch_[n] == launches_) return false;
+    Clock clock = *actors_[first_actor_[n]].known;
+    for (int a = first_actor_[n] + 1; a < first_actor_[n + 1]; ++a)
+      if (actors_[a].next < length(a)) return false;
+    for (int a = first_actor_[n] + 1; a < first_actor_[n + 1]; ++a) {
+      sync(a);
+      learn(clock, *actors_[a].known);
+    }
+    for (int o = 0; o < program_.ranks[n].output_chunks && !full(); ++o) look(n, o, clock);
+    clock[first_actor_[n]] = actors_[first_actor_[n]].phase++;
+    if (++launch_[n] < launches_) begin_launch(n, std::move(clock));
+    return true;
+  }
+
+  // The user looks at an output slot at the end of a launch.
+  void look(Rank n, int o, const Clock& clock) {
+    Cell& here = cell({n, {Buffer::Output, o}}, launch_[n]);
+    touch(here, {n, {Buffer::Output, o}}, user_access(n), false, clock);
+    if (!found_.empty()) return;
+    const int launch = launch_[n];
+    const auto wanted = promised_[n].find(o);
+    if (wanted == promised_[n].end()) {
+      if (here.value.sum && !program_.in_place)
+        say("at the end of launch {}: output[{}] of rank {} was written, where nothing is promised", launch,
+            o, n);
+      return;
+    }
+    SymbolicSum right;
+    for (const auto& [input, times] : wanted->second)
+      right.push_back({launch * first_place_.back() + input, times});
+    if (!here.value.sum) {
+      say("at the end of launch {}: output[{}] of rank {} is not written", launch, o, n);
+    } else if (*here.value.sum != right) {
+      say("at the end of launch {}: output[{}] of rank {} is not what was promised: it has {} inputs of {}{}",
+          launch, o, n, here.value.sum->size(), right.size(),
+          here.value.sum->front().first < launch * first_place_.back() ? ", some of an earlier launch" : "");
+    } else if (here.value.piece != o % pieces()) {
+      say("at the end of launch {}: output[{}] of rank {} holds piece {}", launch, o, n, here.value.piece);
+    }
+  }
+
+  int length(int a) const {
+    return static_cast<int>(program_.ranks[actors_[a].rank].blocks[actors_[a].block].instructions.size());
+  }
+
+  // Which of the Signals so far a Wait is for; negative: none.
+  int awaited(const Actor& actor, const PeerInstruction& wait) const {
+    return (launch_[actor.rank] - wait.lag) * most_[actor.rank][wait.counter] + wait.value - 1;
+  }
+
+  bool before_the_first(const Actor& actor, const PeerInstruction& wait) const {
+    return wait.lag > launch_[actor.rank];
+  }
+
+  bool can_step(int a) const {
+    const Actor& actor = actors_[a];
+    if (launch_[actor.rank] == launches_ || actor.next == length(a)) return false;
+    const PeerInstruction& i = instruction(actor.rank, actor.block, actor.next);
+    return i.opcode != PeerOpcode::Wait || before_the_first(actor, i) ||
+           awaited(actor, i) < static_cast<int>(raised_[actor.rank][i.counter].size());
+  }
+
+  static void learn(Clock& clock, const Clock& other) {
+    for (std::size_t k = 0; k < clock.size(); ++k) clock[k] = std::max(clock[k], other[k]);
+  }
+
+  void sync(int a) {
+    Actor& actor = actors_[a];
+    Clock clock = *actor.known;
+    for (const Knowledge& other : actor.learned) learn(clock, *other);
+    clock[a] = actor.phase++;
+    actor.learned.clear();
+    actor.known = std::make_shared<const Clock>(std::move(clock));
+  }
+
+  void step(int a) {
+    Actor& actor = actors_[a];
+    const PeerInstruction& i = instruction(actor.rank, actor.block, actor.next);
+    switch (i.opcode) {
+      case PeerOpcode::Move:
+        move(a, i);
+        break;
+      case PeerOpcode::Signal:
+        raised_[i.rank][i.counter].push_back(i.relaxed && !options_.relaxed_orders ? actor.at_start
+                                                                                   : actor.known);
+        break;
+      case PeerOpcode::Wait:
+        if (!before_the_first(actor, i))
+          actor.learned.push_back(raised_[actor.rank][i.counter][awaited(actor, i)]);
+        break;
+      case PeerOpcode::Sync:
+        sync(a);
+        break;
+    }
+    ++actor.next;
+  }
+
+  void move(int a, const PeerInstruction& i) {
+    const Actor& actor = actors_[a];
+    const int launch = launch_[actor.rank];
+    const Access access{.actor = a, .phase = actor.phase, .launch = launch, .instruction = actor.next};
+    const auto k_th = [](const PeerSlot& first, int k) {
+      return PeerSlot{first.rank, {first.slot.buffer, first.slot.index + k}};
+    };
+    std::map<const Cell*, int> read;  // as which chunk
+    std::vector<Value> results;
+    for (int k = 0; k < i.count; ++k) {
+      Value result;
+      for (const PeerSlot& first : i.from) {
+        const PeerSlot from = k_th(first, k);
+        Cell& here = cell(from, launch);
+        touch(here, from, access, false, *actor.known);
+        check(here.value, from, access, (i.piece + k) % pieces());
+        read[&here] = k;
+        result = &first == &i.from.front() ? here.value : sum(result, here.value);
+      }
+      results.push_back(result);
+    }
+    for (int k = 0; k < i.count; ++k)
+      for (const PeerSlot& first : i.to) {
+        const PeerSlot to = k_th(first, k);
+        Cell& here = cell(to, launch);
+        if (const auto other = read.find(&here);
+            other != read.end() && other->second != k && once(access, access))
+          say("{}: other threads may read {} before or after it is written", name(access), to_string(to));
+        touch(here, to, access, true, *actor.known);
+        here.value = results[k];
+      }
+  }
+
+  static Value sum(const Value& a, const Value& b) {
+    if (!a.sum || !b.sum) return {};
+    return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece};
+  }
+
+  void check(const Value& value, const PeerSlot& slot, const Access& access, int piece) {
+    if (!found_.empty()) return;  // follows from another fault, perhaps
+    if (!value.sum)
+      say("{}: {} was never written", name(access), to_string(slot));
+    else if (value.piece != piece)
+      say("{}: {} holds piece {}, not {}", name(access), to_string(slot), value.piece, piece);
+  }
+
+  std::string name(const Access& access) const {
+    const Actor& actor = actors_[access.actor];
+    if (actor.block < 0) return fmt::format("the user of rank {}, between launches", actor.rank);
+    return fmt::format("{} of launch {}", at(actor.rank, actor.block, access.instruction), access.launch);
+  }
+
+  // Notes an access, and says what it is in a race with.
+  void touch(Cell& here, const PeerSlot& slot, const Access& access, bool writes, const Clock& clock) {
+    unordered(here.writer, "writes", slot, access, writes, clock);
+    if (!writes) {
+      // Of a phase the first counts: another instruction of it may not write.
+      Access& read = here.reads[access.actor];
+      if (read.phase < access.phase) read = access;
+      return;
+    }
+    for (const auto& [reader, read] : here.reads) unordered(read, "reads", slot, access, writes, clock);
+    here.reads.clear();
+    here.writer = access;
+  }
+
+  // Each fault once, not for each slot and launch.
+  bool once(const Access& a, const Access& b) {
+    return races_.insert({a.actor, a.instruction, b.actor, b.instruction}).second;
+  }
+
+  void unordered(const Access& other, const char* verb, const PeerSlot& slot, const Access& access,
+                 bool writes, const Clock& clock) {
+    if (other.actor < 0 || clock[other.actor] >= other.phase) return;
+    if (other.actor == access.actor && other.launch == access.launch &&
+        other.instruction == access.instruction)
+      return;
+    if (!once(other, access)) return;
+    if (other.actor == access.actor)
+      say("{}: {} {}, and instruction {} {} it, with no sync in between", name(access),
+          writes ? "writes" : "reads", to_string(slot), other.instruction, verb);
+    else
+      say("{}: {} {}, and nothing orders that with {}, which {} it", name(access),
+          writes ? "writes" : "reads", to_string(slot), name(other), verb);
+  }
+
+  void ends() {
+    for (Rank n = 0; n < ranks(); ++n)
+      for (int a = first_actor_[n] + 1; launch_[n] < launches_ && a < first_actor_[n + 1]; ++a)
+        if (actors_[a].next < length(a))
+          say("{} waits forever in launch {}", at(n, actors_[a].block, actors_[a].next), launch_[n]);
+  }
+
+  const Collective& collective_;
+  const PeerProgram& program_;
+  const PeerRefereeOptions options_;
+  const int limit_;
+  int launches_ = 0;
+  int most_lag_ = 0;
+  std::vector<std::vector<int>> most_ = {};               // values_of_a_launch
+  std::vector<int> first_place_ = {}, first_actor_ = {};  // by rank; the first actor is the user
+  std::vector<int> same_ = {};
+  std::vector<std::map<int, std::map<int, int>>> promised_ = {};   // by rank, position, place: how often
+  std::vector<std::map<std::pair<Slot, bool>, Cell>> cells_ = {};  // by rank; odd scratch
+  std::vector<int> launch_ = {};                                   // by rank: of its blocks
+  std::vector<Actor> actors_ = {};                                 // users and blocks
+  std::vector<std::vector<std::vector<Knowledge>>> raised_ = {};   // by rank, counter and Signal so far
+  std::set<std::tuple<int, int, int, int>> races_ = {};            // actor and instruction of both
+  std::vector<std::string> found_ = {};
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Collective& collective, const PeerProgram& program,
+                                    const PeerRefereeOptions& options, int limit) {
+  return PeerReferee(collective, program, options, limit).run();
+}
+
+}  // namespace chorale

@@ -1,0 +1,52 @@
+// The referee for peer programs: runs them on symbolic sums, several launches in a row, and looks for races.
+// Written from ir/peer_program.h alone; it shares nothing with codegen/.
+//
+// Who knows what. An *actor* is a block, or the user of a rank, who acts between two launches of his rank.
+// The accesses of a block are counted in phases, which its Syncs and launches end; a clock says of each
+// actor how many of its phases have happened before. A block has three of them:
+//
+//   at the start   what all blocks and the user of its rank knew when the launch began
+//   known          what all its threads know: known and learned together at its last Sync, or at the start
+//   learned        what single threads have learned from Waits since
+//
+//   Move     touches slots, in the phase of its block, knowing what is *known*
+//   Signal   hands on *known*, if relaxed only what was known *at the start*
+//   Wait     adds to *learned* what the Signal of its value handed on (nothing, before the first launch)
+//   Sync     ends the phase: *learned* and the phase itself are *known* from now on
+//   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
+//            looks at all outputs, spoils them and writes new inputs; the next launch starts from there
+//
+// Two accesses to a slot, one of them a write, are ordered if the later one knows the phase of the earlier
+// one. So what a Move has touched the same block may not change without a Sync in between, and what a Wait
+// was for may be touched after the Sync that follows. One Move may write what it reads, chunk by chunk.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/peer_program.h"
+
+namespace chorale {
+
+struct PeerRefereeOptions {
+  bool relaxed_orders = false;  // take relaxed Signals for full ones
+};
+
+// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
+// in every launch, whatever the timing, for ranks that run ahead of each other as far as its counters let
+// them. Wrong is: buffers of another size than the collective's; a slot, rank, counter, value or piece out
+// of range; a counter that two blocks raise, or not by one from 1 on; a Wait for a value that nobody gives;
+// writing the input (out of place); a Wait that never ends; reading what was never written, or what an
+// earlier launch has left; two accesses to one slot, one of them a write, that nothing orders; an output
+// that is not as promised at the end of a launch, or is written though nothing is promised there (out of
+// place).
+//
+// As each counter is raised by one block, in its order, what is read in a program without races does not
+// depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd
+// launches are two. In place, slots of input and output that share memory (in_place_slot) are one. There are
+// three launches, one more with double_scratch, and as many more as the largest lag.
+std::vector<std::string> violations(const Collective&, const PeerProgram&, const PeerRefereeOptions& = {},
+                                    int limit = 10);
+
+}  // namespace chorale
