@@ -1,16 +1,20 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/text.h"
+#include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/lower.h"
 #include "codegen/mpi_source.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp_plan.h"
+#include "codegen/peer_lowering.h"
 #include "codegen/relax.h"
+#include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/json.h"
 
@@ -21,6 +25,8 @@ using Target = EmitCommand::Target;
 
 const char* extension(Target target) {
   switch (target) {
+    case Target::Cuda:
+      return "cuda";
     case Target::MscclXml:
       return "xml";
     case Target::Mscclpp:
@@ -52,6 +58,13 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
   return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
 }
 
+std::vector<EmittedFile> cuda_directory(const Point& point, const Program& program) {
+  const int ranks = point.collective.ranks;
+  return to_cuda_sources(point.collective, to_peers(point.collective, program),
+                         {.bus_factor = busbw(point.collective.name, ranks, 1, 1) / algbw(1, 1),
+                          .owners = all_pairs_owners(point.collective, program)});
+}
+
 // A file name out of a machine's name.
 std::string plain(const std::string& name) {
   std::string result;
@@ -66,7 +79,7 @@ Outcome perform(const EmitCommand& command) {
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   std::vector<std::pair<std::string, std::string>> files;
-  std::string refused;
+  std::string written, refused;
   for (int i : chosen) {
     const Point& point = result.points[i];
     try {
@@ -75,21 +88,26 @@ Outcome perform(const EmitCommand& command) {
       program.name = fmt::format("{} on {}: {}, {}, {}", point.collective.name, result.topology.name,
                                  counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
                                  counted(point.cost.chunks, "chunk"));
-      files.emplace_back(fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
-                                     plain(point.collective.name), i, extension(command.target)),
-                         printed(command, point, program));
+      const std::string path = fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
+                                           plain(point.collective.name), i, extension(command.target));
+      if (command.target == Target::Cuda)
+        for (const EmittedFile& file : cuda_directory(point, program))
+          files.emplace_back(path + "/" + file.path, file.contents);
+      else
+        files.emplace_back(path, printed(command, point, program));
+      written += path + "\n";
     } catch (const InputError& error) {
       // One of many: the others are written, and this one is named.
       if (chosen.size() == 1) throw;
       refused += fmt::format("point {} is not written: {}\n", i, error.what());
     }
   }
-  std::string text;
   for (const auto& [path, contents] : files) {
+    if (command.target == Target::Cuda)
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     write_file(path, contents);
-    text += path + "\n";
   }
-  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = text + refused};
+  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written + refused};
 }
 
 }  // namespace chorale

@@ -314,19 +314,21 @@ void bounds_options(CLI::App& app, Command& parsed) {
 }
 
 void emit_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "emit", "Write algorithms for other runtimes",
-              "targets: msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
-              "(one C++ file that checks itself), json "
-              "(docs/formats.md), dot (Graphviz)\n"
-              "What a target cannot express is said, and nothing is written for it.\n"
-              "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
-              "example:\n  chorale emit f.json --target mpi -o out");
+  CLI::App* const sub = command(
+      app, "emit", "Write algorithms for other runtimes",
+      "targets: cuda (a directory: one kernel over peer memory, with programs that run and check it), "
+      "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
+      "(one C++ file that checks itself), json "
+      "(docs/formats.md), dot (Graphviz)\n"
+      "What a target cannot express is said, and nothing is written for it.\n"
+      "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
+      "example:\n  chorale emit f.json --target mpi -o out");
   auto options = std::make_shared<EmitCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   using Target = EmitCommand::Target;
   choice<Target>(sub, "--target", options->target,
-                 {{"msccl-xml", Target::MscclXml},
+                 {{"cuda", Target::Cuda},
+                  {"msccl-xml", Target::MscclXml},
                   {"mscclpp", Target::Mscclpp},
                   {"json", Target::Json},
                   {"dot", Target::Dot},

@@ -107,7 +107,7 @@ struct BoundsCommand {
 };
 
 struct EmitCommand {
-  enum class Target { MscclXml, Mscclpp, Json, Dot, Mpi };
+  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi };
   std::string file = {};
   Target target = Target::MscclXml;
   std::string directory = ".";

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "codegen/events.h"
+#include "semantics/verify_peers.h"
 
 namespace chorale {
 namespace {
@@ -223,6 +225,8 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
                             .counters = mail.counters[n],
                             .blocks = {BlockWriter(n, mail, ends).write(hops)}});
   }
+  if (const std::vector<std::string> faults = violations(collective, result, {}, 1); !faults.empty())
+    throw std::logic_error("to_peers: " + faults.front());
   return result;
 }
 

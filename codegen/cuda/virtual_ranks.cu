@@ -4,8 +4,6 @@
 //
 // The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another one,
 // -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +26,7 @@
 
 #include "algorithm.h"
 #include "expected.h"
+#include "options.h"
 
 #ifndef ELEMENT
 #define ELEMENT float
@@ -51,13 +50,6 @@ using W = T;
 constexpr chorale::Reduction kReduction = chorale::Reduction::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
 using Memory = chorale::SharedMemory<T, W>;
-
-struct Options {
-  long from = 1024, to = 1 << 22, factor = 4;
-  int iterations = 20, slices = 0, threads = 0;
-  long segment = 4 << 20;  // bytes of a block of the collective at a time
-  double patience = 10;    // seconds of one wait
-};
 
 // --- What differs between a GPU and a CPU: memory, launches, time.
 
@@ -94,7 +86,8 @@ class Device {
   void fit(Options& options) {
     int device = 0, processors = 0, resident = 0;
     require(cudaGetDevice(&device), "cudaGetDevice");
-    require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+    require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+            "cudaDeviceGetAttribute");
     if (options.threads == 0) options.threads = 512;
     require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chorale::peer_kernel<kReduction, Memory>,
                                                           options.threads, 0),
@@ -103,7 +96,8 @@ class Device {
     const int most = processors * resident / blocks;
     if (options.slices == 0) options.slices = std::max(1, std::min(most, 32));
     if (options.slices <= most) return;
-    std::fprintf(stderr, "%d slices of %d blocks cannot all be resident: use -s %d\n", options.slices, blocks, most);
+    std::fprintf(stderr, "%d slices of %d blocks cannot all be resident: use -s %d\n", options.slices, blocks,
+                 most);
     std::exit(2);
   }
 
@@ -111,10 +105,11 @@ class Device {
     chorale::PeerLaunch<Memory> launch = given;
     void* arguments[] = {&launch};
     const unsigned slices = static_cast<unsigned>(launch.shape.slices);
-    require(cudaLaunchCooperativeKernel(chorale::peer_kernel<kReduction, Memory>,
-                                        dim3(static_cast<unsigned>(std::size(algorithm::kBlockRows)) * slices),
-                                        dim3(threads), arguments, 0, stream_),
-            "cudaLaunchCooperativeKernel");
+    require(
+        cudaLaunchCooperativeKernel(chorale::peer_kernel<kReduction, Memory>,
+                                    dim3(static_cast<unsigned>(std::size(algorithm::kBlockRows)) * slices),
+                                    dim3(threads), arguments, 0, stream_),
+        "cudaLaunchCooperativeKernel");
     if (launch.average || kWidened)
       chorale::finish_kernel<kReduction, Memory><<<algorithm::kRanks * slices, threads, 0, stream_>>>(launch);
   }
@@ -223,7 +218,8 @@ class Device {
  private:
   using Kernel = chorale::PeerKernel<kReduction, Memory, chorale::CpuTeam>;
   static Kernel kernel(const Launch& launch, int block, int slice, chorale::CpuTeam& team) {
-    return Kernel(launch.tables, launch.shape, launch.memory, launch.patience, launch.average, block, slice, team);
+    return Kernel(launch.tables, launch.shape, launch.memory, launch.patience, launch.average, block, slice,
+                  team);
   }
 
   template <typename Work>
@@ -244,7 +240,8 @@ class Device {
   static double timed(int times, Work work) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < times; ++i) work();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / times;
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() /
+           times;
   }
 
   std::vector<std::unique_ptr<std::vector<char>>> memory_ = {};
@@ -280,18 +277,20 @@ class Machine {
         works.push_back(device.allocate<W>(begin(most, rank.output_chunks)));
       else
         works.push_back(outputs_.back());
-      scratches.push_back(device.allocate<W>(pitch * rank.scratch_chunks * (algorithm::kDoubleScratch ? 2 : 1)));
+      scratches.push_back(
+          device.allocate<W>(pitch * rank.scratch_chunks * (algorithm::kDoubleScratch ? 2 : 1)));
       counters.push_back(device.allocate<std::uint64_t>(static_cast<long>(rank.counters) * options.slices));
     }
-    launch_.memory = {
-        .inputs = on_device(inputs_),
-        .outputs = on_device(outputs_),
-        .works = on_device(works),
-        .scratches = on_device(scratches),
-        .all_counters = on_device(counters),
-        .launches = device.allocate<std::uint64_t>(static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices)};
+    launch_.memory = {.inputs = on_device(inputs_),
+                      .outputs = on_device(outputs_),
+                      .works = on_device(works),
+                      .scratches = on_device(scratches),
+                      .all_counters = on_device(counters),
+                      .launches = device.allocate<std::uint64_t>(
+                          static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices)};
     trouble_ = device.allocate<Trouble>(1);
-    launch_.patience = {.nanoseconds = static_cast<std::uint64_t>(options.patience * 1e9), .trouble = trouble_};
+    launch_.patience = {.nanoseconds = static_cast<std::uint64_t>(options.patience * 1e9),
+                        .trouble = trouble_};
   }
 
   // Inputs of this seed, spoilt outputs.
@@ -391,56 +390,6 @@ class Machine {
   char* room_ = nullptr;
 };
 
-long number(const char* text) {
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  const long unit = *end == 'K' ? 1l << 10 : *end == 'M' ? 1l << 20 : *end == 'G' ? 1l << 30 : 1;
-  if (end == text || value < 0 || (*end != '\0' && end[1] != '\0') || (*end != '\0' && unit == 1)) {
-    std::fprintf(stderr, "'%s' is no number: use 4096, 64K, 1M\n", text);
-    std::exit(2);
-  }
-  return value * unit;
-}
-
-Options read_options(int argc, char** argv) {
-  Options options;
-  for (int option; (option = getopt(argc, argv, "b:e:f:n:s:t:g:p:h")) != -1;) {
-    switch (option) {
-      case 'b':
-        options.from = number(optarg);
-        break;
-      case 'e':
-        options.to = number(optarg);
-        break;
-      case 'f':
-        options.factor = std::max(2l, number(optarg));
-        break;
-      case 'n':
-        options.iterations = static_cast<int>(std::max(1l, number(optarg)));
-        break;
-      case 's':
-        options.slices = static_cast<int>(number(optarg));
-        break;
-      case 't':
-        options.threads = static_cast<int>(number(optarg));
-        break;
-      case 'g':
-        options.segment = number(optarg);
-        break;
-      case 'p':
-        options.patience = std::atof(optarg);
-        break;
-      default:
-        std::fprintf(option == 'h' ? stdout : stderr,
-                     "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
-                     "[-g bytes of a segment] [-p seconds of patience]\n",
-                     argv[0]);
-        std::exit(option == 'h' ? 0 : 2);
-    }
-  }
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -449,11 +398,12 @@ int main(int argc, char** argv) {
   device.fit(options);
   const auto elements = [](long bytes) { return bytes / algorithm::kBlocks / static_cast<long>(sizeof(T)); };
   Machine machine(device, options, elements(std::max(options.from, options.to)));
-  std::printf("# %s\n# %d virtual ranks on %s, %d slices of %d threads; copy: %d x size on the device\n"
-              "#%12s %12s %12s %12s %12s %12s %8s\n",
-              algorithm::kName, algorithm::kRanks, device.name().c_str(), options.slices, options.threads,
-              algorithm::kRanks, "size (B)", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "copy (us)",
-              "#wrong");
+  std::printf(
+      "# %s\n# %d virtual ranks on %s, %d slices of %d threads; copy: %d x size on the device\n"
+      "#%12s %12s %12s %12s %12s %12s %8s\n",
+      algorithm::kName, algorithm::kRanks, device.name().c_str(), options.slices, options.threads,
+      algorithm::kRanks, "size (B)", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "copy (us)",
+      "#wrong");
   long all_wrong = 0;
   for (long size = std::max(options.from, 1l); size <= options.to; size *= options.factor) {
     const long count = elements(size);

@@ -80,9 +80,7 @@ struct SharedMemory {
   CHORALE_DEVICE std::uint64_t value(int rank, int counter, int /*by*/) const {
     return load_acquire(all_counters[rank] + counter);
   }
-  // Elements of the scratch of a rank that were stored and are to arrive before the next raise: they have.
-  CHORALE_DEVICE void carry(int /*rank*/, std::int64_t /*begin*/, std::int64_t /*elements*/) const {}
-  static constexpr bool kCarries = false;
+  static constexpr bool kCarries = false;  // what is stored is there
 };
 
 template <Reduction op, typename Memory, typename Team>
@@ -139,9 +137,7 @@ class PeerKernel {
           move(row);
           break;
         case 1:
-          if constexpr (Memory::kCarries) carry(row);
-          if (team_.thread() == 0 && good)
-            memory_.raise(row.rank, row.counter * shape_.slices + slice_, launch_ * row.a_launch + row.value);
+          if (team_.thread() == 0 && good) signal(row);
           break;
         case 2:
           if (team_.thread() == 0 && good && launch_ >= static_cast<std::uint64_t>(row.lag))
@@ -220,18 +216,29 @@ class PeerKernel {
     return (reinterpret_cast<std::uintptr_t>(pointer) & 15) == 0;
   }
 
-  // Thread 0 has what this slice has stored for a message sent to the peer, tile by tile.
-  CHORALE_DEVICE void carry(const PeerRow& row) {
-    if (team_.thread() != 0) return;
+  CHORALE_DEVICE void signal(const PeerRow& row) {
+    const int counter = row.counter * shape_.slices + slice_;
+    if constexpr (Memory::kCarries)
+      if (memory_.is_far(row.rank)) return carry(row, counter);
+    memory_.raise(row.rank, counter, launch_ * row.a_launch + row.value);
+  }
+
+  // What this slice has stored for the message, tile by tile; the counter goes up with the last one.
+  CHORALE_DEVICE void carry(const PeerRow& row, int counter) {
+    std::int64_t due = 0, due_elements = 0;
     for (int c = 0; c < (row.to > 0 ? row.count : 0); ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
       const std::int64_t start = place(tables_.places[row.places], c),
                          elements = piece_start(length_, tables_.pieces, piece + 1) -
                                     piece_start(length_, tables_.pieces, piece);
-      for (std::int64_t begin = slice_ * shape_.tile; begin < elements; begin += shape_.slices * shape_.tile)
-        memory_.carry(row.rank, start + begin,
-                      elements - begin < shape_.tile ? elements - begin : shape_.tile);
+      for (std::int64_t begin = slice_ * shape_.tile; begin < elements;
+           begin += shape_.slices * shape_.tile) {
+        if (due_elements > 0) memory_.carry(row.rank, due, due_elements);
+        due = start + begin;
+        due_elements = elements - begin < shape_.tile ? elements - begin : shape_.tile;
+      }
     }
+    memory_.carry_and_raise(row.rank, due, due_elements, counter);
   }
 
   template <int F, int N>

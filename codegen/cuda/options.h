@@ -1,0 +1,66 @@
+// The options of the programs in this directory, those of nccl-tests where they mean the same.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+struct Options {
+  long from = 1024, to = 1 << 22, factor = 4;
+  int iterations = 20, slices = 0, threads = 0;
+  long segment = 4 << 20;  // bytes of a block of the collective at a time
+  double patience = 10;    // seconds of one wait
+};
+
+inline long number(const char* text) {
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  const long unit = *end == 'K' ? 1l << 10 : *end == 'M' ? 1l << 20 : *end == 'G' ? 1l << 30 : 1;
+  if (end == text || value < 0 || (*end != '\0' && end[1] != '\0') || (*end != '\0' && unit == 1)) {
+    std::fprintf(stderr, "'%s' is no number: use 4096, 64K, 1M\n", text);
+    std::exit(2);
+  }
+  return value * unit;
+}
+
+inline Options read_options(int argc, char** argv) {
+  Options options;
+  for (int option; (option = getopt(argc, argv, "b:e:f:n:s:t:g:p:h")) != -1;) {
+    switch (option) {
+      case 'b':
+        options.from = number(optarg);
+        break;
+      case 'e':
+        options.to = number(optarg);
+        break;
+      case 'f':
+        options.factor = std::max(2l, number(optarg));
+        break;
+      case 'n':
+        options.iterations = static_cast<int>(std::max(1l, number(optarg)));
+        break;
+      case 's':
+        options.slices = static_cast<int>(number(optarg));
+        break;
+      case 't':
+        options.threads = static_cast<int>(number(optarg));
+        break;
+      case 'g':
+        options.segment = number(optarg);
+        break;
+      case 'p':
+        options.patience = std::atof(optarg);
+        break;
+      default:
+        std::fprintf(
+            option == 'h' ? stdout : stderr,
+            "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
+            "[-g bytes of a segment] [-p seconds of patience]\n",
+            argv[0]);
+        std::exit(option == 'h' ? 0 : 2);
+    }
+  }
+  return options;
+}

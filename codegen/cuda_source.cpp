@@ -1,0 +1,135 @@
+#include "codegen/cuda_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codegen/cuda_files.h"
+#include "ir/error.h"
+#include "ir/peer_table.h"
+
+namespace chorale {
+namespace {
+
+using Rows = std::vector<std::vector<int>>;
+
+std::string rows(const std::string& comment, const std::string& type, const std::string& name,
+                 Rows contents) {
+  if (contents.empty()) contents = {{-1, -1, -1, -1}};  // there are no empty arrays
+  std::string text = fmt::format("// {}\nconstexpr {} {}[] = {{\n", comment, type, name);
+  for (const std::vector<int>& row : contents) text += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
+  return text + "};\n\n";
+}
+
+struct Promises {
+  Rows promised = {}, same = {};
+};
+
+Promises promises_of(const Collective& collective, const PeerProgram& program) {
+  Promises result;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (int o = 0; o < program.ranks[n].output_chunks; ++o)
+      for (const ChunkSpec& spec : collective.chunks)
+        if (spec.output == o && std::binary_search(spec.post.begin(), spec.post.end(), n))
+          for (std::size_t k = 0; k < (collective.combining ? spec.pre.size() : 1); ++k)
+            result.promised.push_back({n, o, spec.pre[k], spec.input});
+  if (!collective.combining)
+    for (const ChunkSpec& spec : collective.chunks)
+      for (std::size_t k = 1; k < spec.pre.size(); ++k)
+        result.same.push_back({spec.pre[k], spec.input, spec.pre.front(), spec.input});
+  return result;
+}
+
+// Of the largest buffer of a rank: what nccl-tests calls the size.
+int blocks_of_the_size(const PeerProgram& program) {
+  int chunks = 0;
+  for (const PeerRank& rank : program.ranks)
+    chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
+  return chunks / program.chunks_per_block;
+}
+
+std::string algorithm_header(const Collective& collective, const PeerProgram& program,
+                             const CudaOptions& options) {
+  const PeerTable table = table_of(program);
+  Rows instructions, places, blocks, ranks;
+  for (const PeerRow& r : table.rows)
+    instructions.push_back(
+        {r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value, r.a_launch, r.lag});
+  for (const PeerPlaceRow& r : table.places) places.push_back({r.rank, r.buffer, r.index});
+  for (const PeerBlockRow& r : table.blocks) blocks.push_back({r.rank, r.row, r.rows});
+  for (const PeerRankRow& r : table.ranks)
+    ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.outputs});
+  const Promises promises = promises_of(collective, program);
+  std::string name;
+  for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
+  const int all = static_cast<int>(program.ranks.size());
+  return fmt::format(
+             "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include \"ir/peer_rows.h\"\n\n"
+             "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
+             "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
+             "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
+             "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n\n",
+             name, name, all, program.chunks_per_block, blocks_of_the_size(program), options.bus_factor,
+             program.double_scratch) +
+         rows("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag",
+              "chorale::PeerRow", "kRows", instructions) +
+         rows("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places) +
+         rows("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks) +
+         rows("chunks of input, output, scratch; counters; where the places of its outputs begin",
+              "chorale::PeerRankRow", "kRankRows", ranks) +
+         "using Four = int[4];\n" +
+         rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
+              promises.promised) +
+         rows("rank, input slot has the same data as rank, input slot", "Four", "kSame", promises.same) +
+         (options.owners.empty()
+              ? ""
+              : fmt::format("// By chunk: who adds it up and gives it to all.\nconstexpr int "
+                            "kOwners[] = {{{}}};\n\n",
+                            fmt::join(options.owners, ", "))) +
+         "}  // namespace algorithm\n";
+}
+
+}  // namespace
+
+std::vector<EmittedFile> to_cuda_sources(const Collective& collective, const PeerProgram& program,
+                                         const CudaOptions& options) {
+  if (collective.custom || collective.name == "allreduce_by_gather")
+    throw InputError(program.name,
+                     "the programs around the kernel do not know the collective " + collective.name,
+                     "use another target");
+  std::vector<EmittedFile> files = {{"algorithm.h", algorithm_header(collective, program, options)}};
+  for (const EmbeddedFile& file : cuda_files())
+    if (!options.owners.empty() || std::string(file.path) != "multimem.cu")
+      files.push_back({file.path, file.contents});
+  return files;
+}
+
+std::vector<Rank> all_pairs_owners(const Collective& collective, const Program& program) {
+  if (collective.name != "allreduce" || collective.custom || program.steps != 2) return {};
+  const int ranks = static_cast<int>(program.ranks.size()), chunks = program.chunks_per_block;
+  // By chunk: who gets it in the first step, from how many; to how many he sends it in the second.
+  std::vector<Rank> owner(chunks, -1);
+  std::vector<int> got(chunks, 0), given(chunks, 0);
+  for (const bool first : {true, false})
+    for (Rank n = 0; n < ranks; ++n)
+      for (const ThreadBlock& block : program.ranks[n].blocks)
+        for (const Instruction& i : block.instructions) {
+          if (i.opcode != Opcode::Send || (i.step == 0) != first) continue;
+          if (first) {
+            if (owner[i.piece] >= 0 && owner[i.piece] != i.peer) return {};
+            owner[i.piece] = i.peer;
+            ++got[i.piece];
+          } else {
+            if (owner[i.piece] != n) return {};
+            ++given[i.piece];
+          }
+        }
+  const auto all_others = [&](int count) { return count == ranks - 1; };
+  if (!std::all_of(got.begin(), got.end(), all_others) ||
+      !std::all_of(given.begin(), given.end(), all_others))
+    return {};
+  return owner;
+}
+
+}  // namespace chorale

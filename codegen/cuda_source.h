@@ -1,0 +1,38 @@
+// A peer program as a directory of CUDA sources that needs nothing of ours: tables of the algorithm, the
+// kernel that reads them, and programs that run it, each on another kind of peers:
+//
+//   virtual_ranks.cu   all ranks on one GPU, or on threads of a CPU
+//   peers.cu           a process a GPU: NCCL's windows, load and store inside a node, GIN between nodes
+//   multimem.cu        where a step is an all-pairs reduction: sums and copies made by the switch (NVLS)
+//
+// and a Makefile. Each checks every element of the result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/peer_program.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+struct EmittedFile {
+  std::string path = {};  // relative
+  std::string contents = {};
+};
+
+struct CudaOptions {
+  double bus_factor = 1;  // busbw / algbw
+  // By chunk, for multimem.cu: who adds it up and gives it to all. Empty: the algorithm is of another shape.
+  std::vector<Rank> owners = {};
+};
+
+// The program must be right out of place. Throws InputError for a collective that is none of NCCL's.
+std::vector<EmittedFile> to_cuda_sources(const Collective&, const PeerProgram&, const CudaOptions& = {});
+
+// Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
+// owner sends the sum to all of them in the next: the owners. Empty for all others.
+std::vector<Rank> all_pairs_owners(const Collective&, const Program&);
+
+}  // namespace chorale
