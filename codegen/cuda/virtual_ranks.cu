@@ -273,10 +273,8 @@ class Machine {
       const chorale::PeerRankRow& rank = algorithm::kRankRows[n];
       inputs_.push_back(device.allocate<T>(begin(most, rank.input_chunks)));
       outputs_.push_back(device.allocate<T>(begin(most, rank.output_chunks)));
-      if constexpr (kWidened)
-        works.push_back(device.allocate<W>(begin(most, rank.output_chunks)));
-      else
-        works.push_back(outputs_.back());
+      works.push_back(kWidened ? device.allocate<W>(begin(most, rank.output_chunks))
+                               : reinterpret_cast<W*>(outputs_.back()));
       scratches.push_back(
           device.allocate<W>(pitch * rank.scratch_chunks * (algorithm::kDoubleScratch ? 2 : 1)));
       counters.push_back(device.allocate<std::uint64_t>(static_cast<long>(rank.counters) * options.slices));

@@ -12,3 +12,5 @@ add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/
 set_tests_properties(cli.emit PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.bench COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/bench.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.bench PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME cli.cuda COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.py $<TARGET_FILE:chorale>)
+set_tests_properties(cli.cuda PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The emitted CUDA directories: their kernel runs on threads of the CPU, also under ThreadSanitizer, with every element checked;
+where nvcc is found, all programs compile and link for sm_80 and sm_90.
+
+Usage: cuda.py CHORALE
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_cuda_"))
+environment = dict(os.environ, TSAN_OPTIONS="halt_on_error=1 exitcode=66", MAKEFLAGS="")
+
+
+def run(*command, code=0, cwd=work):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=400, env=environment)
+    assert code is None or done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def emitted(name, *command):
+    run(chorale, *command, "--json", f"{name}.json")
+    (work / name).mkdir()
+    written = run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", str(work / name)).stdout.split()
+    return [pathlib.Path(path) for path in written]
+
+
+def checked(directory, *options):
+    """Rows that the program printed; all of them right."""
+    text = run(f"./{options[0]}", *options[1:], cwd=directory).stdout
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    assert rows and all(len(row) == 7 and row[-1] == "0" for row in rows), text
+    return len(rows)
+
+
+directories = (emitted("ring", "classic", "ring_allreduce", "ring:4")
+               + emitted("direct", "classic", "direct_allreduce", "full:4")
+               + emitted("tree", "classic", "binomial_broadcast", "full:5")
+               + emitted("alltoall", "classic", "direct_alltoall", "full:3")
+               + emitted("frontier", "frontier", "dgx1", "reducescatter", "--max-chunks", "1"))
+rows = 0
+for directory in directories:
+    run("make", "cpu", cwd=directory)
+    # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a row.
+    rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
+    rows += checked(directory, "virtual_ranks_cpu", "-b", "4", "-e", "300K", "-f", "13", "-n", "5", "-s", "3", "-t", "2", "-g", "8K")
+ring = directories[0]
+for element, others in [("chorale::Bfloat16", "-DREDUCTION=Max"), ("chorale::Float16", "-DWIDEN"), ("std::int8_t", ""), ("double", "-DREDUCTION=Prod")]:
+    (ring / "virtual_ranks_cpu").unlink()
+    run("make", "cpu", f"DEFINES=-DELEMENT={element} {others}", cwd=ring)
+    rows += checked(ring, "virtual_ranks_cpu", "-b", "1", "-e", "64K", "-f", "41", "-n", "3", "-s", "2")
+for directory in directories[:2]:
+    run("make", "races", cwd=directory)
+    rows += checked(directory, "virtual_ranks_races", "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
+
+# The multimem variant goes with all-pairs AllReduces only.
+assert (directories[1] / "multimem.cu").exists() and not (ring / "multimem.cu").exists()
+assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "algorithm.h").read_text()
+
+# A wait that is for too much is named; one that is left out is noticed by ThreadSanitizer.
+table = (ring / "algorithm.h").read_text()
+wait = re.search(r"\{2, 1, 0, \d+, 0, 0, 3, 0, 1, 1, 0\}", table)[0]
+(ring / "algorithm.h").write_text(table.replace(wait, wait.replace("1, 1, 0}", "9, 1, 0}"), 1))
+run("make", "cpu", cwd=ring)
+hang = run("./virtual_ranks_cpu", "-b", "4", "-e", "4", "-p", "0.3", code=3, cwd=ring).stderr
+assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
+(ring / "algorithm.h").write_text(table.replace(wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0}", 1))
+run("make", "races", cwd=ring)
+assert run("./virtual_ranks_races", "-b", "4K", "-e", "4K", code=None, cwd=ring).returncode in (1, 66)
+(ring / "algorithm.h").write_text(table)
+
+# Wrong options.
+for options in (["-b", "x"], ["-q"], ["-b", "1T"]):
+    assert run("./virtual_ranks_cpu", *options, code=2, cwd=ring).stderr
+
+said = f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong"
+if shutil.which("nvcc"):
+    built = 0
+    for architecture in ("sm_80", "sm_90"):
+        targets = [(ring, "gpu")]
+        if run("sh", "-c", "echo '#include <nccl_device.h>' | nvcc -E -x cu - > /dev/null", code=None).returncode == 0:
+            targets += [(ring, "peers")] + ([(directories[1], "multimem")] if architecture == "sm_90" else [])
+        else:
+            said += "; SKIPPED: no NCCL with a device API, so peers.cu and multimem.cu were not compiled"
+        for directory, target in targets:
+            program = "virtual_ranks_gpu" if target == "gpu" else f"{target}_gpu"
+            (directory / program).unlink(missing_ok=True)
+            text = run("make", target, f"ARCH={architecture}", cwd=directory)
+            assert (directory / program).exists() and "warning" not in text.stderr, text.stderr
+            built += 1
+    print(f"{said}; nvcc compiled and linked {built} programs")
+else:
+    print(f"{said}; SKIPPED: no nvcc, so nothing was compiled for a GPU")
+shutil.rmtree(work)
