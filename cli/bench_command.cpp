@@ -80,6 +80,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
   const int ranks = session.ranks();
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
   const Collective collective = make_collective(command.collective, ranks, 1, command.root);
+  require_sums_of_halves(command.accumulation, command.types, collective);
   std::vector<Candidate> candidates;
   for (const std::string& name : command.algorithms) candidates.push_back(candidate(name, command, ranks));
   const int blocks = blocks_of(collective.name, ranks);
@@ -101,7 +102,8 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
                                       .iterations = command.iterations,
                                       .warm_up = command.warmup,
                                       .timeout = command.time_limit,
-                                      .check = command.check});
+                                      .check = command.check,
+                                      .accumulation = command.accumulation});
           const double bytes = static_cast<double>(count * element * blocks);
           const double algorithm_gbs = algbw(bytes, row.median_us);
           const double bus_gbs = busbw(collective.name, ranks, bytes, row.median_us);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "bounds/lower_bounds.h"
@@ -83,6 +84,15 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   for (int i = 0; i < count; ++i)
     if (all || result.points[i].on_frontier) chosen.push_back(i);
   return chosen;
+}
+
+void require_sums_of_halves(Accumulation accumulation, const std::vector<ElementType>& types,
+                            const Collective& collective) {
+  if (accumulation != Accumulation::Float32) return;
+  if (!collective.combining && collective.name != "allreduce_by_gather")
+    throw InputError("--accumulate", collective.name + " adds nothing", "leave it out");
+  if (std::none_of(types.begin(), types.end(), is_half_type))
+    throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
 }
 
 void require_writable_file(const std::string& option, const std::string& path) {

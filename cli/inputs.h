@@ -8,6 +8,7 @@
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
+#include "runtime/elements.h"
 
 namespace chorale {
 
@@ -28,6 +29,9 @@ Result load_sound_result(const std::string& file);
 
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
+
+// Accumulation in float32 is for sums of halves: throws InputError where there are none.
+void require_sums_of_halves(Accumulation, const std::vector<ElementType>&, const Collective&);
 
 // To be called before long work: `path` names a file that can be made, or replaced. "" is fine.
 void require_writable_file(const std::string& option, const std::string& path);

@@ -248,6 +248,13 @@ void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<R
                           "How contributions are combined (sum)");
 }
 
+void accumulation(CLI::App* app, Accumulation& target) {
+  choice<Accumulation>(app, "--accumulate", target,
+                       {{"type", Accumulation::OwnType}, {"float32", Accumulation::Float32}},
+                       "How halves are added: in their own type, rounded after each operation, or in float32 "
+                       "and rounded once, which sends twice the bytes (type)");
+}
+
 void run_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "run", "Execute schedules on real data and check every element",
@@ -263,6 +270,7 @@ void run_options(CLI::App& app, Command& parsed) {
   choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
                "Ranks are threads of this process, or processes started by mpirun (threads)");
   types_and_ops(sub, options->types, options->ops);
+  accumulation(sub, options->accumulation);
   sub->add_option_function<Text>(
          "--point",
          [options](const Text& t) {
@@ -382,6 +390,7 @@ void bench_options(CLI::App& app, Command& parsed) {
          "Check every element (1)")
       ->option_text("0|1");
   types_and_ops(sub, options->types, options->ops);
+  accumulation(sub, options->accumulation);
   integer(sub, "-r,--root", options->root, 0, kMostRank, "N",
           "Rank that broadcasts, scatters, gathers or reduces (0)");
   duration(sub, "--time-limit", options->time_limit,
@@ -404,6 +413,7 @@ void program_options(CLI::App& app, Command& parsed) {
          "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32")
       ->option_text("SIZES");
   types_and_ops(sub, options->types, options->ops);
+  accumulation(sub, options->accumulation);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
   duration(sub, "--time-limit", options->time_limit, "Give up when a block waits longer than T (60)");

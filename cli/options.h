@@ -83,6 +83,7 @@ struct RunCommand {
   bool mpi = false;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  Accumulation accumulation = Accumulation::OwnType;  // of halves
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
   int warmup = 1;
@@ -129,6 +130,7 @@ struct BenchCommand {
   bool check = true;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  Accumulation accumulation = Accumulation::OwnType;  // of halves
   std::chrono::milliseconds time_limit{60'000};
   std::string json = {};
 };
@@ -138,6 +140,7 @@ struct ProgramCommand {
   std::vector<std::int64_t> bytes = {};  // none: do not run it
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  Accumulation accumulation = Accumulation::OwnType;  // of halves
   int queue_depth = 2;
   int iterations = 5;
   std::chrono::milliseconds time_limit{60'000};

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/text.h"
 #include "codegen/msccl_xml.h"
 #include "ir/error.h"
@@ -52,6 +53,7 @@ std::string summary(const BlockProgram& program) {
 
 Outcome perform(const ProgramCommand& command) {
   const MscclFile file = load(command.file);
+  require_sums_of_halves(command.accumulation, command.types, file.collective);
   std::string text = summary(file.program);
   for (bool in_place : {false, true}) {
     if (in_place ? !file.in_place : !file.out_of_place) continue;
@@ -84,7 +86,8 @@ Outcome perform(const ProgramCommand& command) {
                                  .ops = command.ops,
                                  .iterations = command.iterations,
                                  .warm_up = 1,
-                                 .timeout = command.time_limit},
+                                 .timeout = command.time_limit,
+                                 .accumulation = command.accumulation},
                                  {.queue_depth = command.queue_depth, .in_place = in_place})) {
         rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
                         file.collective.combining ? to_string(row.op) : "-",

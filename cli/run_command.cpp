@@ -50,7 +50,8 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
     const double own = rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
     slots = all_ranks ? slots + own : std::max(slots, own);
   }
-  const double needed = slots / program.chunks_per_block * static_cast<double>(largest);
+  const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
+  const double needed = wide * slots / program.chunks_per_block * static_cast<double>(largest);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > 0.9 * memory)
@@ -72,7 +73,8 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
                                 .ops = command.ops,
                                 .iterations = command.iterations,
                                 .warm_up = command.warmup,
-                                .timeout = command.time_limit};
+                                .timeout = command.time_limit,
+                                .accumulation = command.accumulation};
     require_memory(program, options, !command.mpi);
     for (const RunRow& row : runner(program, point.collective, options)) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
@@ -117,6 +119,7 @@ Outcome perform(const RunCommand& command) {
   try {
     const Result result = load_sound_result(command.file);
     require_transport(command, result);
+    require_sums_of_halves(command.accumulation, command.types, result.collective);
     return command.mpi ? run_with_mpi(command, result) : run(command, result, run_on_threads, true);
   } catch (const Hang& hang) {
     throw InputError("run", hang.what(), "raise --time-limit, or see whether all ranks are alive");

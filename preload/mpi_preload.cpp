@@ -272,9 +272,9 @@ CHORALE_EXPORT int MPI_Allreduce(const void* send, void* recv, int count, MPI_Da
     Companion* companion = nullptr;
     RankPlan* const plan = call ? Preload::here().plan(comm, *call, companion) : nullptr;
     if (plan == nullptr) return PMPI_Allreduce(send, recv, count, type, op, comm);
-    std::memcpy(plan->input.data(), send == MPI_IN_PLACE ? recv : send, plan->input.size());
+    std::memcpy(plan->input().data(), send == MPI_IN_PLACE ? recv : send, plan->input().size());
     plan->execute(call->op, *companion->transport);
-    std::memcpy(recv, plan->output.data(), plan->output.size());
+    std::memcpy(recv, plan->output().data(), plan->output().size());
     return MPI_SUCCESS;
   });
 }
@@ -286,9 +286,9 @@ CHORALE_EXPORT int MPI_Reduce_scatter_block(const void* send, void* recv, int co
     Companion* companion = nullptr;
     RankPlan* const plan = call ? Preload::here().plan(comm, *call, companion) : nullptr;
     if (plan == nullptr) return PMPI_Reduce_scatter_block(send, recv, count, type, op, comm);
-    std::memcpy(plan->input.data(), send == MPI_IN_PLACE ? recv : send, plan->input.size());
+    std::memcpy(plan->input().data(), send == MPI_IN_PLACE ? recv : send, plan->input().size());
     plan->execute(call->op, *companion->transport);
-    std::memcpy(recv, plan->output.data(), plan->output.size());
+    std::memcpy(recv, plan->output().data(), plan->output().size());
     return MPI_SUCCESS;
   });
 }
@@ -310,12 +310,12 @@ CHORALE_EXPORT int MPI_Allgather(const void* send, int send_count, MPI_Datatype 
       MPI_Aint lower = 0, extent = 0;
       PMPI_Type_get_extent(recv_type, &lower, &extent);
       pack(static_cast<const std::byte*>(recv) + extent * recv_count * rank, recv_count, recv_type,
-           plan->input.data(), bytes, comm);
+           plan->input().data(), bytes, comm);
     } else {
-      pack(send, send_count, send_type, plan->input.data(), bytes, comm);
+      pack(send, send_count, send_type, plan->input().data(), bytes, comm);
     }
     plan->execute(ReduceOp::Sum, *companion->transport);
-    unpack(plan->output.data(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
+    unpack(plan->output().data(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
     return MPI_SUCCESS;
   });
 }
@@ -332,11 +332,11 @@ CHORALE_EXPORT int MPI_Alltoall(const void* send, int send_count, MPI_Datatype s
         bytes * ranks > kMostPacked ? nullptr : Preload::here().plan(comm, call, companion);
     if (plan == nullptr) return PMPI_Alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
     if (send == MPI_IN_PLACE)
-      pack(recv, recv_count * ranks, recv_type, plan->input.data(), bytes * ranks, comm);
+      pack(recv, recv_count * ranks, recv_type, plan->input().data(), bytes * ranks, comm);
     else
-      pack(send, send_count * ranks, send_type, plan->input.data(), bytes * ranks, comm);
+      pack(send, send_count * ranks, send_type, plan->input().data(), bytes * ranks, comm);
     plan->execute(ReduceOp::Sum, *companion->transport);
-    unpack(plan->output.data(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
+    unpack(plan->output().data(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
     return MPI_SUCCESS;
   });
 }
@@ -350,9 +350,9 @@ CHORALE_EXPORT int MPI_Bcast(void* data, int count, MPI_Datatype type, int root,
     Companion* companion = nullptr;
     RankPlan* const plan = bytes > kMostPacked ? nullptr : Preload::here().plan(comm, call, companion);
     if (plan == nullptr) return PMPI_Bcast(data, count, type, root, comm);
-    if (rank == root) pack(data, count, type, plan->input.data(), bytes, comm);
+    if (rank == root) pack(data, count, type, plan->input().data(), bytes, comm);
     plan->execute(ReduceOp::Sum, *companion->transport);
-    if (rank != root) unpack(plan->output.data(), bytes, data, count, type, comm);
+    if (rank != root) unpack(plan->output().data(), bytes, data, count, type, comm);
     return MPI_SUCCESS;
   });
 }

@@ -36,20 +36,21 @@ struct Rendezvous {
   std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
 };
 
-// A rank's memory. Slots of one buffer follow each other as the pieces of its blocks do; a scratch slot has
-// room for the longest piece.
+// A rank's memory, in the type in which values are kept. Slots of one buffer follow each other as the pieces of
+// its blocks do; a scratch slot has room for the longest piece.
 class Memory {
  public:
-  Memory(const BlockProgram& program, Rank n, const BlockShape& shape, bool in_place)
-      : program_(program), rank_(n), shape_(shape), in_place_(in_place) {
+  Memory(const BlockProgram& program, Rank n, const BlockShape& shape, ElementType kept, bool in_place)
+      : program_(program), rank_(n), shape_(shape), kept_(kept), in_place_(in_place) {
     const BlockRank& rank = program.ranks[n];
-    input_.resize(begin(rank.input_chunks) * size());
-    output_.resize(begin(rank.output_chunks) * size());
+    // In place both may lie in either.
+    make_room({Buffer::Input, rank.input_chunks});
+    make_room({Buffer::Output, rank.output_chunks});
     scratch_.resize(piece_begin(shape.elements, pieces(), 1) * rank.scratch_chunks * size());
   }
 
   std::byte* at(const Slot& given) {
-    const Slot slot = in_place_ ? in_place_slot(program_.collective, pieces(), rank_, given) : given;
+    const Slot slot = where(given);
     if (slot.buffer == Buffer::Scratch)
       return scratch_.data() + slot.index * piece_begin(shape_.elements, pieces(), 1) * size();
     return (slot.buffer == Buffer::Input ? input_ : output_).data() + begin(slot.index) * size();
@@ -59,39 +60,61 @@ class Memory {
     return piece_begin(shape_.elements, pieces(), piece + 1) - piece_begin(shape_.elements, pieces(), piece);
   }
 
-  // Chunk by chunk, since in place they may lie elsewhere.
+  // In the elements' own type. Chunk by chunk, since in place they may lie elsewhere.
   void write_input(const Bytes& bytes) {
     for (int i = 0; i < program_.ranks[rank_].input_chunks; ++i)
-      copy(at({Buffer::Input, i}), bytes.data() + begin(i) * size(), i);
+      convert(i, at({Buffer::Input, i}), bytes.data() + begin(i) * door_size(), widen);
   }
   Bytes read(Buffer buffer) {
     const int chunks =
         buffer == Buffer::Input ? program_.ranks[rank_].input_chunks : program_.ranks[rank_].output_chunks;
-    Bytes bytes(begin(chunks) * size());
-    for (int i = 0; i < chunks; ++i) copy(bytes.data() + begin(i) * size(), at({buffer, i}), i);
+    Bytes bytes(begin(chunks) * door_size());
+    for (int i = 0; i < chunks; ++i)
+      convert(i, bytes.data() + begin(i) * door_size(), at({buffer, i}), narrow);
     return bytes;
   }
-  void spoil_output() {
-    Bytes spoilt(output_.size());
-    TestData::spoil_output(spoilt);
-    output_ = spoilt;
+  void divide_output(int by) {
+    for (int i = 0; i < program_.ranks[rank_].output_chunks; ++i)
+      divide(kept_, at({Buffer::Output, i}), elements(i % pieces()), by);
   }
-  std::int64_t output_elements() const { return begin(program_.ranks[rank_].output_chunks); }
+  void spoil_output() {
+    for (int i = 0; i < program_.ranks[rank_].output_chunks; ++i)
+      TestData::spoil_output(
+          {at({Buffer::Output, i}), static_cast<std::size_t>(elements(i % pieces()) * size())});
+  }
   std::int64_t input_elements() const { return begin(program_.ranks[rank_].input_chunks); }
 
  private:
   int pieces() const { return program_.chunks_per_block; }
-  std::int64_t size() const { return static_cast<std::int64_t>(size_of(shape_.type)); }
+  std::int64_t size() const { return static_cast<std::int64_t>(size_of(kept_)); }
+  std::int64_t door_size() const { return static_cast<std::int64_t>(size_of(shape_.type)); }
+  Slot where(const Slot& slot) const {
+    return in_place_ ? in_place_slot(program_.collective, pieces(), rank_, slot) : slot;
+  }
+  // For slots before this one.
+  void make_room(const Slot& end) {
+    if (end.index == 0) return;
+    const Slot last = where({end.buffer, end.index - 1});
+    Bytes& buffer = last.buffer == Buffer::Input ? input_ : output_;
+    buffer.resize(std::max<std::size_t>(buffer.size(), begin(last.index + 1) * size()));
+  }
   std::int64_t begin(int slot) const {
     return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
   }
-  void copy(std::byte* to, const std::byte* from, int slot) const {
-    if (const auto bytes = elements(slot % pieces()) * size(); bytes > 0) std::memcpy(to, from, bytes);
+  template <typename Convert>
+  void convert(int slot, std::byte* to, const std::byte* from, Convert convert) const {
+    const std::int64_t count = elements(slot % pieces());
+    if (count == 0) return;
+    if (kept_ == shape_.type)
+      std::memcpy(to, from, count * size());
+    else
+      convert(shape_.type, to, from, count);
   }
 
   const BlockProgram& program_;
   const Rank rank_;
   const BlockShape shape_;
+  const ElementType kept_;
   const bool in_place_;
   Bytes input_ = {}, output_ = {}, scratch_ = {};
 };
@@ -99,15 +122,17 @@ class Memory {
 class Machine {
  public:
   Machine(const BlockProgram& program, const BlockShape& shape, ReduceOp op, const BlockRunOptions& options)
-      : program_(program), shape_(shape), op_(op), options_(options), meeting_(program.ranks.size()) {
+      : program_(program), op_(op), options_(options), kept_(shape.type), meeting_(program.ranks.size()) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
-      memory_.push_back(std::make_unique<Memory>(program, n, shape, options.in_place));
       meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
       for (const Block& block : program.ranks[n].blocks) {
         ++blocks_;
         for (const BlockInstruction& i : block.instructions) reduces_ = reduces_ || reduces(i.opcode);
       }
     }
+    if (reduces_ && shape.accumulation == Accumulation::Float32) kept_ = wide_type(shape.type);
+    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+      memory_.push_back(std::make_unique<Memory>(program, n, shape, kept_, options.in_place));
   }
 
   Memory& memory(Rank n) { return *memory_[n]; }
@@ -235,7 +260,7 @@ class Machine {
   // Chunk after chunk: the arrived one, or the local one, or their sum; stored, and returned for sending.
   Bytes work(Rank n, const BlockInstruction& i, Bytes message) {
     Memory& memory = *memory_[n];
-    const std::int64_t size = static_cast<std::int64_t>(size_of(shape_.type));
+    const std::int64_t size = static_cast<std::int64_t>(size_of(kept_));
     Bytes out;
     std::int64_t at = 0;
     for (int c = 0; c < i.count && i.opcode != BlockOpcode::Nop; ++c) {
@@ -251,14 +276,14 @@ class Machine {
       if (reads_src(i.opcode)) {
         const std::byte* src = memory.at({i.src.buffer, i.src.index + c});
         if (receives(i.opcode))
-          reduce(shape_.type, op_, value.data(), src, elements);
+          reduce(kept_, op_, value.data(), src, elements);
         else
           std::copy_n(src, bytes, value.begin());
       }
       if (writes_dst(i.opcode)) {
         std::byte* dst = memory.at({i.dst.buffer, i.dst.index + c});
         if (i.opcode == BlockOpcode::Reduce)
-          reduce(shape_.type, op_, dst, value.data(), elements);
+          reduce(kept_, op_, dst, value.data(), elements);
         else
           std::copy(value.begin(), value.end(), dst);
       }
@@ -268,9 +293,9 @@ class Machine {
   }
 
   const BlockProgram& program_;
-  const BlockShape shape_;
   const ReduceOp op_;
   const BlockRunOptions options_;
+  ElementType kept_ = ElementType::Float32;  // of values between operations
   std::vector<std::unique_ptr<Memory>> memory_ = {};
   std::vector<Rendezvous> meeting_;
   int blocks_ = 0;
@@ -289,11 +314,9 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
 }
 
 // Outputs as they are after the program, averages finished.
-Bytes finished_output(Machine& machine, Rank n, const BlockShape& shape, ReduceOp op, int ranks) {
-  Bytes output = machine.memory(n).read(Buffer::Output);
-  if (op == ReduceOp::Avg && machine.adds())
-    divide(shape.type, output.data(), machine.memory(n).output_elements(), ranks);
-  return output;
+Bytes finished_output(Machine& machine, Rank n, ReduceOp op, int ranks) {
+  if (op == ReduceOp::Avg && machine.adds()) machine.memory(n).divide_output(ranks);
+  return machine.memory(n).read(Buffer::Output);
 }
 
 }  // namespace
@@ -307,7 +330,7 @@ std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, cons
   for (Rank n = 0; n < ranks; ++n) machine.memory(n).write_input(inputs.at(n));
   machine.run(1, [](int) {});
   std::vector<std::vector<std::byte>> outputs;
-  for (Rank n = 0; n < ranks; ++n) outputs.push_back(finished_output(machine, n, shape, op, ranks));
+  for (Rank n = 0; n < ranks; ++n) outputs.push_back(finished_output(machine, n, op, ranks));
   return outputs;
 }
 
@@ -321,7 +344,9 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
   for (ElementType type : options.types)
     for (ReduceOp op : options.ops)
       for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        const BlockShape shape{.type = type,
+                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
+                               .accumulation = options.accumulation};
         const TestData data(collective, shape, op, options.seed);
         Machine machine(program, shape, op, block_options);
         std::vector<Bytes> inputs(ranks);
@@ -339,7 +364,7 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
             .bytes = shape.elements * static_cast<std::int64_t>(size_of(type)), .type = type, .op = op};
         const auto count_wrong = [&] {
           for (Rank n = 0; n < ranks; ++n) {
-            const Bytes output = finished_output(machine, n, shape, op, ranks);
+            const Bytes output = finished_output(machine, n, op, ranks);
             row.wrong += data.wrong_elements(n, output);
             if (!block_options.in_place)
               row.wrong += data.changed_elements(n, machine.memory(n).read(Buffer::Input));

@@ -1,6 +1,7 @@
 #include "runtime/elements.h"
 
 #include <array>
+#include <type_traits>
 
 #include "ir/error.h"
 #include "runtime/element_types.h"
@@ -22,10 +23,24 @@ Enum by_name(const std::array<const char*, count>& names, const std::string& nam
   throw InputError(what, "unknown name '" + name + "'", "use one of " + known);
 }
 
+template <typename T>
+using Wide = std::conditional_t<is_half<T>, float, T>;
+
+template <typename From, typename To>
+void convert(std::byte* to_bytes, const std::byte* from_bytes, std::int64_t elements) {
+  To* __restrict to = reinterpret_cast<To*>(to_bytes);
+  const From* __restrict from = reinterpret_cast<const From*>(from_bytes);
+  for (std::int64_t i = 0; i < elements; ++i) to[i] = static_cast<To>(from[i]);
+}
+
 }  // namespace
 
 std::size_t size_of(ElementType type) {
   return with_type(type, [](auto zero) { return sizeof(zero); });
+}
+
+bool is_half_type(ElementType type) {
+  return type == ElementType::Float16 || type == ElementType::Bfloat16;
 }
 
 std::string to_string(ElementType type) {
@@ -62,6 +77,18 @@ void divide(ElementType type, std::byte* bytes, std::int64_t elements, int count
     T* data = reinterpret_cast<T*>(bytes);
     for (std::int64_t i = 0; i < elements; ++i) data[i] = averaged(data[i], count);
   });
+}
+
+ElementType wide_type(ElementType type) {
+  return is_half_type(type) ? ElementType::Float32 : type;
+}
+
+void widen(ElementType type, std::byte* wide, const std::byte* narrow, std::int64_t elements) {
+  with_type(type, [&](auto zero) { convert<decltype(zero), Wide<decltype(zero)>>(wide, narrow, elements); });
+}
+
+void narrow(ElementType type, std::byte* narrow, const std::byte* wide, std::int64_t elements) {
+  with_type(type, [&](auto zero) { convert<Wide<decltype(zero)>, decltype(zero)>(narrow, wide, elements); });
 }
 
 }  // namespace chorale

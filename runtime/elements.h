@@ -12,7 +12,12 @@ enum class ElementType { Float32, Float64, Int32, Int64, Int8, Uint8, Uint32, Ui
 // Avg is the sum divided by the number of ranks, at the end; integers are truncated.
 enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 
+// What values are between operations: numbers of their own type, or float32 for halves, which are then rounded
+// only once, at the end. Of other types and without reductions the two are the same.
+enum class Accumulation { OwnType, Float32 };
+
 std::size_t size_of(ElementType);
+bool is_half_type(ElementType);
 
 std::string to_string(ElementType);  // "float32"
 std::string to_string(ReduceOp);     // "sum"
@@ -28,5 +33,11 @@ inline constexpr int kReduceOps = 5;
 // aligned to the type, and do not overlap.
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);
 void divide(ElementType, std::byte* data, std::int64_t elements, int count);
+
+// Halves to float32, which is exact, and back, rounded to nearest, ties to even. Of other types both are
+// copies, and the wide type is the type itself.
+ElementType wide_type(ElementType);
+void widen(ElementType, std::byte* wide, const std::byte* narrow, std::int64_t elements);
+void narrow(ElementType, std::byte* narrow, const std::byte* wide, std::int64_t elements);
 
 }  // namespace chorale

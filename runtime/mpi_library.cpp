@@ -54,17 +54,21 @@ MPI_Op operation(ReduceOp op) {
 
 }  // namespace
 
-MpiLibraryPlan::MpiLibraryPlan(const Collective& collective, Rank rank, const BlockShape& shape)
-    : collective_(collective), rank_(rank), shape_(shape) {
+MpiLibraryPlan::MpiLibraryPlan(const Collective& collective, Rank rank, const BlockShape& shape,
+                               bool in_place)
+    : collective_(collective), rank_(rank), shape_(shape), in_place_(in_place) {
   datatype(shape.type);
   if (shape.elements > INT_MAX)
     throw InputError("mpi", fmt::format("counts in int, {} elements are too many", shape.elements),
                      "use smaller sizes");
-  const std::size_t block = static_cast<std::size_t>(shape.elements) * size_of(shape.type);
-  input.resize(block *
-               static_cast<std::size_t>(input_chunks(collective, rank) / collective.chunks_per_block));
-  output.resize(block *
-                static_cast<std::size_t>(output_chunks(collective, rank) / collective.chunks_per_block));
+  const std::int64_t block = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
+  const std::int64_t input = block * (input_chunks(collective, rank) / collective.chunks_per_block),
+                     output = block * (output_chunks(collective, rank) / collective.chunks_per_block);
+  const std::string& name = collective.name;
+  const std::int64_t mine = block * rank;
+  buffers_ = in_place ? buffers_in_place(name == "allgather" || name == "gather" ? mine : 0, input,
+                                         name == "scatter" ? mine : 0, output)
+                      : buffers_apart(input, output);
 }
 
 void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
@@ -72,30 +76,36 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
   const MPI_Datatype type = datatype(shape_.type);
   const std::string& name = collective_.name;
   const int root = collective_.root;
+  // Of collectives with a root, only the root has both buffers.
+  const bool has_both = !buffers_.input.empty() && !buffers_.output.empty();
+  const void* const in = in_place_ && has_both ? MPI_IN_PLACE : buffers_.input.data();
+  void* const out = buffers_.output.data();
   if (name == "allreduce") {
-    MPI_Allreduce(input.data(), output.data(), count, type, operation(op), MPI_COMM_WORLD);
+    MPI_Allreduce(in, out, count, type, operation(op), MPI_COMM_WORLD);
   } else if (name == "reduce") {
-    MPI_Reduce(input.data(), output.data(), count, type, operation(op), root, MPI_COMM_WORLD);
+    MPI_Reduce(in, out, count, type, operation(op), root, MPI_COMM_WORLD);
   } else if (name == "reducescatter") {
-    MPI_Reduce_scatter_block(input.data(), output.data(), count, type, operation(op), MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(in, out, count, type, operation(op), MPI_COMM_WORLD);
   } else if (name == "allgather") {
-    MPI_Allgather(input.data(), count, type, output.data(), count, type, MPI_COMM_WORLD);
+    MPI_Allgather(in, count, type, out, count, type, MPI_COMM_WORLD);
   } else if (name == "alltoall") {
-    MPI_Alltoall(input.data(), count, type, output.data(), count, type, MPI_COMM_WORLD);
+    MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
   } else if (name == "gather") {
-    MPI_Gather(input.data(), count, type, output.data(), count, type, root, MPI_COMM_WORLD);
+    MPI_Gather(in, count, type, out, count, type, root, MPI_COMM_WORLD);
   } else if (name == "scatter") {
-    MPI_Scatter(input.data(), count, type, output.data(), count, type, root, MPI_COMM_WORLD);
+    // Here it is the receiving side that says it.
+    MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
+                root, MPI_COMM_WORLD);
   } else if (name == "broadcast") {
     // Ours goes from input to output; MPI's has one buffer.
-    if (rank_ == root && !input.empty()) std::memcpy(output.data(), input.data(), input.size());
-    MPI_Bcast(output.data(), count, type, root, MPI_COMM_WORLD);
+    if (rank_ == root && !in_place_ && has_both) std::memcpy(out, in, buffers_.input.size());
+    MPI_Bcast(out, count, type, root, MPI_COMM_WORLD);
   } else {
     throw InputError("mpi", "has no collective " + name, "leave 'mpi' out");
   }
   if (op == ReduceOp::Avg && collective_.combining)
-    divide(shape_.type, output.data(), static_cast<std::int64_t>(output.size() / size_of(shape_.type)),
-           collective_.ranks);
+    divide(shape_.type, buffers_.output.data(),
+           static_cast<std::int64_t>(buffers_.output.size() / size_of(shape_.type)), collective_.ranks);
 }
 
 }  // namespace chorale

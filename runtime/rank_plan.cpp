@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "ir/block_program.h"
+
 namespace chorale {
 
 std::int64_t slot_begin(const Program& program, std::int64_t block_elements, int index) {
@@ -27,16 +29,38 @@ bool reduces(const Program& program) {
   return false;
 }
 
+namespace {
+
+RankBuffers buffers(const Program& program, Rank n, std::int64_t block_elements, ElementType type) {
+  const RankProgram& rank = program.ranks[n];
+  const auto bytes = [&](int slots) {
+    return slot_begin(program, block_elements, slots) * static_cast<std::int64_t>(size_of(type));
+  };
+  if (!program.in_place) return buffers_apart(bytes(rank.input_chunks), bytes(rank.output_chunks));
+  // Slots of both follow each other in the shared memory, so where the first of each lies says it all.
+  const auto begin = [&](Buffer buffer) {
+    return bytes(in_place_slot(program.collective, program.chunks_per_block, n, {buffer, 0}).index);
+  };
+  return buffers_in_place(begin(Buffer::Input), bytes(rank.input_chunks), begin(Buffer::Output),
+                          bytes(rank.output_chunks));
+}
+
+}  // namespace
+
 RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
-    : shape_(shape),
+    : type_(shape.type),
+      kept_type_(shape.type),
+      block_elements_(shape.elements),
+      in_place_(program.in_place),
       reduces_(reduces(program)),
       ranks_(static_cast<int>(program.ranks.size())),
       epochs_(program.steps) {
+  if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
   const RankProgram& rank = program.ranks[n];
   const std::int64_t longest = piece_begin(shape.elements, program.chunks_per_block, 1);
-  input.resize(slot_begin(program, shape.elements, rank.input_chunks) * size_of(shape.type));
-  output.resize(slot_begin(program, shape.elements, rank.output_chunks) * size_of(shape.type));
-  scratch_.resize(longest * rank.scratch_chunks * size_of(shape.type));
+  door_ = buffers(program, n, shape.elements, type_);
+  if (kept_type_ != type_) wide_ = buffers(program, n, shape.elements, kept_type_);
+  scratch_.resize(longest * rank.scratch_chunks * size_of(kept_type_));
   for (const ThreadBlock& block : rank.blocks)
     for (const Instruction& i : block.instructions) add(program, i);
   // The order of messages is part of the contract of Transport.
@@ -47,18 +71,19 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
 }
 
 std::byte* RankPlan::address(const Program& program, const Slot& slot) {
-  const std::int64_t size = static_cast<std::int64_t>(size_of(shape_.type));
+  const std::int64_t size = static_cast<std::int64_t>(size_of(kept_type_));
   if (slot.buffer == Buffer::Scratch)
-    return scratch_.data() + slot.index * piece_begin(shape_.elements, program.chunks_per_block, 1) * size;
-  std::vector<std::byte>& buffer = slot.buffer == Buffer::Input ? input : output;
-  return buffer.data() + slot_begin(program, shape_.elements, slot.index) * size;
+    return scratch_.data() + slot.index * piece_begin(block_elements_, program.chunks_per_block, 1) * size;
+  const RankBuffers& buffers = wide_ ? *wide_ : door_;
+  const std::span<std::byte> buffer = slot.buffer == Buffer::Input ? buffers.input : buffers.output;
+  return buffer.data() + slot_begin(program, block_elements_, slot.index) * size;
 }
 
 void RankPlan::add(const Program& program, const Instruction& i) {
   const int k = program.chunks_per_block;
   const std::int64_t elements =
-      piece_begin(shape_.elements, k, i.piece + 1) - piece_begin(shape_.elements, k, i.piece);
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(shape_.type));
+      piece_begin(block_elements_, k, i.piece + 1) - piece_begin(block_elements_, k, i.piece);
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(kept_type_));
   Epoch& epoch = epochs_[i.step];
   switch (i.opcode) {
     case Opcode::Send:
@@ -80,19 +105,23 @@ void RankPlan::add(const Program& program, const Instruction& i) {
 }
 
 void RankPlan::execute(ReduceOp op, Transport& transport) {
+  const auto elements = [this](std::span<const std::byte> buffer) {
+    return static_cast<std::int64_t>(buffer.size() / size_of(type_));
+  };
+  if (wide_) widen(type_, wide_->input.data(), door_.input.data(), elements(door_.input));
   int step = 0;
   for (const Epoch& epoch : epochs_) {
     transport.exchange(step++, epoch.sends, epoch.recvs);
     for (const LocalWork& work : epoch.work) {
       if (work.opcode == Opcode::Reduce)
-        reduce(shape_.type, op, work.dst, work.src, work.elements);
+        reduce(kept_type_, op, work.dst, work.src, work.elements);
       else if (work.elements > 0)
-        std::memcpy(work.dst, work.src, work.elements * size_of(shape_.type));
+        std::memcpy(work.dst, work.src, work.elements * size_of(kept_type_));
     }
   }
   if (op == ReduceOp::Avg && reduces_)
-    divide(shape_.type, output.data(), static_cast<std::int64_t>(output.size() / size_of(shape_.type)),
-           ranks_);
+    divide(kept_type_, (wide_ ? *wide_ : door_).output.data(), elements(door_.output), ranks_);
+  if (wide_) narrow(type_, door_.output.data(), wide_->output.data(), elements(door_.output));
 }
 
 }  // namespace chorale

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/program.h"
 #include "runtime/elements.h"
+#include "runtime/rank_buffers.h"
 #include "runtime/transport.h"
 
 namespace chorale {
@@ -14,6 +17,7 @@ namespace chorale {
 struct BlockShape {
   ElementType type = ElementType::Float32;
   std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
+  Accumulation accumulation = Accumulation::OwnType;
 };
 
 // Elements before slot `index` of an input or output buffer.
@@ -31,8 +35,10 @@ class RankPlan {
   RankPlan(const RankPlan&) = delete;  // epochs point into the buffers
   RankPlan& operator=(const RankPlan&) = delete;
 
-  std::vector<std::byte> input = {};
-  std::vector<std::byte> output = {};
+  // The caller's; in place they share memory.
+  std::span<std::byte> input() const { return door_.input; }
+  std::span<std::byte> output() const { return door_.output; }
+  bool in_place() const { return in_place_; }
 
   // Runs the program once; every rank must. Throws Hang.
   void execute(ReduceOp, Transport&);
@@ -52,9 +58,14 @@ class RankPlan {
   std::byte* address(const Program&, const Slot&);
   void add(const Program&, const Instruction&);
 
-  BlockShape shape_;
+  ElementType type_ = ElementType::Float32;       // at the door
+  ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
+  std::int64_t block_elements_ = 0;
+  bool in_place_ = false;
   bool reduces_ = false;  // does any rank? Then outputs are sums
   int ranks_ = 1;
+  RankBuffers door_ = {};
+  std::optional<RankBuffers> wide_ = {};  // of the kept type where that is another one
   std::vector<std::byte> scratch_ = {};
   std::vector<Epoch> epochs_ = {};
 };

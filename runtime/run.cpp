@@ -25,15 +25,16 @@ void check(const RunOptions& options) {
     throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
 }
 
-// A plan has buffers `input` and `output`, and execute(op, transport).
+// A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport).
 
 // Elements that are wrong after one run over spoilt outputs, in this rank.
 template <typename Plan>
 std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Transport& transport) {
-  TestData::spoil_output(plan.output);
+  TestData::spoil_output(plan.output());
+  if (plan.in_place()) data.fill_input(transport.rank(), plan.input());
   plan.execute(op, transport);
-  return data.wrong_elements(transport.rank(), plan.output) +
-         data.changed_elements(transport.rank(), plan.input);
+  return data.wrong_elements(transport.rank(), plan.output()) +
+         (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }
 
 // Sorted.
@@ -56,12 +57,12 @@ template <typename Plan>
 RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
                const RunOptions& options, Transport& transport) {
   const TestData data(collective, shape, op, options.seed);
-  data.fill_input(transport.rank(), plan.input);
+  data.fill_input(transport.rank(), plan.input());
   std::int64_t wrong = options.check ? wrong_in_one_run(plan, data, op, transport) : 0;
   const std::vector<double> times = times_us(plan, op, options, transport);
   if (options.check) wrong += wrong_in_one_run(plan, data, op, transport);
 
-  const double largest = static_cast<double>(std::max(plan.input.size(), plan.output.size()));
+  const double largest = static_cast<double>(std::max(plan.input().size(), plan.output().size()));
   RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
              .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
              .type = shape.type,
@@ -84,7 +85,9 @@ std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& coll
   for (ElementType type : options.types)
     for (ReduceOp op : ops)
       for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        const BlockShape shape{.type = type,
+                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
+                               .accumulation = options.accumulation};
         auto plan = make_plan(shape);
         result.push_back(run_row(plan, collective, shape, op, options, transport));
       }
@@ -124,12 +127,12 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, cons
 }
 
 std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
-                                    const RunOptions& options) {
+                                    const RunOptions& options, bool in_place) {
   check(options);
   require_ranks(session, collective.name, collective.ranks);
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
   const auto make_plan = [&](const BlockShape& shape) {
-    return MpiLibraryPlan(collective, transport->rank(), shape);
+    return MpiLibraryPlan(collective, transport->rank(), shape, in_place);
   };
   return rows(make_plan, !collective.combining, collective, options, *transport);
 }
@@ -141,12 +144,12 @@ std::vector<std::vector<std::byte>> outputs_of(const Program& program, const Blo
   on_threads(program, timeout, [&](Transport& transport) {
     const Rank n = transport.rank();
     RankPlan plan(program, n, shape);
-    if (plan.input.size() != inputs.at(n).size())
+    if (plan.input().size() != inputs.at(n).size())
       throw std::invalid_argument(
-          fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input.size()));
-    std::ranges::copy(inputs[n], plan.input.begin());
+          fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input().size()));
+    std::ranges::copy(inputs[n], plan.input().begin());
     plan.execute(op, transport);
-    outputs[n] = plan.output;
+    outputs[n].assign(plan.output().begin(), plan.output().end());
   });
   return outputs;
 }

@@ -26,6 +26,7 @@ struct RunOptions {
   std::chrono::milliseconds timeout{60'000};  // of one wait for another rank
   std::uint64_t seed = 1;                     // of the inputs
   bool check = true;                          // every element, before and after the timed runs
+  Accumulation accumulation = Accumulation::OwnType;
 };
 
 // One size, type and op. A time is from a barrier until the last rank is done.
@@ -43,18 +44,19 @@ struct RunRow {
 
 // By types, then ops, then bytes. Each row is checked before and after it is timed. Requires a program that
 // the referee (semantics/verify_program.h) accepts for this collective. Throws InputError for options out of
-// range, and Hang.
+// range, and Hang. A program for one memory (Program::in_place) is run so; the timed runs go on with what the
+// run before them has left there, as in nccl-tests.
 std::vector<RunRow> run_on_threads(const Program&, const Collective&, const RunOptions&);
 
 // Every process calls this; all get the same rows, and one prints them. Throws InputError, in all processes,
 // if there are not as many as ranks.
 std::vector<RunRow> run_on_mpi(MpiSession&, const Program&, const Collective&, const RunOptions&);
 
-// The same with the collective of the MPI library itself.
-std::vector<RunRow> run_mpi_library(MpiSession&, const Collective&, const RunOptions&);
+// The same with the collective of the MPI library itself; in place with MPI_IN_PLACE.
+std::vector<RunRow> run_mpi_library(MpiSession&, const Collective&, const RunOptions&, bool in_place = false);
 
-// Runs the program once, on given inputs by rank; the outputs. Inputs must have the size that block elements
-// and program give them.
+// Runs the program once, on given inputs by rank; the outputs (in place: those parts of the memory). Inputs
+// must have the size that block elements and program give them.
 std::vector<std::vector<std::byte>> outputs_of(const Program&, const BlockShape&, ReduceOp,
                                                const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout = std::chrono::minutes(1));

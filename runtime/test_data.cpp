@@ -36,6 +36,11 @@ std::int64_t exact_integers(ElementType type) {
   }
 }
 
+// In which type sums are kept.
+ElementType kept_type(const BlockShape& shape) {
+  return shape.accumulation == Accumulation::Float32 ? wide_type(shape.type) : shape.type;
+}
+
 }  // namespace
 
 TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed)
@@ -56,9 +61,11 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
       most_terms = std::max(most_terms, count);
     }
   }
-  // What is held exactly as an integer is as well in eighths.
+  // What is held exactly as an integer is as well in eighths. The inputs have to fit into the element type, the
+  // sums into the type in which they are kept.
   const bool bytes = shape.type == ElementType::Int8 || shape.type == ElementType::Uint8;
-  largest_ = std::clamp<std::int64_t>(exact_integers(shape.type) / most_terms, 1, bytes ? 60 : 4096);
+  const std::int64_t most = std::min<std::int64_t>(bytes ? 60 : 4096, exact_integers(shape.type));
+  largest_ = std::clamp<std::int64_t>(exact_integers(kept_type(shape)) / most_terms, 1, most);
 }
 
 int TestData::place(Rank n, int input) const {
@@ -111,14 +118,17 @@ void TestData::for_each_input(Rank n, Function function) const {
   }
 }
 
-template <typename T, typename Function>
+// function(element of the buffer, its value in the type in which sums are kept)
+template <typename T, typename Kept, typename Function>
 void TestData::for_each_output(Rank n, Function function) const {
-  std::map<int, std::vector<T>> expected;  // by output slot
+  std::map<int, std::vector<Kept>> expected;  // by output slot
   for (const ChunkSpec& spec : collective_.chunks) {
     if (!std::ranges::binary_search(spec.post, n)) continue;
     for (std::size_t source = 0; source < (collective_.combining ? spec.pre.size() : 1); ++source) {
-      const std::vector<T> values = pattern<T>(place(spec.pre[source], spec.input));
-      std::vector<T>& sum = expected[spec.output];
+      const std::vector<T> inputs = pattern<T>(place(spec.pre[source], spec.input));
+      std::vector<Kept> values(inputs.size());
+      std::ranges::transform(inputs, values.begin(), [](T input) { return static_cast<Kept>(input); });
+      std::vector<Kept>& sum = expected[spec.output];
       if (sum.empty())
         sum = values;
       else
@@ -129,7 +139,7 @@ void TestData::for_each_output(Rank n, Function function) const {
   }
   if (op_ == ReduceOp::Avg && collective_.combining)
     for (auto& [slot, values] : expected)
-      for (T& value : values) value = averaged(value, collective_.ranks);
+      for (Kept& value : values) value = averaged(value, collective_.ranks);
   for (const auto& [slot, values] : expected)
     for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
 }
@@ -161,11 +171,15 @@ std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output)
   return with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
     std::int64_t wrong = 0;
-    for_each_output<T>(n, [&](std::int64_t at, T value) {
+    const auto compare = [&](std::int64_t at, auto value) {
       T have;
       std::memcpy(&have, &output[at * sizeof(T)], sizeof(T));
-      wrong += !(have == value);  // NaN is wrong
-    });
+      wrong += !(have == static_cast<T>(value));  // NaN is wrong
+    };
+    if (kept_type(shape_) == shape_.type)
+      for_each_output<T, T>(n, compare);
+    else
+      for_each_output<T, float>(n, compare);
     return wrong;
   });
 }

@@ -2,8 +2,9 @@
 // nothing of the program that is to be judged.
 //
 // Values are small integers, of floating-point types divided by 8, such that every sum that the collective
-// asks for is exact in any order. They depend on rank, slot and element: what lands in a wrong place differs
-// there, save by accident.
+// asks for is exact in any order, in the type in which sums are kept; with halves that are accumulated in
+// float32 the result is the sum rounded once, and a sum that was rounded on its way differs from it. They
+// depend on rank, slot and element: what lands in a wrong place differs there, save by accident.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ class TestData {
  private:
   template <typename T, typename Function>  // void(element of the buffer, T)
   void for_each_input(Rank, Function) const;
-  template <typename T, typename Function>
+  template <typename T, typename Kept, typename Function>
   void for_each_output(Rank, Function) const;
   template <typename T>
   std::vector<T> pattern(int place) const;

@@ -35,6 +35,7 @@ def link(**changes):
 made = chorale_runs("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "good.json")
 assert made.returncode == 0, made.stderr
 assert chorale_runs("check", "good.json").returncode == 0
+assert chorale_runs("classic", "ring_allreduce", "ring:3", "--json", "sum.json").returncode == 0
 good_text = (work / "good.json").read_text()
 good = json.loads(good_text)
 
@@ -131,6 +132,9 @@ lines = {
     "run no such point": (["run", "good.json", "--point", "99"], "99"),
     "run type": (["run", "good.json", "--type", "quad"], "quad"),
     "mpi without mpirun": (["run", "good.json", "--transport", "mpi"], "mpirun"),
+    "float32 sums of what is not added": (["run", "good.json", "--type", "half", "--accumulate", "float32"], "adds nothing"),
+    "float32 sums of no halves": (["run", "sum.json", "--accumulate", "float32"], "--type half"),
+    "accumulation of a word": (["run", "sum.json", "--accumulate", "double"], "double"),
     "classic unknown": (["classic", "ring_allfoo", "ring:4"], "ring_allfoo"),
 }
 # Results, what the message must name; `check` and `run` both refuse, but what only proofs show `run` need not see.

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "codegen/lower.h"
 #include "codegen/msccl_xml.h"
@@ -13,6 +15,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "library/classic.h"
+#include "runtime/element_types.h"
 #include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
 #include "topology/builders.h"
@@ -75,6 +78,55 @@ TEST(BlockExecutor, EveryTypeAndOperationInAndOutOfPlace) {
     const BlockProgram shallow = relax(point.collective, program, {.queue_depth = 1});
     EXPECT_EQ(wrong(run_blocks_on_threads(shallow, point.collective, options, {.queue_depth = 1})), 0)
         << name;
+  }
+}
+
+// Rank 0 has 2048, where halves are 2 apart, and seven ranks have 1: see executor_test.cpp.
+TEST(BlockExecutor, HalvesInFloat32AreRoundedOnce) {
+  const Topology topology = named_topology("ring:8");
+  const Point point = classic_algorithm("ring_allreduce", topology, {.chunks = 1});
+  const Program program = lower(topology, point.collective, point.schedule);
+  for (bool in_place : {false, true}) {
+    const BlockProgram blocks = relax(point.collective, program, {.in_place = in_place});
+    std::vector<std::vector<std::byte>> inputs;
+    for (Rank n = 0; n < 8; ++n) {
+      const std::vector<Float16> values(16, Float16(n == 0 ? 2048.0F : 1.0F));
+      inputs.push_back({std::as_bytes(std::span(values)).begin(), std::as_bytes(std::span(values)).end()});
+    }
+    const auto right = [&](Accumulation accumulation) {
+      int count = 0;
+      for (const auto& output :
+           outputs_of(blocks, {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
+                      ReduceOp::Sum, inputs, {.in_place = in_place}))
+        for (std::size_t e = 0; e < 16; ++e) {
+          Float16 value;
+          std::memcpy(&value, &output[2 * e], 2);
+          count += value == Float16(2055.0F);
+        }
+      return count;
+    };
+    EXPECT_EQ(right(Accumulation::Float32), 8 * 16);
+    EXPECT_LE(right(Accumulation::OwnType), 8 * 4);  // where it comes last or last but one
+    const RunOptions options{.bytes = {2, 16, 2 * 1001},
+                             .types = {ElementType::Float16, ElementType::Bfloat16, ElementType::Int8},
+                             .ops = all_ops,
+                             .iterations = 1,
+                             .warm_up = 0,
+                             .accumulation = Accumulation::Float32};
+    EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options, {.in_place = in_place})), 0);
+  }
+}
+
+// In a Reduce only the root has an output: in place, the others' memory is that of their inputs.
+TEST(BlockExecutor, InPlaceWithOneBufferOnly) {
+  const RunOptions options{
+      .bytes = {4, 4 * 37}, .types = {ElementType::Int32}, .iterations = 1, .warm_up = 0};
+  for (const char* name : {"binomial_reduce", "binomial_broadcast", "binomial_gather", "binomial_scatter"}) {
+    const Topology topology = named_topology("full:5");
+    const Point point = classic_algorithm(name, topology, {.chunks = 2});
+    const BlockProgram blocks =
+        relax(point.collective, lower(topology, point.collective, point.schedule), {.in_place = true});
+    EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options, {.in_place = true})), 0) << name;
   }
 }
 

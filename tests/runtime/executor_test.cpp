@@ -205,6 +205,58 @@ TEST(Run, WrongProgramsAreSeenInTheData) {
   EXPECT_EQ(changed, 3 + 5);  // three sums, and all sends but the first, which is of the input
 }
 
+// Rank 0 has 2048, where halves are 2 apart, and 15 ranks have 1: who adds ones to the large number loses all of
+// them. The sum, 2063, lies half way between 2062 and 2064 and is rounded to the even one, 1032 * 2.
+TEST(Accumulation, HalvesInFloat32AreRoundedOnce) {
+  const Topology t = test::ring(16);
+  const Collective c = make_collective("allreduce", 16, 16);
+  const Program p = lower(t, c, test::ring_allreduce(16, 1));
+  std::vector<std::vector<std::byte>> inputs;
+  for (Rank n = 0; n < 16; ++n)
+    inputs.push_back(bytes_of(std::vector<Float16>(16, Float16(n == 0 ? 2048.0F : 1.0F))));
+  const auto right = [&](Accumulation accumulation) {
+    std::ptrdiff_t count = 0;
+    for (const auto& output :
+         outputs_of(p, {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
+                    ReduceOp::Sum, inputs))
+      count += std::ranges::count(values_of<Float16>(output), Float16(2063.0F));
+    return count;
+  };
+  EXPECT_EQ(static_cast<float>(Float16(2063.0F)), 2064);
+  EXPECT_EQ(right(Accumulation::Float32), 16 * 16);
+  // Only orders in which the large number comes last or last but one get it right.
+  EXPECT_LE(right(Accumulation::OwnType), 2 * 16);
+}
+
+TEST(Accumulation, EveryTypeOpAndSizeInFloat32) {
+  RunOptions options = thorough;
+  options.accumulation = Accumulation::Float32;
+  const Topology ring = test::ring(4), full = test::full(4);
+  EXPECT_EQ(wrong(ring, make_collective("reducescatter", 4, 3), test::ring_reducescatter(4, 3), options), 0);
+  EXPECT_EQ(wrong(ring, make_collective("allreduce", 4, 8), test::ring_allreduce(4, 2), options), 0);
+  EXPECT_EQ(
+      wrong(full, make_collective("allreduce", 4, 2), test::recursive_doubling_allreduce(full, 2), options),
+      0);
+  // Without a sum nothing is widened.
+  EXPECT_EQ(wrong(ring, make_collective("allgather", 4, 3), test::ring_allgather(4, 3), options), 0);
+}
+
+// Data for sums that are rounded once show those that are rounded on their way.
+TEST(Accumulation, TheDataTellsTheTwoApart) {
+  const Topology t = test::ring(8);
+  const Collective c = make_collective("allreduce", 8, 8);
+  const Program p = lower(t, c, test::ring_allreduce(8, 1));
+  for (ElementType type : {ElementType::Float16, ElementType::Bfloat16}) {
+    const BlockShape once{.type = type, .elements = 1000, .accumulation = Accumulation::Float32},
+        often{.type = type, .elements = 1000};
+    const TestData data(c, once, ReduceOp::Sum, 5);
+    std::vector<std::vector<std::byte>> inputs(8, std::vector<std::byte>(2000));
+    for (Rank n = 0; n < 8; ++n) data.fill_input(n, inputs[n]);
+    EXPECT_EQ(data.wrong_elements(3, outputs_of(p, once, ReduceOp::Sum, inputs)[3]), 0);
+    EXPECT_GT(data.wrong_elements(3, outputs_of(p, often, ReduceOp::Sum, inputs)[3]), 100);
+  }
+}
+
 std::string hang_of(const Program& program) {
   try {
     on_threads(program, milliseconds(500), [&](Transport& transport) {

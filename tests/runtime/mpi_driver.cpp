@@ -2,6 +2,7 @@
 // if what is asked for happened.
 //
 //   right     programs of all collectives give the right data, in all types and uneven sizes
+//   halves    the same with halves that are added in float32
 //   many      a program for one rank more is refused, in words that say what to do
 //   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
 #include <fmt/format.h>
@@ -59,6 +60,25 @@ bool right(MpiSession& session) {
   return wrong == 0;
 }
 
+// Halves that are added in float32, with data that show whether they are.
+bool halves(MpiSession& session) {
+  const int n = session.ranks();
+  const Topology full = test::full(n);
+  std::int64_t wrong = 0;
+  for (const char* name : {"ring_allreduce", "direct_reducescatter", "binomial_reduce"}) {
+    const Point point = classic_algorithm(name, full, {.chunks = 2});
+    for (const RunRow& row :
+         run_on_mpi(session, lower(full, point.collective, point.schedule), point.collective,
+                    {.bytes = {2, 2 * 1001},
+                    .types = {ElementType::Float16, ElementType::Bfloat16},
+                    .ops = {ReduceOp::Sum, ReduceOp::Avg},
+                    .iterations = 1,
+                    .accumulation = Accumulation::Float32}))
+      wrong += row.wrong;
+  }
+  return wrong == 0;
+}
+
 bool many(MpiSession& session) {
   const int n = session.ranks() + 1;
   const Collective c = make_collective("allgather", n, 1);
@@ -95,9 +115,10 @@ int main(int argc, char** argv) {
   using namespace chorale;
   const std::string what = argc == 2 ? argv[1] : "";
   MpiSession session;
-  const bool good = what == "right"  ? right(session)
-                    : what == "many" ? many(session)
-                                     : what == "hang" && hang(session);
+  const bool good = what == "right"    ? right(session)
+                    : what == "halves" ? halves(session)
+                    : what == "many"   ? many(session)
+                                       : what == "hang" && hang(session);
   if (session.rank() == 0) fmt::print("{}: {}\n", what, good ? "good" : "bad");
   return good ? 0 : 1;
 }

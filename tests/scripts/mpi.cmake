@@ -12,6 +12,7 @@ endfunction()
 foreach(ranks 1 2 5 8)
   mpi_test(right_${ranks} ${ranks} right)
 endforeach()
+mpi_test(halves 6 halves)
 mpi_test(too_many_ranks 3 many)
 mpi_test(hang 3 hang)
 set_tests_properties(runtime.mpi.hang PROPERTIES

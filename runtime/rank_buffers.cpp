@@ -1,0 +1,26 @@
+#include "runtime/rank_buffers.h"
+
+#include <algorithm>
+
+namespace chorale {
+
+RankBuffers buffers_apart(std::int64_t input_bytes, std::int64_t output_bytes) {
+  RankBuffers buffers;
+  buffers.memory.resize(input_bytes);
+  buffers.rest.resize(output_bytes);
+  buffers.input = buffers.memory;
+  buffers.output = buffers.rest;
+  return buffers;  // vectors keep their memory when they move
+}
+
+RankBuffers buffers_in_place(std::int64_t input_begin, std::int64_t input_bytes, std::int64_t output_begin,
+                             std::int64_t output_bytes) {
+  if (input_bytes == 0 || output_bytes == 0) return buffers_apart(input_bytes, output_bytes);
+  RankBuffers buffers;
+  buffers.memory.resize(std::max(input_begin + input_bytes, output_begin + output_bytes));
+  buffers.input = std::span(buffers.memory).subspan(input_begin, input_bytes);
+  buffers.output = std::span(buffers.memory).subspan(output_begin, output_bytes);
+  return buffers;
+}
+
+}  // namespace chorale
