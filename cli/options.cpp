@@ -271,6 +271,8 @@ void run_options(CLI::App& app, Command& parsed) {
                "Ranks are threads of this process, or processes started by mpirun (threads)");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
+  sub->add_flag("--in-place", options->in_place,
+                "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
   sub->add_option_function<Text>(
          "--point",
          [options](const Text& t) {

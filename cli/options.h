@@ -84,6 +84,7 @@ struct RunCommand {
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
+  bool in_place = false;
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
   int warmup = 1;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/text.h"
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "cost/cost.h"
 #include "cost/format.h"
@@ -67,7 +68,8 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
   std::int64_t wrong = 0;
   for (const auto& [i, sizes] : work(command, result)) {
     const Point& point = result.points[i];
-    const Program program = lower(result.topology, point.collective, point.schedule);
+    const Program apart = lower(result.topology, point.collective, point.schedule);
+    const Program program = command.in_place ? in_place(result.topology, point.collective, apart) : apart;
     const RunOptions options = {.bytes = sizes,
                                 .types = command.types,
                                 .ops = command.ops,
@@ -87,11 +89,11 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
   }
   Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
   if (print)
-    outcome.text =
-        fmt::format("{}, {}: {} as {}\n", result.topology.name, result.collective.name,
-                    counted(result.topology.ranks, "rank"), command.mpi ? "processes" : "threads") +
-        table(table_rows, "rrrllrrrrr") +
-        (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
+    outcome.text = fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
+                               counted(result.topology.ranks, "rank"), command.mpi ? "processes" : "threads",
+                               command.in_place ? ", in place" : "") +
+                   table(table_rows, "rrrllrrrrr") +
+                   (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
   return outcome;
 }
 

@@ -111,14 +111,17 @@ std::vector<T> TestData::pattern(int place) const {
 }
 
 template <typename T, typename Function>
-void TestData::for_each_input(Rank n, Function function) const {
-  for (int slot = 0; slot < first_place_[n + 1] - first_place_[n]; ++slot) {
-    const std::vector<T> values = pattern<T>(place(n, slot));
-    for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
-  }
+void TestData::in_periods(int slot, const std::vector<T>& values, Function function) const {
+  for (std::int64_t e = 0; e < length(slot); e += kPeriod)
+    function(begin(slot) + e, std::span(values).first(std::min(kPeriod, length(slot) - e)));
 }
 
-// function(element of the buffer, its value in the type in which sums are kept)
+template <typename T, typename Function>
+void TestData::for_each_input(Rank n, Function function) const {
+  for (int slot = 0; slot < first_place_[n + 1] - first_place_[n]; ++slot)
+    in_periods(slot, pattern<T>(place(n, slot)), function);
+}
+
 template <typename T, typename Kept, typename Function>
 void TestData::for_each_output(Rank n, Function function) const {
   std::map<int, std::vector<Kept>> expected;  // by output slot
@@ -140,24 +143,47 @@ void TestData::for_each_output(Rank n, Function function) const {
   if (op_ == ReduceOp::Avg && collective_.combining)
     for (auto& [slot, values] : expected)
       for (Kept& value : values) value = averaged(value, collective_.ranks);
-  for (const auto& [slot, values] : expected)
-    for (std::int64_t e = 0; e < length(slot); ++e) function(begin(slot) + e, values[e % kPeriod]);
+  for (const auto& [slot, values] : expected) {
+    std::vector<T> rounded(values.size());
+    std::ranges::transform(values, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
+    in_periods(slot, rounded, function);
+  }
 }
 
 void TestData::fill_input(Rank n, std::span<std::byte> input) const {
   with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
-    for_each_input<T>(
-        n, [&](std::int64_t at, T value) { std::memcpy(&input[at * sizeof(T)], &value, sizeof(T)); });
+    for_each_input<T>(n, [&](std::int64_t at, std::span<const T> values) {
+      std::memcpy(&input[at * sizeof(T)], values.data(), values.size_bytes());
+    });
   });
 }
+
+namespace {
+
+// How many of the values that lie there are not equal to these? Mostly all bits are the same.
+template <typename T, typename Equal>
+std::int64_t different(const std::byte* there, std::span<const T> values, Equal equal) {
+  if (std::memcmp(there, values.data(), values.size_bytes()) == 0) return 0;
+  std::int64_t count = 0;
+  for (const T& value : values) {
+    T have;
+    std::memcpy(&have, there, sizeof(T));
+    there += sizeof(T);
+    count += !equal(have, value);
+  }
+  return count;
+}
+
+}  // namespace
 
 std::int64_t TestData::changed_elements(Rank n, std::span<const std::byte> input) const {
   return with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
     std::int64_t changed = 0;
-    for_each_input<T>(n, [&](std::int64_t at, T value) {
-      changed += std::memcmp(&input[at * sizeof(T)], &value, sizeof(T)) != 0;
+    for_each_input<T>(n, [&](std::int64_t at, std::span<const T> values) {
+      changed += different(&input[at * sizeof(T)], values,
+                           [](const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; });
     });
     return changed;
   });
@@ -171,10 +197,9 @@ std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output)
   return with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
     std::int64_t wrong = 0;
-    const auto compare = [&](std::int64_t at, auto value) {
-      T have;
-      std::memcpy(&have, &output[at * sizeof(T)], sizeof(T));
-      wrong += !(have == static_cast<T>(value));  // NaN is wrong
+    const auto compare = [&](std::int64_t at, std::span<const T> values) {
+      wrong += different(&output[at * sizeof(T)], values,
+                         [](const T& have, const T& value) { return have == value; });  // NaN is wrong
     };
     if (kept_type(shape_) == shape_.type)
       for_each_output<T, T>(n, compare);

@@ -32,10 +32,13 @@ class TestData {
   std::int64_t wrong_elements(Rank, std::span<const std::byte> output) const;
 
  private:
-  template <typename T, typename Function>  // void(element of the buffer, T)
+  // function(first element of the buffer, the values from there on), until the buffer has been gone through.
+  template <typename T, typename Function>
   void for_each_input(Rank, Function) const;
   template <typename T, typename Kept, typename Function>
   void for_each_output(Rank, Function) const;
+  template <typename T, typename Function>
+  void in_periods(int slot, const std::vector<T>& values, Function) const;
   template <typename T>
   std::vector<T> pattern(int place) const;
   int place(Rank, int input) const;

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/block_program.h"
 #include "semantics/symbolic_sum.h"
 
 namespace chorale {
@@ -172,13 +173,32 @@ class ProgramReferee {
     next_.resize(ranks());
     for (Rank n = 0; n < ranks(); ++n) {
       const RankProgram& r = program_.ranks[n];
+      make_room(n, {Buffer::Input, r.input_chunks});
+      make_room(n, {Buffer::Output, r.output_chunks});
+      make_room(n, {Buffer::Scratch, r.scratch_chunks});
       for (int i = 0; i < r.input_chunks; ++i)
-        buffers_[n].input.push_back(
-            {.sum = std::make_shared<Sum>(Sum{{place(n, i), 1}}), .piece = i % program_.chunks_per_block});
-      buffers_[n].output.resize(r.output_chunks);
-      buffers_[n].scratch.resize(r.scratch_chunks);
+        at(n, {Buffer::Input, i}) = {.sum = std::make_shared<Sum>(Sum{{place(n, i), 1}}),
+                                     .piece = i % program_.chunks_per_block};
       next_[n].resize(r.blocks.size(), 0);
     }
+  }
+
+  // The slot in whose memory a slot lies.
+  Slot where(Rank n, const Slot& slot) const {
+    return program_.in_place ? in_place_slot(collective_.name, program_.chunks_per_block, n, slot) : slot;
+  }
+
+  std::vector<Value>& buffer(Rank n, Buffer which) {
+    Buffers& b = buffers_[n];
+    return which == Buffer::Input ? b.input : which == Buffer::Output ? b.output : b.scratch;
+  }
+
+  // For the slots before this one.
+  void make_room(Rank n, const Slot& end) {
+    if (end.index == 0) return;
+    const Slot last = where(n, {end.buffer, end.index - 1});
+    std::vector<Value>& values = buffer(n, last.buffer);
+    values.resize(std::max<std::size_t>(values.size(), last.index + 1));
   }
 
   int place(Rank n, int input) {
@@ -204,10 +224,11 @@ class ProgramReferee {
         while (const Instruction* i = of_this_step(n, b, false)) {
           if (i->opcode == Opcode::Send) {
             in_flight[i->message] = read(n, *i, i->src);
-            sent.insert(i->src);
+            sent.insert(where(n, i->src));
           } else {
             recvs.push_back({n, i});
-            if (!received.insert(i->dst).second) complain(n, *i, "a second message lands there in this step");
+            if (!received.insert(where(n, i->dst)).second)
+              complain(n, *i, "a second message lands there in this step");
           }
         }
       for (const Slot& slot : received)
@@ -227,7 +248,7 @@ class ProgramReferee {
 
   void local(Rank n, int b, const Instruction& i, std::map<Slot, Use>& uses) {
     const auto use = [&](const Slot& slot, bool writes) {
-      Use& u = uses[slot];
+      Use& u = uses[where(n, slot)];
       u.shared |= u.block >= 0 && u.block != b;
       u.written |= writes;
       u.block = b;
@@ -235,6 +256,7 @@ class ProgramReferee {
     };
     use(i.src, false);
     use(i.dst, true);
+    if (i.src != i.dst && where(n, i.src) == where(n, i.dst)) complain(n, i, "both lie in one place");
     const Value src = read(n, i, i.src);
     if (i.opcode == Opcode::Copy) {
       at(n, i.dst) = src;
@@ -244,10 +266,8 @@ class ProgramReferee {
   }
 
   Value& at(Rank n, const Slot& slot) {
-    Buffers& b = buffers_[n];
-    return (slot.buffer == Buffer::Input    ? b.input
-            : slot.buffer == Buffer::Output ? b.output
-                                            : b.scratch)[slot.index];
+    const Slot memory = where(n, slot);
+    return buffer(n, memory.buffer)[memory.index];
   }
 
   Value read(Rank n, const Instruction& i, const Slot& slot) {
@@ -272,10 +292,11 @@ class ProgramReferee {
       }
     for (Rank n = 0; n < ranks() && !full(); ++n)
       for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
-        const Value& value = buffers_[n].output[o];
+        const Value& value = at(n, {Buffer::Output, o});
         const auto wanted = promised[n].find(o);
         if (wanted == promised[n].end()) {
-          if (value.sum) say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
+          if (value.sum && !program_.in_place)
+            say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
           say("at the end: rank {} has not written output[{}]", n, o);
         } else if (const Sum sum(wanted->second.begin(), wanted->second.end()); *value.sum != sum) {

@@ -17,7 +17,9 @@ namespace chorale {
 // receive that agree on ranks, step and piece; a message where no link is; reading what was never written;
 // writing the input; receiving into a slot that is sent, or received into, in the same epoch; two thread
 // blocks at one slot in an epoch, unless both read; an output slot that does not hold what the collective
-// promises, or is written though nothing is promised.
+// promises, or is written though nothing is promised. In place (Program::in_place) slots of input and output
+// that share memory are one, a local instruction between two such slots is wrong, and outputs that nothing is
+// promised for may hold anything.
 std::vector<std::string> violations(const Topology&, const Collective&, const Program&, int limit = 10);
 
 }  // namespace chorale

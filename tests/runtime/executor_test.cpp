@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
@@ -13,6 +14,7 @@
 #include "runtime/run.h"
 #include "runtime/test_data.h"
 #include "runtime/thread_transport.h"
+#include "semantics/verify_program.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
 
@@ -203,6 +205,70 @@ TEST(Run, WrongProgramsAreSeenInTheData) {
           << to_string(i);
   }
   EXPECT_EQ(changed, 3 + 5);  // three sums, and all sends but the first, which is of the input
+}
+
+// Whatever is lowered works in place as well, in all shapes; in a Reduce, Gather, Broadcast or Scatter only the
+// root has both buffers.
+TEST(InPlace, EveryHandWrittenAlgorithm) {
+  for (int ranks : {2, 4, 5}) {
+    const Topology t = test::full(ranks);
+    for (const ClassicEntry& entry : classic_catalogue()) {
+      Point point;
+      try {
+        point = classic_algorithm(entry.name, t, {.chunks = 2, .root = ranks - 1});
+      } catch (const InputError&) {
+        continue;  // powers of two only
+      }
+      const Program program = in_place(t, point.collective, lower(t, point.collective, point.schedule));
+      for (const RunRow& row : run_on_threads(program, point.collective, quick))
+        EXPECT_EQ(row.wrong, 0) << entry.name << " " << ranks;
+    }
+  }
+}
+
+TEST(InPlace, RandomSchedulesOfEveryCollective) {
+  std::mt19937 random(11);
+  const Topology ring = test::ring(4);
+  for (const std::string& name : collective_names()) {
+    const Collective c = make_collective(name, 4, name == "allreduce" ? 8 : 3, name == "broadcast" ? 2 : 0);
+    for (int i = 0; i < 5; ++i) {
+      const Schedule s = name == "allreduce" ? test::random_allreduce(ring, 2, random)
+                         : c.combining       ? test::random_sums(ring, c, random)
+                                             : test::random_copies(ring, c, random);
+      const Program program = in_place(ring, c, lower(ring, c, s));
+      RunOptions options = quick;
+      options.accumulation = Accumulation::Float32;
+      options.types = {ElementType::Int32, ElementType::Float16};
+      for (const RunRow& row : run_on_threads(program, c, options)) EXPECT_EQ(row.wrong, 0) << name;
+    }
+  }
+}
+
+// Around a ring, sums go into the inputs themselves: nothing is copied aside. An exchange of all with all needs
+// every input once more, but for the block that stays.
+TEST(InPlace, CopiesNoMoreThanItMust) {
+  const auto copies = [](const Program& p) {
+    std::ptrdiff_t count = 0;
+    for (const RankProgram& rank : p.ranks)
+      count += std::ranges::count(rank.blocks[0].instructions, Opcode::Copy, &Instruction::opcode);
+    return count;
+  };
+  const Topology ring = test::ring(4), full = test::full(4);
+  const Collective allreduce = make_collective("allreduce", 4, 4),
+                   alltoall = make_collective("alltoall", 4, 1);
+  EXPECT_EQ(copies(in_place(ring, allreduce, lower(ring, allreduce, test::ring_allreduce(4, 1)))), 0);
+  const Point direct = classic_algorithm("direct_alltoall", full, {.chunks = 1});
+  EXPECT_EQ(copies(in_place(full, alltoall, lower(full, alltoall, direct.schedule))), 4 * 3);
+}
+
+// What is right apart is not right in one memory, and the referee says so.
+TEST(InPlace, NotWithoutThePass) {
+  const Topology ring = test::ring(4);
+  const Collective c = make_collective("allreduce", 4, 4);
+  Program p = lower(ring, c, test::ring_allreduce(4, 1));
+  EXPECT_EQ(violations(ring, c, p), std::vector<std::string>());
+  p.in_place = true;
+  EXPECT_NE(violations(ring, c, p), std::vector<std::string>());
 }
 
 // Rank 0 has 2048, where halves are 2 apart, and 15 ranks have 1: who adds ones to the large number loses all of

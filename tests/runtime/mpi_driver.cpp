@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
@@ -27,9 +28,9 @@ std::int64_t wrong_elements(MpiSession& session, const Point& point, const Topol
                            .iterations = 2,
                            .warm_up = 1};
   std::int64_t wrong = 0;
-  for (const RunRow& row :
-       run_on_mpi(session, lower(t, point.collective, point.schedule), point.collective, options))
-    wrong += row.wrong;
+  const Program program = lower(t, point.collective, point.schedule);
+  for (const Program& each : {program, in_place(t, point.collective, program)})
+    for (const RunRow& row : run_on_mpi(session, each, point.collective, options)) wrong += row.wrong;
   if (wrong > 0 && session.rank() == 0) fmt::print("{}: {} elements are wrong\n", point.method, wrong);
   return wrong;
 }

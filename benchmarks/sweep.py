@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The big sweep: hand-written algorithms for 2 to 16 ranks and every schedule of a directory of results, on threads and under
+mpirun, from 1 byte to 64 MB, all types and operations, every element checked. Prints counts, and a line for each failure.
+
+Usage: sweep.py STATE [--results DIR] [--minutes M] [--ranks N ...] [--sizes quick|all] [--transports threads mpi]
+
+STATE is a file of what is done: interrupted, or out of its minutes, the sweep goes on from there when it is run again. With
+--results DIR (of `synthesis --grid --results DIR`) the schedules there are swept as well. Exit code 1 if anything was wrong, 3 if
+something is left to do.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+root = pathlib.Path(__file__).resolve().parents[1]
+parser = argparse.ArgumentParser(add_help=True)
+parser.add_argument("state", type=pathlib.Path)
+parser.add_argument("--results", type=pathlib.Path)
+parser.add_argument("--minutes", type=float, default=9)
+parser.add_argument("--ranks", type=int, nargs="*", default=range(2, 17))
+parser.add_argument("--sizes", choices=["quick", "all"], default="all")
+parser.add_argument("--transports", nargs="*", default=["threads", "mpi"])
+parser.add_argument("--chorale", type=pathlib.Path, default=root / "build/release/bin/chorale")
+options = parser.parse_args()
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+
+TYPES = ["float", "double", "int", "long", "int8", "uint8", "uint32", "uint64", "half", "bfloat16"]
+OPS = ["sum", "prod", "min", "max", "avg"]
+FAMILIES = ("ring_", "tree_", "two_tree_", "direct_")
+LARGEST = 64 << 20  # of a buffer
+PRIMES = [2, 3, 5, 7, 31, 127, 1021, 8191, 65537, 1048573]
+BLOCKS = {"allreduce": 1, "broadcast": 1, "reduce": 1}  # of the largest buffer; of the others as many as ranks
+
+
+def sizes_and_types(key, collective, ranks, synthesized):
+    """What one schedule is run with: arguments of `chorale run`. Types rotate from schedule to schedule."""
+    turn = sum(map(ord, key))
+    kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
+    largest = LARGEST // BLOCKS.get(collective, ranks)
+    many = ["--bytes", "1,13,127", "--type", "all", "--op", "all"]
+    if options.sizes == "quick":
+        return [["--bytes", "1,8,1021", "--type", kind, "--op", op]]
+    if synthesized:
+        return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op]]
+    return [many, ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum"],
+            ["--bytes", f"1M,{largest}", "--type", kind, "--op", op]]
+
+
+def run(command):
+    # A group of its own, so that what hangs ends with all its ranks.
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = process.wait(timeout=300)
+        except BaseException as stopped:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(stopped, subprocess.TimeoutExpired):
+                raise
+            code = -1
+        out.seek(0)
+        return code, out.read()
+
+
+def rows_of(text):
+    """Rows and wrong elements of the table that `chorale run` prints."""
+    rows = [line.split() for line in text.splitlines() if line[:1].isspace() or line[:1].isdigit()]
+    rows = [row for row in rows if len(row) == 10 and row[0].isdigit()]
+    return len(rows), sum(int(row[-1]) for row in rows)
+
+
+def works():
+    """What there is to do: key, result file, point, collective, ranks, synthesized."""
+    listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines()[1:]:
+        name, collective = line.split()[:2]
+        if name.startswith(FAMILIES):
+            for ranks in options.ranks:
+                yield f"{name} on {ranks}", None, name, collective, ranks
+    if options.results:
+        for path in sorted(options.results.glob("*.json")):
+            result = json.loads(path.read_text())
+            for point in range(len(result["points"])):
+                yield f"{path.stem} point {point}", path, point, result["collective"]["collective"], result["topology"]["ranks"]
+
+
+def sweep(key, path, what, collective, ranks, transport, folder):
+    """Runs, wrong elements and what was said of the commands that failed."""
+    if path is None:
+        path, what_now = folder / "classic.json", 0
+        made = subprocess.run([options.chorale, "classic", what, f"full:{ranks}", "--json", path], capture_output=True, text=True)
+        if made.returncode != 0:
+            return 0, 0, [made.stderr]
+    else:
+        what_now = what
+    runs, wrong, failed = 0, 0, []
+    for arguments in sizes_and_types(key, collective, ranks, isinstance(what, int)):
+        for mode in MODES:
+            command = [options.chorale, "run", path, "--point", str(what_now), "--iterations", "1", "--warmup", "0", *arguments, *mode]
+            if transport == "mpi":
+                command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]
+            code, text = run(list(map(str, command)))
+            rows, bad = rows_of(text)
+            runs += rows
+            wrong += bad
+            if code != 0 or rows == 0:
+                failed.append(f"exit code {code}: {' '.join(map(str, command))}\n{text[-500:]}")
+    return runs, wrong, failed
+
+
+commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+MODES = [[], ["--in-place"]]
+
+done = {}
+if options.state.exists():
+    for line in options.state.read_text().splitlines():
+        entry = json.loads(line)
+        done[entry["key"]] = entry
+start, left = time.monotonic(), 0
+with tempfile.TemporaryDirectory() as folder, options.state.open("a") as state:
+    for key, *work in list(works()):
+        for transport in options.transports:
+            name = f"{key}, {transport}"
+            if name in done and not done[name]["failed"] and not done[name]["wrong"]:
+                continue
+            if time.monotonic() - start > 60 * options.minutes:
+                left += 1
+                continue
+            began = time.monotonic()
+            runs, wrong, failed = sweep(key, *work, transport, pathlib.Path(folder))
+            done[name] = {"key": name, "runs": runs, "wrong": wrong, "failed": failed, "seconds": time.monotonic() - began,
+                          "commit": commit}
+            state.write(json.dumps(done[name]) + "\n")
+            state.flush()
+
+counts = collections.defaultdict(lambda: [0, 0, 0, 0, 0.0])
+for name, entry in done.items():
+    if entry["wrong"] or entry["failed"]:
+        print(f"FAILED {name}: {entry['wrong']} wrong elements; " + "; ".join(entry["failed"]).replace("\n", " "))
+    count = counts["synthesized" if " point " in name else "hand-written", name.rsplit(", ", 1)[1]]
+    for i, value in enumerate([1, entry["runs"], entry["wrong"], len(entry["failed"]), entry["seconds"]]):
+        count[i] += value
+model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+print(f"machine: {model}, {os.cpu_count()} hardware threads, {os.uname().sysname} {os.uname().machine}; commit "
+      + ", ".join(sorted({entry["commit"] for entry in done.values()})))
+for (kind, transport), (schedules, runs, wrong, failed, seconds) in sorted(counts.items()):
+    print(f"{kind}, {transport}: {schedules} schedules, {runs} runs, {wrong} wrong, {failed} failed, {seconds:.0f} s")
+if left:
+    print(f"{left} schedules are left: run it again")
+bad = any(entry["wrong"] or entry["failed"] for entry in done.values())
+sys.exit(1 if bad else 3 if left else 0)
