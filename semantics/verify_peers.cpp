@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -34,6 +35,14 @@ struct Access {
   int instruction = -1;  // of a block
 };
 
+struct Cell;
+
+// What a Signal hands on; the accesses are those of packets.
+struct Message {
+  Knowledge knowledge = {};
+  std::vector<std::pair<const Cell*, Access>> stored = {};
+};
+
 struct Cell {
   Value value = {};
   Access writer = {};
@@ -49,6 +58,7 @@ struct Actor {
   Knowledge at_start = {};
   Knowledge known = {};
   std::vector<Knowledge> learned = {};
+  std::vector<const Message*> packets = {};  // for the next Move
 };
 
 class PeerReferee {
@@ -209,6 +219,7 @@ class PeerReferee {
     if (!collective_.combining)
       for (const ChunkSpec& spec : collective_.chunks)
         for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+    for (const PeerPacket& packet : options_.packets) packets_[{packet.rank, packet.counter}] = packet;
     promise();
     launch_.resize(ranks(), 0);
     cells_.resize(ranks());
@@ -356,24 +367,51 @@ class PeerReferee {
         move(a, i);
         break;
       case PeerOpcode::Signal:
-        raised_[i.rank][i.counter].push_back(i.relaxed && !options_.relaxed_orders ? actor.at_start
-                                                                                   : actor.known);
+        raised_[i.rank][i.counter].push_back(message(actor, i));
         break;
       case PeerOpcode::Wait:
-        if (!before_the_first(actor, i))
-          actor.learned.push_back(raised_[actor.rank][i.counter][awaited(actor, i)]);
+        if (before_the_first(actor, i)) break;
+        actor.learned.push_back(raised_[actor.rank][i.counter][awaited(actor, i)].knowledge);
+        if (of_packet(actor.rank, i))
+          actor.packets.push_back(&raised_[actor.rank][i.counter][awaited(actor, i)]);
         break;
       case PeerOpcode::Sync:
-        sync(a);
+        if (!of_packets(actor)) sync(a);
         break;
     }
     ++actor.next;
   }
 
+  bool of_packet(Rank owner, const PeerInstruction& i) const { return packets_.contains({owner, i.counter}); }
+
+  // Is this Sync part of storing or loading packets?
+  bool of_packets(const Actor& actor) const {
+    const auto& block = program_.ranks[actor.rank].blocks[actor.block].instructions;
+    const PeerInstruction* before = actor.next > 0 ? &block[actor.next - 1] : nullptr;
+    const PeerInstruction* after =
+        actor.next + 1 < static_cast<int>(block.size()) ? &block[actor.next + 1] : nullptr;
+    return (before && before->opcode == PeerOpcode::Wait && of_packet(actor.rank, *before)) ||
+           (after && after->opcode == PeerOpcode::Signal && of_packet(after->rank, *after));
+  }
+
+  Message message(const Actor& actor, const PeerInstruction& signal) {
+    const auto packet = packets_.find({signal.rank, signal.counter});
+    const bool relaxed = packet != packets_.end() || (signal.relaxed && !options_.relaxed_orders);
+    Message message{.knowledge = relaxed ? actor.at_start : actor.known};
+    if (packet != packets_.end())
+      for (int k = 0; k < packet->second.count; ++k) {
+        const Cell& stored =
+            cell({signal.rank, {Buffer::Scratch, packet->second.first + k}}, launch_[actor.rank]);
+        message.stored.push_back({&stored, stored.writer});
+      }
+    return message;
+  }
+
   void move(int a, const PeerInstruction& i) {
-    const Actor& actor = actors_[a];
+    Actor& actor = actors_[a];
     const int launch = launch_[actor.rank];
     const Access access{.actor = a, .phase = actor.phase, .launch = launch, .instruction = actor.next};
+    const Clock clock = clock_of_move(actor);
     const auto k_th = [](const PeerSlot& first, int k) {
       return PeerSlot{first.rank, {first.slot.buffer, first.slot.index + k}};
     };
@@ -384,7 +422,7 @@ class PeerReferee {
       for (const PeerSlot& first : i.from) {
         const PeerSlot from = k_th(first, k);
         Cell& here = cell(from, launch);
-        touch(here, from, access, false, *actor.known);
+        touch(here, from, access, false, clock);
         check(here.value, from, access, (i.piece + k) % pieces());
         read[&here] = k;
         result = &first == &i.from.front() ? here.value : sum(result, here.value);
@@ -398,9 +436,16 @@ class PeerReferee {
         if (const auto other = read.find(&here);
             other != read.end() && other->second != k && once(access, access))
           say("{}: other threads may read {} before or after it is written", name(access), to_string(to));
-        touch(here, to, access, true, *actor.known);
+        touch(here, to, access, true, clock);
         here.value = results[k];
       }
+    actor.packets.clear();
+  }
+
+  Clock clock_of_move(const Actor& actor) const {
+    Clock clock = *actor.known;
+    for (const Message* packet : actor.packets) learn(clock, *packet->knowledge);
+    return clock;
   }
 
   static Value sum(const Value& a, const Value& b) {
@@ -424,7 +469,7 @@ class PeerReferee {
 
   // Notes an access, and says what it is in a race with.
   void touch(Cell& here, const PeerSlot& slot, const Access& access, bool writes, const Clock& clock) {
-    unordered(here.writer, "writes", slot, access, writes, clock);
+    if (!came_as_packet(here, access)) unordered(here.writer, "writes", slot, access, writes, clock);
     if (!writes) {
       // Of a phase the first counts: another instruction of it may not write.
       Access& read = here.reads[access.actor];
@@ -434,6 +479,15 @@ class PeerReferee {
     for (const auto& [reader, read] : here.reads) unordered(read, "reads", slot, access, writes, clock);
     here.reads.clear();
     here.writer = access;
+  }
+
+  bool came_as_packet(const Cell& here, const Access& access) const {
+    for (const Message* packet : actors_[access.actor].packets)
+      for (const auto& [cell, stored] : packet->stored)
+        if (cell == &here && stored.actor == here.writer.actor && stored.phase == here.writer.phase &&
+            stored.instruction == here.writer.instruction)
+          return true;
+    return false;
   }
 
   // Each fault once, not for each slot and launch.
@@ -476,8 +530,9 @@ class PeerReferee {
   std::vector<std::map<std::pair<Slot, bool>, Cell>> cells_ = {};  // by rank; odd scratch
   std::vector<int> launch_ = {};                                   // by rank: of its blocks
   std::vector<Actor> actors_ = {};                                 // users and blocks
-  std::vector<std::vector<std::vector<Knowledge>>> raised_ = {};   // by rank, counter and Signal so far
-  std::set<std::tuple<int, int, int, int>> races_ = {};            // actor and instruction of both
+  std::vector<std::vector<std::deque<Message>>> raised_ = {};      // by rank, counter and Signal so far
+  std::map<std::pair<Rank, int>, PeerPacket> packets_ = {};
+  std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
   std::vector<std::string> found_ = {};
 };
 

@@ -16,6 +16,10 @@
 //   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
 //            looks at all outputs, spoils them and writes new inputs; the next launch starts from there
 //
+//   packets  the Signal is a relaxed one that hands on how its slots were written too; what a Wait for a
+//            packet brings is known to the next Move as well. The Syncs before such a Signal and after such
+//            a Wait, which a program has because its counters are no flags, count for nothing
+//
 // Two accesses to a slot, one of them a write, are ordered if the later one knows the phase of the earlier
 // one. So what a Move has touched the same block may not change without a Sync in between, and what a Wait
 // was for may be touched after the Sync that follows. One Move may write what it reads, chunk by chunk.
@@ -29,8 +33,19 @@
 
 namespace chorale {
 
+// A counter whose values come with the data, as flags of packets do (LL): its Signals and Waits are not
+// instructions of their own, but part of storing and loading these scratch slots, thread by thread.
+struct PeerPacket {
+  Rank rank = 0;  // whose counter and scratch
+  int counter = 0;
+  int first = 0;  // scratch slot
+  int count = 1;
+  bool operator==(const PeerPacket&) const = default;
+};
+
 struct PeerRefereeOptions {
   bool relaxed_orders = false;  // take relaxed Signals for full ones
+  std::vector<PeerPacket> packets = {};
 };
 
 // Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
