@@ -403,10 +403,11 @@ void bench_options(CLI::App& app, Command& parsed) {
 
 void program_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "program", "Judge a lowered program, ours or others', and run it",
-                                "FILE is MSCCL XML or what 'emit --target json' writes. Every mode that it "
-                                "claims is refereed with queues "
-                                "of 1, 2, 4 and 8 messages.\n"
-                                "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong program\n"
+                                "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
+                                "of MSCCL++. Every mode that it claims is refereed: the first two with "
+                                "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
+                                "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
+                                "program, 4 right only if relaxed signals order data\n"
                                 "example:\n  chorale program allreduce.xml --bytes 1K:1M:32");
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");

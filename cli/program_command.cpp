@@ -7,19 +7,25 @@
 #include "cli/inputs.h"
 #include "cli/text.h"
 #include "codegen/msccl_xml.h"
+#include "codegen/read_mscclpp_plan.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "runtime/block_executor.h"
+#include "runtime/peer_executor.h"
 #include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
+#include "semantics/verify_peers.h"
 
 namespace chorale {
 namespace {
 
-MscclFile load(const std::string& path) {
-  const std::string text = read_file(path);
+bool is_xml(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '<') return msccl_from_xml(text, path);
+  return first != std::string::npos && text[first] == '<';
+}
+
+MscclFile load(const std::string& text, const std::string& path) {
+  if (is_xml(text)) return msccl_from_xml(text, path);
   MscclFile file{.program = block_program_from_json(text, path)};
   const BlockProgram& program = file.program;
   file.collective =
@@ -49,10 +55,90 @@ std::string summary(const BlockProgram& program) {
   return text + "\n";
 }
 
+std::string summary(const MscclppFile& file) {
+  const PeerProgram& program = file.program;
+  std::map<std::string, int> kinds;
+  std::size_t blocks = 0, longest = 0;
+  int counters = 0;
+  for (const PeerRank& rank : program.ranks) {
+    counters += rank.counters;
+    for (const PeerBlock& block : rank.blocks) {
+      ++blocks;
+      longest = std::max(longest, block.instructions.size());
+      for (const PeerInstruction& i : block.instructions) ++kinds[to_string(i.opcode)];
+    }
+  }
+  std::string text =
+      fmt::format("{}: {} over {} in shared memory; {} in all, {}, at most {} each:", program.name,
+                  program.collective, counted(static_cast<long long>(program.ranks.size()), "rank"),
+                  counted(static_cast<long long>(blocks), "block"), counted(counters, "counter"),
+                  counted(static_cast<long long>(longest), "instruction"));
+  for (const auto& [kind, count] : kinds) text += fmt::format(" {} {}", count, kind);
+  text += "\n";
+  if (file.pieces > 1) text += fmt::format("a chunk of the file is {} of these chunks\n", file.pieces);
+  for (const std::string& note : file.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+// Rows as text, and how many elements were wrong.
+std::pair<std::string, std::int64_t> rows_of(const std::vector<RunRow>& results, bool combining) {
+  std::vector<std::vector<std::string>> rows = {
+      {"block bytes", "buffer bytes", "type", "op", "time (us)", "algbw (GB/s)", "wrong"}};
+  std::int64_t wrong = 0;
+  for (const RunRow& row : results) {
+    rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
+                    combining ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
+                    fmt::format("{:.3f}", row.algbw), std::to_string(row.wrong)});
+    wrong += row.wrong;
+  }
+  return {table(rows, "rrllrrr"), wrong};
+}
+
+RunOptions run_options(const ProgramCommand& command) {
+  return {.bytes = command.bytes,
+          .types = command.types,
+          .ops = command.ops,
+          .iterations = command.iterations,
+          .warm_up = 1,
+          .timeout = command.time_limit,
+          .accumulation = command.accumulation};
+}
+
+Outcome peers(const ProgramCommand& command, const std::string& source) {
+  const MscclppFile file = mscclpp_from_json(source, command.file);
+  std::string text = summary(file);
+  const char* mode = file.program.in_place ? "in place" : "out of place";
+  PeerRefereeOptions options{.packets = file.packets};
+  const std::vector<std::string> faults = violations(file.collective, file.program, options, 1);
+  if (!faults.empty()) {
+    options.relaxed_orders = true;
+    const std::vector<std::string> more = violations(file.collective, file.program, options, 1);
+    if (!more.empty())
+      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, more.front()), "do not run it");
+    return {.exit_code = kIfRelaxedOrders,
+            .text = text +
+                    fmt::format("{}: right only if relaxed signals order data: {}\n", mode, faults.front())};
+  }
+  text += fmt::format("{}: right\n", mode);
+  if (command.bytes.empty()) return {.text = text};
+  require_sums_of_halves(command.accumulation, command.types, file.collective);
+  try {
+    const auto [rows, wrong] = rows_of(
+        run_peers_on_threads(file.program, file.collective, run_options(command)), file.collective.combining);
+    text += rows;
+    if (wrong > 0) return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
+  } catch (const Hang& hang) {
+    throw InputError(command.file, hang.what(), "raise --time-limit");
+  }
+  return {.text = text};
+}
+
 }  // namespace
 
 Outcome perform(const ProgramCommand& command) {
-  const MscclFile file = load(command.file);
+  const std::string source = read_file(command.file);
+  if (!is_xml(source) && is_mscclpp_plan(source, command.file)) return peers(command, source);
+  const MscclFile file = load(source, command.file);
   require_sums_of_halves(command.accumulation, command.types, file.collective);
   std::string text = summary(file.program);
   for (bool in_place : {false, true}) {
@@ -75,31 +161,17 @@ Outcome perform(const ProgramCommand& command) {
     if (command.queue_depth < least)
       throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
                        fmt::format("use {}", least));
-    std::vector<std::vector<std::string>> rows = {
-        {"block bytes", "buffer bytes", "type", "op", "time (us)", "algbw (GB/s)", "wrong"}};
-    std::int64_t wrong = 0;
     try {
-      for (const RunRow& row :
-           run_blocks_on_threads(file.program, file.collective,
-                                 {.bytes = command.bytes,
-                                 .types = command.types,
-                                 .ops = command.ops,
-                                 .iterations = command.iterations,
-                                 .warm_up = 1,
-                                 .timeout = command.time_limit,
-                                 .accumulation = command.accumulation},
-                                 {.queue_depth = command.queue_depth, .in_place = in_place})) {
-        rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
-                        file.collective.combining ? to_string(row.op) : "-",
-                        fmt::format("{:.1f}", row.median_us), fmt::format("{:.3f}", row.algbw),
-                        std::to_string(row.wrong)});
-        wrong += row.wrong;
-      }
+      const auto [rows, wrong] =
+          rows_of(run_blocks_on_threads(file.program, file.collective, run_options(command),
+                                        {.queue_depth = command.queue_depth, .in_place = in_place}),
+                  file.collective.combining);
+      text += rows;
+      if (wrong > 0)
+        return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
     } catch (const Hang& hang) {
       throw InputError(command.file, hang.what(), "raise --time-limit or --depth");
     }
-    text += table(rows, "rrllrrr");
-    if (wrong > 0) return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
   }
   return {.text = text};
 }

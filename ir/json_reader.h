@@ -1,5 +1,5 @@
-// A strict cursor over JSON text: it knows its file and place, and refuses what is not described. For the
-// json_*.cpp files of this room only.
+// A strict cursor over JSON text: it knows its file and place, and refuses what is not described. For
+// the json_*.cpp files of this room, and readers of others' formats.
 #pragma once
 
 #include <climits>

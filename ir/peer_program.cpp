@@ -28,6 +28,11 @@ std::vector<std::vector<int>> values_of_a_launch(const PeerProgram& program) {
   return result;
 }
 
+std::string to_string(PeerOpcode opcode) {
+  const char* names[] = {"move", "signal", "wait", "sync"};
+  return names[static_cast<int>(opcode)];
+}
+
 std::string to_string(const PeerSlot& place) {
   return fmt::format("rank {}'s {}", place.rank, to_string(place.slot));
 }

@@ -81,6 +81,7 @@ struct PeerProgram {
 // By rank and counter: the largest value of a launch, so that value v of launch l is l * this + v.
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram&);
 
+std::string to_string(PeerOpcode);              // "move"
 std::string to_string(const PeerSlot&);         // "rank 3's input[2]"
 std::string to_string(const PeerInstruction&);  // "wait for counter 4 to be 1"
 

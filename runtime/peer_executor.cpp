@@ -243,7 +243,7 @@ void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp 
     using T = decltype(element);
     with_op(op, [&]<Reduction reduction>() {
       if constexpr (is_half<T>)
-        if (options.widen) {
+        if (shape.accumulation == Accumulation::Float32) {
           TypedMachine<T, float> machine(program, shape, options);
           return function.template operator()<reduction>(machine);
         }
@@ -261,28 +261,31 @@ bool reduces(const PeerProgram& program) {
   return false;
 }
 
-void check(const PeerProgram& program, const PeerRunOptions& options) {
+void check(const PeerProgram& program, const PeerRunOptions& options, Accumulation accumulation) {
   if (options.slices < 1 || options.slices > 1024)
     throw InputError("run", fmt::format("{} slices", options.slices), "use 1 to 1024");
   if (options.tile < 16 || options.tile % 16 != 0)
     throw InputError("run", fmt::format("tiles of {} elements", options.tile), "use a multiple of 16");
   if (options.threads < 1 || options.threads > 1024)
     throw InputError("run", fmt::format("{} threads", options.threads), "use 1 to 1024");
-  if (options.widen && program.in_place)
-    throw InputError(program.name, "is written for input and output in one place",
-                     "widen a program for separate ones: it is right for both");
+  if (accumulation == Accumulation::Float32 && program.in_place)
+    throw InputError(program.name,
+                     "input and output are in one memory, where float32 sums of halves have no room",
+                     "leave out --accumulate");
 }
 
 }  // namespace
 
 std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Collective& collective,
                                          const RunOptions& options, const PeerRunOptions& how) {
-  check(program, how);
+  check(program, how, options.accumulation);
   std::vector<RunRow> rows;
   for (ElementType type : options.types)
     for (ReduceOp op : options.ops)
       for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type, .elements = bytes / static_cast<std::int64_t>(size_of(type))};
+        const BlockShape shape{.type = type,
+                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
+                               .accumulation = options.accumulation};
         const TestData data(collective, shape, op, options.seed);
         const bool average = op == ReduceOp::Avg && reduces(program);
         RunRow row{
@@ -326,7 +329,7 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
 std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& collective,
                                const BlockShape& shape, ReduceOp op, int launches,
                                const PeerRunOptions& options, std::chrono::milliseconds timeout) {
-  check(program, options);
+  check(program, options, shape.accumulation);
   const bool average = op == ReduceOp::Avg && reduces(program);
   std::atomic<std::int64_t> wrong = 0;
   with_machine(program, shape, op, options, [&]<Reduction reduction>(auto& machine) {

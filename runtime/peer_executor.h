@@ -20,12 +20,12 @@ struct PeerRunOptions {
   // Of a block of the collective at a time; 0: all of it. Scratch has room for a segment. Programs with several
   // blocks a rank take all at once.
   std::int64_t segment_bytes = 1 << 20;
-  bool widen = false;  // halves are moved and added as float32, and rounded once, at the end
 };
 
 // By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is
 // from a barrier of all ranks to the end of the last. Throws Hang that names rank, block, instruction and the
-// rank that did not come. Requires a program that the referee accepts (semantics/verify_peers.h).
+// rank that did not come, and InputError where halves are to be added as float32 in a program for one memory.
+// Requires a program that the referee accepts (semantics/verify_peers.h).
 std::vector<RunRow> run_peers_on_threads(const PeerProgram&, const Collective&, const RunOptions&,
                                          const PeerRunOptions& = {});
 

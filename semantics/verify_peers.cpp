@@ -37,16 +37,19 @@ struct Access {
 
 struct Cell;
 
-// What a Signal hands on; the accesses are those of packets.
+// What a Signal hands on; of packets their stores too.
 struct Message {
   Knowledge knowledge = {};
   std::vector<std::pair<const Cell*, Access>> stored = {};
 };
 
+using Reads = std::set<std::tuple<const Cell*, int, int, int>>;  // cell, actor, instruction, phase
+
 struct Cell {
   Value value = {};
   Access writer = {};
-  std::map<int, Access> reads = {};  // since it was written, by actor
+  std::map<std::pair<int, int>, Access> reads = {};  // since it was written, by actor and instruction
+  Reads made_of = {};                                // of a packet: what was read for it
 };
 
 // A block, or the user of a rank.
@@ -274,7 +277,7 @@ class PeerReferee {
 
   void write_by_user(Rank n, const Slot& slot, const Clock& clock, Value value) {
     Cell& here = cell({n, slot}, launch_[n]);
-    touch(here, {n, slot}, user_access(n), true, clock);
+    touch(here, {n, slot}, user_access(n), true, clock, {});
     here.value = std::move(value);
   }
 
@@ -301,7 +304,7 @@ class PeerReferee {
   // The user looks at an output slot at the end of a launch.
   void look(Rank n, int o, const Clock& clock) {
     Cell& here = cell({n, {Buffer::Output, o}}, launch_[n]);
-    touch(here, {n, {Buffer::Output, o}}, user_access(n), false, clock);
+    touch(here, {n, {Buffer::Output, o}}, user_access(n), false, clock, {});
     if (!found_.empty()) return;
     const int launch = launch_[n];
     const auto wanted = promised_[n].find(o);
@@ -417,12 +420,15 @@ class PeerReferee {
     };
     std::map<const Cell*, int> read;  // as which chunk
     std::vector<Value> results;
+    std::vector<Reads> made_of(i.count);
     for (int k = 0; k < i.count; ++k) {
       Value result;
       for (const PeerSlot& first : i.from) {
         const PeerSlot from = k_th(first, k);
         Cell& here = cell(from, launch);
-        touch(here, from, access, false, clock);
+        if (came_as_packet(here, access)) made_of[k].insert(here.made_of.begin(), here.made_of.end());
+        touch(here, from, access, false, clock, {});
+        if (!packets_.empty()) made_of[k].insert({&here, a, access.instruction, access.phase});
         check(here.value, from, access, (i.piece + k) % pieces());
         read[&here] = k;
         result = &first == &i.from.front() ? here.value : sum(result, here.value);
@@ -436,8 +442,9 @@ class PeerReferee {
         if (const auto other = read.find(&here);
             other != read.end() && other->second != k && once(access, access))
           say("{}: other threads may read {} before or after it is written", name(access), to_string(to));
-        touch(here, to, access, true, clock);
+        touch(here, to, access, true, clock, made_of[k]);
         here.value = results[k];
+        here.made_of = made_of[k];
       }
     actor.packets.clear();
   }
@@ -467,16 +474,18 @@ class PeerReferee {
     return fmt::format("{} of launch {}", at(actor.rank, actor.block, access.instruction), access.launch);
   }
 
-  // Notes an access, and says what it is in a race with.
-  void touch(Cell& here, const PeerSlot& slot, const Access& access, bool writes, const Clock& clock) {
+  // Notes an access, and says what it is in a race with. What was read for a packet was read before whatever
+  // is made of the packet is written.
+  void touch(Cell& here, const PeerSlot& slot, const Access& access, bool writes, const Clock& clock,
+             const Reads& before) {
     if (!came_as_packet(here, access)) unordered(here.writer, "writes", slot, access, writes, clock);
     if (!writes) {
-      // Of a phase the first counts: another instruction of it may not write.
-      Access& read = here.reads[access.actor];
-      if (read.phase < access.phase) read = access;
+      here.reads[{access.actor, access.instruction}] = access;
       return;
     }
-    for (const auto& [reader, read] : here.reads) unordered(read, "reads", slot, access, writes, clock);
+    for (const auto& [reader, read] : here.reads)
+      if (!before.contains({&here, read.actor, read.instruction, read.phase}))
+        unordered(read, "reads", slot, access, writes, clock);
     here.reads.clear();
     here.writer = access;
   }

@@ -16,9 +16,10 @@
 //   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
 //            looks at all outputs, spoils them and writes new inputs; the next launch starts from there
 //
-//   packets  the Signal is a relaxed one that hands on how its slots were written too; what a Wait for a
-//            packet brings is known to the next Move as well. The Syncs before such a Signal and after such
-//            a Wait, which a program has because its counters are no flags, count for nothing
+//   packets  the Signal is a relaxed one that hands on how its slots were written too, and what was read for
+//            that, chunk by chunk; what a Wait for a packet brings is known to the next Move as well. The
+//            Syncs before such a Signal and after such a Wait, which a program has because its counters are
+//            no flags, count for nothing
 //
 // Two accesses to a slot, one of them a write, are ordered if the later one knows the phase of the earlier
 // one. So what a Move has touched the same block may not change without a Sync in between, and what a Wait

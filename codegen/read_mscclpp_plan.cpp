@@ -1,0 +1,844 @@
+#include "codegen/read_mscclpp_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "ir/error.h"
+#include "ir/json_reader.h"
+
+namespace chorale {
+namespace {
+
+// Of the executor.
+constexpr int kMostOperations = 64, kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
+constexpr int kMostBarriers = 16, kMostSemaphores = 16;
+constexpr long long kReusedScratch = 1 << 26;  // bytes
+constexpr long long kAlignment = 16;
+// Ours.
+constexpr int kMostRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20, kMostPieces = 4096;
+
+enum class Where { Nowhere, Local, Remote, Switch };
+
+struct Role {
+  Where where = Where::Nowhere;
+  bool packet = false;
+};
+constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
+               kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
+
+// What an operation that moves data reads and writes: some first places, and any number of others.
+struct Shape {
+  const char* name;
+  bool pairs;  // the i-th source goes to the i-th destination; else all are added up, and go to all
+  std::vector<Role> from;
+  Role more_from;
+  std::vector<Role> to;
+  Role more_to;
+};
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {
+      {"put", true, {}, kLocal, {}, kRemote},
+      {"get", true, {}, kRemote, {}, kLocal},
+      {"copy", false, {kLocal}, kNone, {kLocal}, kNone},
+      {"re", false, {kLocal}, kLocal, {kLocal}, kNone},
+      {"res", false, {kLocal}, kLocal, {kLocal}, kRemote},
+      {"rre", false, {kLocal}, kRemote, {kLocal}, kNone},
+      {"rres", false, {kLocal}, kRemote, {kLocal}, kRemote},
+      {"ppkt", true, {}, kLocal, {}, kRemotePacket},
+      {"rppkt", false, {kLocalPacket}, kNone, {}, kRemotePacket},
+      {"upkt", false, {kLocalPacket}, kNone, {kLocal}, kNone},
+      {"cpkt", false, {kLocal}, kNone, {kLocalPacket}, kNone},
+      {"repkt", false, {kLocal}, kLocalPacket, {kLocal}, kNone},
+      {"respkt", false, {kLocal}, kLocalPacket, {kLocal}, kRemotePacket},
+      {"recpkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kNone},
+      {"recspkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kRemotePacket},
+      {"glres", false, {kSwitch}, kNone, {kSwitch}, kNone},
+      {"gstore", false, {kLocal}, kNone, {kSwitch}, kNone}};
+  return all;
+}
+
+const Shape* shape_of(const std::string& name) {
+  for (const Shape& shape : shapes())
+    if (name == shape.name) return &shape;
+  return nullptr;
+}
+
+struct Place {
+  Role role = {};
+  Buffer buffer = Buffer::Input;
+  std::vector<Rank> ranks = {};  // several: of a switch channel
+  int index = 0;                 // in chunks of the file
+};
+
+struct Operation {
+  std::string name = {};
+  std::string where = {};          // in the file
+  const Shape* shape = nullptr;    // of those that move data
+  std::vector<int> channels = {};  // of the rank
+  std::vector<Place> from = {}, to = {};
+  int size = 0;  // of all places, in chunks of the file
+  int part = 0, parts = 1;
+  int barrier = -1, blocks = 0;
+  std::vector<int> semaphores = {};
+  long long unit_bytes = 0;  // of a pipeline
+  int chunks = 0;
+  std::vector<Operation> inner = {};
+};
+
+struct Group {
+  Buffer buffer = Buffer::Input;
+  std::vector<Rank> ranks = {};
+};
+
+struct Threadblock {
+  std::vector<int> channels = {}, switches = {}, remotes = {};  // ids of the rank's
+  std::vector<Operation> operations = {};
+};
+
+struct Gpu {
+  int input = 0, output = 0, scratch = 0;
+  std::vector<Rank> peers = {};  // by channel
+  std::vector<Group> groups = {};
+  std::vector<std::pair<Rank, Buffer>> remotes = {};
+  std::vector<int> semaphores = {};  // initial values
+  std::vector<Threadblock> blocks = {};
+};
+
+// The file as it is, with names resolved.
+class Parser {
+ public:
+  Parser(const JsonReader& root, std::vector<std::string>& notes) : root_(root), notes_(notes) {}
+
+  std::vector<Gpu> gpus() {
+    const JsonReader list = root_["gpus"];
+    ranks_ = static_cast<int>(list.size(kMostRanks));
+    if (ranks_ == 0) list.fail("has no ranks", "give at least one");
+    for (Rank n = 0; n < ranks_; ++n) gpus_.push_back(gpu(list.at(n), n));
+    return std::move(gpus_);
+  }
+
+ private:
+  Gpu gpu(const JsonReader& json, Rank n) {
+    if (json["id"].integer(0, kMostRanks) != n) json["id"].fail("ranks are not in order", "sort them");
+    Gpu gpu{.input = json["input_chunks"].integer(0, kMostChunks),
+            .output = json["output_chunks"].integer(0, kMostChunks),
+            .scratch = json["scratch_chunks"].integer(0, kMostChunks)};
+    channels(json["channels"], n, gpu);
+    const JsonReader remotes = json["remote_buffers"];
+    for (std::size_t i = 0; i < remotes.size(kMostChunks); ++i) {
+      gpu.remotes.push_back({remotes.at(i)["rank"].integer(0, ranks_ - 1), buffer(remotes.at(i)["type"])});
+      remotes.at(i)["access_channel_types"].size(4);
+    }
+    if (json.has("semaphores"))
+      for (std::size_t i = 0; i < json["semaphores"].size(kMostSemaphores); ++i)
+        gpu.semaphores.push_back(json["semaphores"].at(i)["init_value"].integer(0, kMostChunks));
+    const JsonReader blocks = json["threadblocks"];
+    for (std::size_t b = 0; b < blocks.size(kMostBlocks); ++b)
+      gpu.blocks.push_back(threadblock(blocks.at(b), static_cast<int>(b), n, gpu));
+    return gpu;
+  }
+
+  static Buffer buffer(const JsonReader& json) {
+    const std::string type = json.text();
+    if (type != "i" && type != "o" && type != "s") json.fail("'" + type + "' is no buffer", "use i, o or s");
+    return type == "i" ? Buffer::Input : type == "o" ? Buffer::Output : Buffer::Scratch;
+  }
+
+  static std::string channel_type(const JsonReader& json) {
+    const std::string type = json.text();
+    if (type == "port")
+      json.fail("port channels need a proxy, and are not understood", "use memory channels");
+    if (type != "memory" && type != "switch")
+      json.fail("'" + type + "' is no type of channels", "use memory or switch");
+    return type;
+  }
+
+  void channels(const JsonReader& json, Rank n, Gpu& gpu) {
+    for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
+      const JsonReader entry = json.at(i);
+      if (channel_type(entry["channel_type"]) == "memory") {
+        const JsonReader peers = entry["connected_to"];
+        for (std::size_t k = 0; k < peers.size(kMostChunks); ++k) {
+          gpu.peers.push_back(peers.at(k).integer(0, ranks_ - 1));
+          if (gpu.peers.back() == n) peers.at(k).fail("a channel to the rank itself");
+        }
+        continue;
+      }
+      const bool old = !entry.has("buffer_type") && entry.has("buff");
+      if (old && notes_.empty())
+        notes_.push_back(entry.where() + ": 'buff' is an old name, the loader demands 'buffer_type'");
+      Group group{.buffer = buffer(entry[old ? "buff" : "buffer_type"])};
+      const JsonReader groups = entry["rank_groups"];
+      for (std::size_t k = 0; k < groups.size(kMostChunks); ++k) {
+        const JsonReader members = groups.at(k)["ranks"];
+        group.ranks.clear();
+        for (std::size_t m = 0; m < members.size(kMostRanks); ++m)
+          group.ranks.push_back(members.at(m).integer(0, ranks_ - 1));
+        std::sort(group.ranks.begin(), group.ranks.end());
+        if (std::adjacent_find(group.ranks.begin(), group.ranks.end()) != group.ranks.end())
+          members.fail("names a rank twice");
+        if (!std::binary_search(group.ranks.begin(), group.ranks.end(), n))
+          members.fail(fmt::format("rank {} is not of its own group", n));
+        gpu.groups.push_back(group);
+      }
+    }
+  }
+
+  Threadblock threadblock(const JsonReader& json, int b, Rank n, const Gpu& gpu) {
+    if (json["id"].integer(0, kMostBlocks) != b)
+      json["id"].fail("thread blocks are not in order", "sort them");
+    Threadblock block;
+    const JsonReader used = json["channels"];
+    for (std::size_t i = 0; i < used.size(kMostChunks); ++i) {
+      const bool memory = channel_type(used.at(i)["channel_type"]) == "memory";
+      ids(used.at(i)["channel_ids"], memory ? gpu.peers.size() : gpu.groups.size(),
+          memory ? block.channels : block.switches);
+    }
+    if (block.channels.size() > kMostChannels || block.switches.size() > kMostChannels)
+      used.fail("more channels than the executor has room for", fmt::format("use at most {}", kMostChannels));
+    if (json.has("remote_buffer_refs")) {
+      const JsonReader references = json["remote_buffer_refs"];
+      for (std::size_t i = 0; i < references.size(kMostChunks); ++i) {
+        if (channel_type(references.at(i)["access_channel_type"]) != "memory")
+          references.at(i).fail("buffers of peers are reached by memory channels");
+        ids(references.at(i)["remote_buffer_ids"], gpu.remotes.size(), block.remotes);
+      }
+      if (block.remotes.size() > kMostChannels)
+        references.fail("more buffers than the executor has room for",
+                        fmt::format("use at most {}", kMostChannels));
+    }
+    int operations = 0;
+    const JsonReader list = json["ops"];
+    for (std::size_t i = 0; i < list.size(kMostChunks); ++i) {
+      block.operations.push_back(operation(list.at(i), n, gpu, block, false));
+      operations += 1 + static_cast<int>(block.operations.back().inner.size());
+    }
+    if (operations > kMostOperations)
+      list.fail(fmt::format("{} operations", operations),
+                fmt::format("the executor has room for {}", kMostOperations));
+    return block;
+  }
+
+  static void ids(const JsonReader& json, std::size_t most, std::vector<int>& to) {
+    for (std::size_t i = 0; i < json.size(kMostChunks); ++i)
+      to.push_back(json.at(i).integer(0, static_cast<int>(most) - 1));
+  }
+
+  Operation operation(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, bool inside) {
+    Operation op{.name = json["name"].text(), .where = json.where()};
+    op.shape = shape_of(op.name);
+    const auto fail = [&](const std::string& problem, const std::string& remedy = "") {
+      json.fail(op.name + ": " + problem, remedy);
+    };
+    std::string channel;
+    if (json.has("channel_type")) channel = channel_type(json["channel_type"]);
+    if (json.has("tbg_info")) {
+      op.parts = json["tbg_info"]["tbg_size"].integer(1, kMostBlocks);
+      op.part = json["tbg_info"]["tb_id"].integer(0, op.parts - 1);
+      if (inside && op.parts > 1) fail("groups of thread blocks do not work in pipelines of the executor");
+    }
+    if (op.shape) {
+      moves(json, n, gpu, block, op);
+    } else if (op.name == "signal" || op.name == "rlxsignal" || op.name == "wait" || op.name == "rlxwait") {
+      if (channel != "memory") fail("works on memory channels");
+      const JsonReader list = json["channel_ids"];
+      if (list.size(kMostChunks) > kMostChannelsAnOperation)
+        fail(fmt::format("{} channels", list.size(kMostChunks)),
+             fmt::format("the executor has room for {}", kMostChannelsAnOperation));
+      ids(list, block.channels.size(), op.channels);
+      for (int& id : op.channels) id = block.channels[id];
+    } else if (op.name == "barrier") {
+      op.barrier = json["barrier_id"].integer(0, kMostBarriers - 1);
+      op.blocks = json["num_threadblocks"].integer(1, kMostBlocks);
+    } else if (op.name == "sem_acquire" || op.name == "sem_release") {
+      ids(json["semaphore_ids"], gpu.semaphores.size(), op.semaphores);
+    } else if (op.name == "pipeline") {
+      if (inside) fail("pipelines in pipelines do not work in the executor");
+      op.unit_bytes = json["iter_context"]["unit_size"].long_integer(1, std::numeric_limits<unsigned>::max());
+      op.chunks = json["iter_context"]["num_chunks"].integer(1, kMostChunks);
+      for (std::size_t i = 0; i < json["ops"].size(kMostChunks); ++i) {
+        op.inner.push_back(operation(json["ops"].at(i), n, gpu, block, true));
+        const Operation& inner = op.inner.back();
+        if (inner.shape && packets(*inner.shape))
+          json["ops"].at(i).fail(inner.name +
+                                 ": the executor sends whole packets in each unit of a pipeline");
+        if (inner.shape && inner.size != op.chunks)
+          json["ops"].at(i).fail(
+              fmt::format("{}: moves {} chunks in a pipeline over {}", inner.name, inner.size, op.chunks));
+      }
+    } else if (op.name == "pws" || op.name == "pwsf" || op.name == "flush") {
+      fail("is for port channels, which need a proxy", "use put, signal and wait");
+    } else if (op.name != "nop") {
+      fail("is no operation that is understood here");
+    }
+    return op;
+  }
+
+  static bool packets(const Shape& shape) {
+    const auto any = [](const std::vector<Role>& roles) {
+      return std::any_of(roles.begin(), roles.end(), [](const Role& role) { return role.packet; });
+    };
+    return any(shape.from) || any(shape.to) || shape.more_from.packet || shape.more_to.packet;
+  }
+
+  void moves(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, Operation& op) {
+    op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
+    op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);
+    if (op.from.empty() || op.to.empty()) json.fail(op.name + ": moves from nowhere, or to nowhere");
+    if (!op.shape->pairs) return;
+    if (op.from.size() != op.to.size())
+      json.fail(fmt::format("{}: {} sources, {} destinations", op.name, op.from.size(), op.to.size()));
+    for (std::size_t i = 0; i < op.from.size(); ++i) {
+      if (op.name == "get" && op.from[i].index != op.to[i].index)
+        json.fail("get: the executor exchanges the indices of source and destination",
+                  "let them be the same");
+      if (op.name != "get" && op.from[i].buffer != op.from[0].buffer)
+        json.fail(op.name + ": the executor takes all sources from the buffer of the first");
+    }
+  }
+
+  std::vector<Place> places(const JsonReader& json, const char* key, const std::vector<Role>& first,
+                            const Role& more, Rank n, const Gpu& gpu, const Threadblock& block,
+                            Operation& op) {
+    const JsonReader list = json[key];
+    const std::size_t given = list.size(kMostChunks);
+    if (given < first.size() || (given > first.size() && more.where == Where::Nowhere))
+      list.fail(fmt::format("{} with {} buffers", op.name, given));
+    if (given > kMostChannelsAnOperation + kMostLocalPlaces)
+      list.fail(fmt::format("{} with {} buffers", op.name, given),
+                fmt::format("the executor has room for {}", kMostChannelsAnOperation + kMostLocalPlaces));
+    std::vector<Place> result;
+    for (std::size_t i = 0; i < given; ++i) {
+      const Role role = i < first.size() ? first[i] : more;
+      result.push_back(place(list.at(i), role, n, gpu, block));
+      const int size = list.at(i)["size"].integer(1, kMostChunks);
+      if (op.size != 0 && size != op.size)
+        list.at(i).fail(fmt::format("{}: {} chunks and {} chunks", op.name, op.size, size));
+      op.size = size;
+    }
+    return result;
+  }
+
+  Place place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu, const Threadblock& block) {
+    Place place{.role = role, .index = json["index"].integer(0, kMostChunks)};
+    switch (role.where) {
+      case Where::Local:
+        place.buffer = buffer(json["type"]);
+        place.ranks = {n};
+        break;
+      case Where::Remote: {
+        const int id = json["buffer_id"].integer(0, static_cast<int>(block.remotes.size()) - 1);
+        place.ranks = {gpu.remotes[block.remotes[id]].first};
+        place.buffer = gpu.remotes[block.remotes[id]].second;
+        break;
+      }
+      case Where::Switch: {
+        const int id = json["switch_channel_id"].integer(0, static_cast<int>(block.switches.size()) - 1);
+        place.ranks = gpu.groups[block.switches[id]].ranks;
+        place.buffer = gpu.groups[block.switches[id]].buffer;
+        break;
+      }
+      case Where::Nowhere:
+        break;
+    }
+    if (role.packet && place.buffer != Buffer::Scratch) json.fail("packets live in scratch");
+    return place;
+  }
+
+  const JsonReader& root_;
+  std::vector<std::string>& notes_;
+  int ranks_ = 0;
+  std::vector<Gpu> gpus_ = {};
+};
+
+// From the file's chunks to ours, and from operations to instructions.
+class Translator {
+ public:
+  Translator(const JsonReader& root, std::string file, MscclppFile& result)
+      : root_(root), file_(std::move(file)), result_(result), gpus_(Parser(root, result.notes).gpus()) {}
+
+  void translate() {
+    PeerProgram& program = result_.program;
+    program.name = root_["name"].text();
+    program.collective = root_["collective"].text();
+    program.in_place = root_["inplace"].boolean();
+    program.double_scratch =
+        root_.has("use_double_scratch_buffer") && root_["use_double_scratch_buffer"].boolean();
+    reuse_ = root_.has("reuse_resources") && root_["reuse_resources"].boolean();
+    result_.protocol = root_["protocol"].text();
+    outputs_in_place();
+    scratch_rules();
+    count_pieces();
+    collective();
+    packet_stretches();
+    for (Rank n = 0; n < ranks(); ++n) {
+      const Gpu& gpu = gpus_[n];
+      program.ranks[n].input_chunks = gpu.input * result_.pieces;
+      program.ranks[n].output_chunks = gpu.output * result_.pieces;
+      program.ranks[n].scratch_chunks = gpu.scratch * scratch_pieces_;
+      for (const Threadblock& block : gpu.blocks) rank_block(n, block);
+    }
+    balance();
+    find_pieces();
+  }
+
+ private:
+  enum class Kind { Channel, Unpaired, Barrier, Semaphore, Packet };
+  using Name = std::array<int, 3>;  // kind, and what tells counters of a kind apart
+
+  // Who signals or waits, and how often in a launch.
+  struct End {
+    Rank rank = -1;
+    int block = -1;
+    int times = 0;
+    std::string where = {};  // the first time
+  };
+
+  int ranks() const { return static_cast<int>(gpus_.size()); }
+
+  template <typename F>
+  void for_all_operations(const F& f) const {
+    for (const Gpu& gpu : gpus_)
+      for (const Threadblock& block : gpu.blocks)
+        for (const Operation& op : block.operations) {
+          f(op, static_cast<const Operation*>(nullptr));
+          for (const Operation& inner : op.inner) f(inner, &op);
+        }
+  }
+
+  template <typename F>
+  static void for_all_places(const Operation& op, const F& f) {
+    for (const Place& place : op.from) f(place);
+    for (const Place& place : op.to) f(place);
+  }
+
+  // Plans in place may say of one of the two buffers only how long it is.
+  void outputs_in_place() {
+    for (Rank n = 0; n < ranks(); ++n) {
+      Gpu& gpu = gpus_[n];
+      if (!result_.program.in_place || result_.program.collective != "allreduce" || gpu.output != 0) continue;
+      gpu.output = gpu.input;
+      if (n == 0)
+        result_.notes.push_back(root_["gpus"].at(0)["output_chunks"].where() +
+                                ": 0 is taken for as many as input_chunks; the loader divides by it");
+    }
+  }
+
+  // A packet takes twice its data's room, so plain data and packets cannot share scratch; and plain stores to
+  // a peer's scratch, and switches, do not know of its two halves.
+  void scratch_rules() const {
+    bool plain = false, packet = false;
+    for_all_operations([&](const Operation& op, const Operation*) {
+      for_all_places(op, [&](const Place& place) {
+        if (place.buffer != Buffer::Scratch) return;
+        (place.role.packet ? packet : plain) = true;
+        if (plain && packet)
+          throw InputError(op.where, op.name + ": scratch is used for packets and without",
+                           "use one of the two in a plan");
+        if (!place.role.packet && place.role.where != Where::Local && result_.program.double_scratch)
+          throw InputError(op.where,
+                           op.name + ": the executor always takes the first half of a peer's double scratch",
+                           "use packets there");
+      });
+    });
+    if (packet && result_.protocol != "LL")
+      throw InputError(root_["protocol"].where(), "packets need twice the scratch", "use \"LL\"");
+  }
+
+  void count_pieces() {
+    long long pieces = 1;
+    grain_ = 0;
+    for_all_operations([&](const Operation& op, const Operation*) {
+      if (op.shape) pieces = std::lcm(pieces, static_cast<long long>(op.parts));
+      if (op.name == "pipeline") grain_ = std::gcd(grain_, op.unit_bytes);
+      too_many(pieces);
+    });
+    const long long room = reused_room();
+    long long least = 1;
+    for_all_operations([&](const Operation& op, const Operation*) {
+      if (op.name != "pipeline") return;
+      const long long unit = op.unit_bytes / grain_;
+      pieces = std::lcm(pieces, unit / std::gcd(unit, static_cast<long long>(op.chunks)));
+      const long long units = room > 0 ? room / op.unit_bytes + 2 : 2;
+      least = std::max(least, (units * unit + op.chunks - 1) / op.chunks);
+      too_many(pieces);
+    });
+    pieces *= (least + pieces - 1) / pieces;
+    too_many(pieces);
+    result_.pieces = static_cast<int>(pieces);
+    scratch_pieces_ = room > 0 ? static_cast<int>(room / grain_) : result_.pieces;
+  }
+
+  void too_many(long long pieces) const {
+    if (pieces > kMostPieces)
+      throw InputError(file_, fmt::format("groups and pipelines cut a chunk into {} pieces", pieces),
+                       fmt::format("at most {} are understood here", kMostPieces));
+  }
+
+  // Bytes of a scratch chunk in which units of pipelines take turns; 0: they do not.
+  long long reused_room() const {
+    bool in_pipeline = false;
+    const Operation* outside = nullptr;
+    for_all_operations([&](const Operation& op, const Operation* pipeline) {
+      for_all_places(op, [&](const Place& place) {
+        if (place.buffer != Buffer::Scratch) return;
+        if (pipeline) in_pipeline = true;
+        if (!pipeline) outside = &op;
+      });
+    });
+    if (!reuse_ || !in_pipeline) return 0;
+    if (outside)
+      throw InputError(outside->where,
+                       outside->name + ": uses scratch in which units of a pipeline take turns");
+    long long room = 0;
+    for (const Gpu& gpu : gpus_) {
+      if (gpu.scratch == 0) continue;
+      long long chunk = (kReusedScratch + gpu.scratch - 1) / gpu.scratch;
+      chunk = (chunk + kAlignment - 1) / kAlignment * kAlignment;
+      if (room != 0 && chunk != room)
+        throw InputError(file_,
+                         "units take turns in scratch, and ranks have different numbers of its chunks");
+      room = chunk;
+    }
+    for_all_operations([&](const Operation& op, const Operation*) {
+      if (op.name == "pipeline" && room % op.unit_bytes != 0)
+        throw InputError(op.where,
+                         fmt::format("a scratch chunk of {} bytes is no multiple of the unit", room),
+                         "choose a power of two");
+    });
+    return room;
+  }
+
+  void collective() {
+    PeerProgram& program = result_.program;
+    const std::string& name = program.collective;
+    const std::vector<std::string>& known = collective_names();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InputError(root_["collective"].where(), "'" + name + "' is no collective that is known here",
+                       fmt::format("known are {}", fmt::join(known, ", ")));
+    int input = 0, output = 0;
+    std::vector<Rank> with_input, with_output;
+    for (Rank n = 0; n < ranks(); ++n) {
+      input = std::max(input, gpus_[n].input);
+      output = std::max(output, gpus_[n].output);
+      if (gpus_[n].input > 0) with_input.push_back(n);
+      if (gpus_[n].output > 0) with_output.push_back(n);
+    }
+    int chunks = input;
+    if (name == "reducescatter" || name == "scatter") chunks = output;
+    if (name == "alltoall") chunks = input / ranks();
+    Rank root = 0;
+    if (name == "broadcast" || name == "scatter") root = with_input.size() == 1 ? with_input[0] : 0;
+    if (name == "reduce" || name == "gather") root = with_output.size() == 1 ? with_output[0] : 0;
+    if (chunks < 1) throw InputError(file_, "has no chunks of " + name);
+    result_.collective = make_collective(name, ranks(), chunks * result_.pieces, root);
+    program.chunks_per_block = result_.collective.chunks_per_block;
+    program.ranks.resize(ranks());
+  }
+
+  // In our chunks: what an operation touches of a buffer, in a unit of a pipeline or outside.
+  struct Range {
+    int first = 0;
+    int count = 1;
+  };
+
+  Range range(const Operation& op, const Place& place, const Operation* pipeline, int unit) const {
+    const int pieces = result_.pieces;
+    if (!pipeline) {
+      const long long whole = static_cast<long long>(op.size) * pieces;
+      const int begin = static_cast<int>(op.part * whole / op.parts);
+      return {place.index * pieces + begin, static_cast<int>((op.part + 1) * whole / op.parts) - begin};
+    }
+    const int length = static_cast<int>(pipeline->unit_bytes / grain_);
+    if (place.buffer == Buffer::Scratch && scratch_pieces_ != pieces)
+      return {place.index * scratch_pieces_ + unit * length % scratch_pieces_, length};
+    return {place.index * pieces + unit * length, length};
+  }
+
+  int units(const Operation& pipeline) const {
+    return static_cast<int>(static_cast<long long>(pipeline.chunks) * result_.pieces * grain_ /
+                            pipeline.unit_bytes);
+  }
+
+  // A stretch of scratch is what lies between two ends of packets that any operation touches.
+  void packet_stretches() {
+    for_all_operations([&](const Operation& op, const Operation* pipeline) {
+      for_all_places(op, [&](const Place& place) {
+        if (!place.role.packet) return;
+        const Range r = range(op, place, pipeline, 0);
+        for (Rank n : place.ranks) {
+          stretches_[n].insert(r.first);
+          stretches_[n].insert(r.first + r.count);
+        }
+      });
+    });
+  }
+
+  void rank_block(Rank n, const Threadblock& block) {
+    program_block_ = static_cast<int>(result_.program.ranks[n].blocks.size());
+    result_.program.ranks[n].blocks.emplace_back();
+    rank_ = n;
+    for (const Operation& op : block.operations) {
+      if (op.name != "pipeline") emit(op, nullptr, 0);
+      for (int unit = 0; op.name == "pipeline" && unit < units(op); ++unit) {
+        turn_ = static_cast<int>(unit * op.unit_bytes / grain_ / scratch_pieces_);
+        for (const Operation& inner : op.inner) emit(inner, &op, unit);
+      }
+      turn_ = 0;
+    }
+  }
+
+  void put(PeerInstruction instruction) {
+    result_.program.ranks[rank_].blocks[program_block_].instructions.push_back(std::move(instruction));
+    turns_.push_back(turn_);
+  }
+
+  void sync() { put({}); }
+
+  void emit(const Operation& op, const Operation* pipeline, int unit) {
+    if (op.shape) {
+      move(op, pipeline, unit);
+    } else if (op.name == "nop") {
+      sync();
+    } else if (op.name == "barrier") {
+      barrier(op);
+    }
+    for (int channel : op.channels) {
+      if (op.name == "wait" || op.name == "rlxwait")
+        wait(op, counter(rank_, {static_cast<int>(Kind::Channel), channel, 0}), 0);
+      else
+        signal(op, channel);
+    }
+    for (int semaphore : op.semaphores) {
+      const int id = counter(rank_, {static_cast<int>(Kind::Semaphore), semaphore, 0});
+      if (op.name == "sem_acquire")
+        wait(op, id, gpus_[rank_].semaphores[semaphore]);
+      else
+        raise(op, rank_, id, false);
+    }
+  }
+
+  int counter(Rank n, const Name& name) {
+    auto& counters = counters_[n];
+    const auto [at, added] = counters.try_emplace(name, static_cast<int>(counters.size()));
+    result_.program.ranks[n].counters = static_cast<int>(counters.size());
+    return at->second;
+  }
+
+  // Throws where another block of the plan has this end already.
+  End& end(std::map<std::pair<Rank, int>, End>& ends, const Operation& op, Rank n, int counter) {
+    End& end = ends[{n, counter}];
+    if (end.times == 0) end = {.rank = rank_, .block = program_block_, .where = op.where};
+    if (end.rank != rank_ || end.block != program_block_)
+      throw InputError(op.where,
+                       fmt::format("{}: rank {}, thread block {} does that at the same place", op.name,
+                                   end.rank, end.block),
+                       "let one thread block do it");
+    ++end.times;
+    return end;
+  }
+
+  void raise(const Operation& op, Rank n, int counter, bool relaxed) {
+    put({.opcode = PeerOpcode::Signal,
+         .rank = n,
+         .counter = counter,
+         .value = end(raised_, op, n, counter).times,
+         .relaxed = relaxed});
+  }
+
+  void wait(const Operation& op, int counter, int initial) {
+    const int value = end(awaited_, op, rank_, counter).times - initial;
+    if (value >= 1) put({.opcode = PeerOpcode::Wait, .counter = counter, .value = value});
+  }
+
+  void signal(const Operation& op, int channel) {
+    const Rank peer = gpus_[rank_].peers[channel];
+    const auto& mine = gpus_[rank_].peers;
+    const auto& theirs = gpus_[peer].peers;
+    const auto ordinal = std::count(mine.begin(), mine.begin() + channel, peer);
+    int other = 0;
+    for (auto left = ordinal; other < static_cast<int>(theirs.size()); ++other)
+      if (theirs[other] == rank_ && left-- == 0) break;
+    const Name name = other < static_cast<int>(theirs.size())
+                          ? Name{static_cast<int>(Kind::Channel), other, 0}
+                          : Name{static_cast<int>(Kind::Unpaired), rank_, channel};
+    raise(op, peer, counter(peer, name), op.name == "rlxsignal");
+  }
+
+  void barrier(const Operation& op) {
+    std::vector<int> blocks;
+    for (int b = 0; b < static_cast<int>(gpus_[rank_].blocks.size()); ++b)
+      for (const Operation& other : gpus_[rank_].blocks[b].operations)
+        if (other.barrier == op.barrier && (blocks.empty() || blocks.back() != b)) blocks.push_back(b);
+    if (static_cast<int>(blocks.size()) != op.blocks)
+      throw InputError(op.where, fmt::format("barrier: {} thread blocks come to it, {} are awaited",
+                                             blocks.size(), op.blocks));
+    const auto name = [&](int b) { return Name{static_cast<int>(Kind::Barrier), op.barrier, b}; };
+    sync();
+    raise(op, rank_, counter(rank_, name(program_block_)), false);
+    const int times = raised_.at({rank_, counter(rank_, name(program_block_))}).times;
+    for (int b : blocks)
+      if (b != program_block_)
+        put({.opcode = PeerOpcode::Wait, .counter = counter(rank_, name(b)), .value = times});
+    sync();
+  }
+
+  void move(const Operation& op, const Operation* pipeline, int unit) {
+    bool arrive = false;
+    for (const Place& place : op.from)
+      if (place.role.packet)
+        for (int stretch : stretches(op, place, pipeline, unit)) {
+          put({.opcode = PeerOpcode::Wait, .counter = packet(place.ranks[0], stretch)});
+          arrive = true;
+        }
+    if (arrive) sync();
+    const auto slots = [&](const Place& place) {
+      std::vector<PeerSlot> slots;
+      for (Rank n : place.ranks) slots.push_back({n, {place.buffer, range(op, place, pipeline, unit).first}});
+      return slots;
+    };
+    const auto append = [](std::vector<PeerSlot>& all, const std::vector<PeerSlot>& some) {
+      all.insert(all.end(), some.begin(), some.end());
+    };
+    const int count = range(op, op.from[0], pipeline, unit).count;
+    if (op.shape->pairs) {
+      for (std::size_t i = 0; i < op.from.size(); ++i)
+        put({.opcode = PeerOpcode::Move, .from = slots(op.from[i]), .to = slots(op.to[i]), .count = count});
+    } else {
+      PeerInstruction move{.opcode = PeerOpcode::Move, .count = count};
+      for (const Place& place : op.from) append(move.from, slots(place));
+      for (const Place& place : op.to) append(move.to, slots(place));
+      put(std::move(move));
+    }
+    bool leave = false;
+    for (const Place& place : op.to)
+      if (place.role.packet)
+        for (int stretch : stretches(op, place, pipeline, unit)) {
+          if (!std::exchange(leave, true)) sync();
+          const int id = packet(place.ranks[0], stretch);
+          raise(op, place.ranks[0], id, false);
+          if (raised_.at({place.ranks[0], id}).times > 1)
+            throw InputError(op.where, op.name + ": stores packets twice at one place in a launch",
+                             "their flags are the same: give them other places");
+        }
+  }
+
+  std::vector<int> stretches(const Operation& op, const Place& place, const Operation* pipeline,
+                             int unit) const {
+    const Range r = range(op, place, pipeline, unit);
+    const std::set<int>& all = stretches_.at(place.ranks[0]);
+    return {all.lower_bound(r.first), all.lower_bound(r.first + r.count)};
+  }
+
+  int packet(Rank n, int first) {
+    const Name name{static_cast<int>(Kind::Packet), first, 0};
+    const bool known = counters_[n].contains(name);
+    const int id = counter(n, name);
+    if (!known)
+      result_.packets.push_back(
+          {.rank = n, .counter = id, .first = first, .count = *stretches_.at(n).upper_bound(first) - first});
+    return id;
+  }
+
+  // Channels and semaphores are not reset between launches.
+  void balance() const {
+    for (const auto& [n, counters] : counters_)
+      for (const auto& [name, id] : counters) {
+        const auto waits = awaited_.find({n, id});
+        if (waits == awaited_.end()) continue;
+        const auto raises = raised_.find({n, id});
+        const int times = raises == raised_.end() ? 0 : raises->second.times;
+        if (times != waits->second.times)
+          throw InputError(waits->second.where,
+                           fmt::format("rank {} waits {} times in a launch for what is signalled {} times", n,
+                                       waits->second.times, times),
+                           "launches would drift apart");
+      }
+  }
+
+  // Which piece a Move from scratch to scratch moves follows from where its data come from, or go.
+  void find_pieces() {
+    std::map<std::pair<PeerSlot, int>, int> held;  // by scratch slot and turn
+    std::vector<std::pair<PeerInstruction*, int>> open;
+    const int pieces = result_.program.chunks_per_block;
+    const auto know = [&](PeerInstruction& move, int turn, int piece) {
+      move.piece = piece;
+      for (const auto& places : {move.from, move.to})
+        for (const PeerSlot& place : places)
+          for (int k = 0; k < move.count && place.slot.buffer == Buffer::Scratch; ++k)
+            held.try_emplace({{place.rank, {Buffer::Scratch, place.slot.index + k}}, turn},
+                             (piece + k) % pieces);
+    };
+    auto turn = turns_.begin();
+    for (PeerRank& rank : result_.program.ranks)
+      for (PeerBlock& block : rank.blocks)
+        for (PeerInstruction& i : block.instructions) {
+          const int its_turn = *turn++;
+          if (i.opcode != PeerOpcode::Move) continue;
+          std::optional<int> piece;
+          for (const auto& places : {i.from, i.to})
+            for (const PeerSlot& place : places)
+              if (place.slot.buffer != Buffer::Scratch && !piece) piece = place.slot.index % pieces;
+          if (piece)
+            know(i, its_turn, *piece);
+          else
+            open.push_back({&i, its_turn});
+        }
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& [move, its_turn] : open)
+        if (const auto piece = move ? piece_of(*move, its_turn, held) : std::nullopt) {
+          know(*std::exchange(move, nullptr), its_turn, *piece);
+          moved = true;
+        }
+    }
+  }
+
+  static std::optional<int> piece_of(const PeerInstruction& move, int turn,
+                                     const std::map<std::pair<PeerSlot, int>, int>& held) {
+    for (const auto& places : {move.from, move.to})
+      for (const PeerSlot& place : places)
+        if (const auto at = held.find({place, turn}); at != held.end()) return at->second;
+    return std::nullopt;
+  }
+
+  const JsonReader& root_;
+  const std::string file_;
+  MscclppFile& result_;
+  std::vector<Gpu> gpus_;
+  bool reuse_ = false;
+  long long grain_ = 0;     // bytes of a piece, in pipelines
+  int scratch_pieces_ = 1;  // chunks of ours in a scratch chunk of the file
+  std::map<Rank, std::set<int>> stretches_ = {};
+  std::map<Rank, std::map<Name, int>> counters_ = {};
+  std::map<std::pair<Rank, int>, End> raised_ = {}, awaited_ = {};  // by counter
+  Rank rank_ = 0;                                                   // whose block is being translated
+  int program_block_ = 0;
+  int turn_ = 0;                 // how often units have gone through all of reused scratch
+  std::vector<int> turns_ = {};  // by instruction, in the order of ranks and blocks
+};
+
+}  // namespace
+
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json json = parse_json(text, file);
+  const JsonReader root(json, file, "");
+  MscclppFile result;
+  Translator(root, file, result).translate();
+  return result;
+}
+
+bool is_mscclpp_plan(std::string_view text, const std::string& file) {
+  return JsonReader(parse_json(text, file), file, "").has("gpus");
+}
+
+}  // namespace chorale

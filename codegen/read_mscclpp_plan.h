@@ -1,0 +1,54 @@
+// Reads execution plans of MSCCL++ (JSON) as peer programs, with the meaning that its executor gives them
+// (src/core/executor, src/core/include/execution_kernel.hpp):
+//
+//   put get copy re res rre rres       a Move; re and rre store at home only, res and rres at peers too
+//   glres, gstore                      a Move from, and to, all ranks of the switch channel's group
+//   signal, rlxsignal, wait, rlxwait   a Signal or Wait for each channel. The k-th channel of rank a to rank
+//                                      b ends in the k-th of b to a; each end is a counter of its rank, and
+//                                      the i-th wait is for its value i
+//   nop                                Sync
+//   barrier                            Sync, a Signal to and a Wait for all blocks at it, Sync
+//   sem_release, sem_acquire           Signal; a Wait for the value i - init_value, if that is one
+//   packets (ppkt, ..., recspkt)       Wait, Sync, Move, Sync, Signal: a counter for each stretch of scratch
+//                                      that is stored and loaded as a whole, listed in `packets`
+//   tbg_info                           the part of the chunks that the block of a group moves
+//   pipeline                           its operations for each unit in turn, unrolled
+//
+// A chunk of the file is `pieces` chunks of the program: so many that parts of groups and units of pipelines
+// are chunks of their own. How many units there are depends on the size of the data: it is taken to be two
+// or, where units take turns in scratch (reuse_resources), two more than there is room for.
+//
+// Sizes are assumed to be such that all parts of a group are equally long.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/peer_program.h"
+#include "semantics/verify_peers.h"
+
+namespace chorale {
+
+struct MscclppFile {
+  Collective collective = {};
+  PeerProgram program = {};
+  std::vector<PeerPacket> packets = {};  // for the referee
+  std::string protocol = {};
+  int pieces = 1;                       // chunks of the program in one of the file
+  std::vector<std::string> notes = {};  // what its loader stumbles over, though the plan has a meaning
+};
+
+// Throws InputError, with rank, thread block and operation as places in the file, for what is no such plan
+// and for what has no meaning here: unknown operations and collectives, channels through a proxy (port), an
+// index out of range, more than the executor's 64 operations, 16 channels and 16 buffers a thread block, 8
+// channels an operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and
+// signals whose numbers in a launch differ; what the executor does otherwise than the plan says (get between
+// different indices, packets in a pipeline, peers' scratch in two halves).
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file);
+
+// Is this JSON text such a plan, perhaps a wrong one? It is an object with the key "gpus".
+bool is_mscclpp_plan(std::string_view text, const std::string& file);
+
+}  // namespace chorale
