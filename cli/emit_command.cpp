@@ -8,6 +8,7 @@
 #include "cli/text.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "codegen/mpi_source.h"
 #include "codegen/msccl_xml.h"
@@ -58,9 +59,11 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
   return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
 }
 
-std::vector<EmittedFile> cuda_directory(const Point& point, const Program& program) {
+std::vector<EmittedFile> cuda_directory(const Topology& topology, const Point& point,
+                                        const Program& program) {
   const int ranks = point.collective.ranks;
   return to_cuda_sources(point.collective, to_peers(point.collective, program),
+                         to_peers(point.collective, in_place(topology, point.collective, program)),
                          {.bus_factor = busbw(point.collective.name, ranks, 1, 1) / algbw(1, 1),
                           .owners = all_pairs_owners(point.collective, program)});
 }
@@ -91,7 +94,7 @@ Outcome perform(const EmitCommand& command) {
       const std::string path = fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
                                            plain(point.collective.name), i, extension(command.target));
       if (command.target == Target::Cuda)
-        for (const EmittedFile& file : cuda_directory(point, program))
+        for (const EmittedFile& file : cuda_directory(result.topology, point, program))
           files.emplace_back(path + "/" + file.path, file.contents);
       else
         files.emplace_back(path, printed(command, point, program));

@@ -59,7 +59,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   for (const PeerPlaceRow& r : table.places) places.push_back({r.rank, r.buffer, r.index});
   for (const PeerBlockRow& r : table.blocks) blocks.push_back({r.rank, r.row, r.rows});
   for (const PeerRankRow& r : table.ranks)
-    ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.outputs});
+    ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs});
   const Promises promises = promises_of(collective, program);
   std::string name;
   for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
@@ -76,7 +76,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
               "chorale::PeerRow", "kRows", instructions) +
          rows("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places) +
          rows("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks) +
-         rows("chunks of input, output, scratch; counters; where the places of its outputs begin",
+         rows("chunks of input, output, scratch; counters; where the places of inputs, outputs begin",
               "chorale::PeerRankRow", "kRankRows", ranks) +
          "using Four = int[4];\n" +
          rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
@@ -93,12 +93,13 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
 }  // namespace
 
 std::vector<EmittedFile> to_cuda_sources(const Collective& collective, const PeerProgram& program,
-                                         const CudaOptions& options) {
+                                         const PeerProgram& in_place, const CudaOptions& options) {
   if (collective.custom || collective.name == "allreduce_by_gather")
     throw InputError(program.name,
                      "the programs around the kernel do not know the collective " + collective.name,
                      "use another target");
-  std::vector<EmittedFile> files = {{"algorithm.h", algorithm_header(collective, program, options)}};
+  std::vector<EmittedFile> files = {{"out_of_place.h", algorithm_header(collective, program, options)},
+                                    {"in_place.h", algorithm_header(collective, in_place, options)}};
   for (const EmbeddedFile& file : cuda_files())
     if (!options.owners.empty() || std::string(file.path) != "multimem.cu")
       files.push_back({file.path, file.contents});

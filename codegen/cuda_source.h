@@ -28,8 +28,10 @@ struct CudaOptions {
   std::vector<Rank> owners = {};
 };
 
-// The program must be right out of place. Throws InputError for a collective that is none of NCCL's.
-std::vector<EmittedFile> to_cuda_sources(const Collective&, const PeerProgram&, const CudaOptions& = {});
+// Two programs: the first one right out of place, the second one in place. Throws InputError for a collective
+// that is none of NCCL's.
+std::vector<EmittedFile> to_cuda_sources(const Collective&, const PeerProgram&, const PeerProgram& in_place,
+                                         const CudaOptions& = {});
 
 // Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
 // owner sends the sum to all of them in the next: the owners. Empty for all others.

@@ -37,6 +37,15 @@ Mail mail_of(const Program& program, const std::vector<Events>& ranks) {
   return mail;
 }
 
+// In place: one name for what is one place.
+void name_places(const Collective& collective, const Program& program, std::vector<Events>& ranks) {
+  for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
+    for (Event& event : ranks[n])
+      for (Slot* slot : {&event.instruction.src, &event.instruction.dst})
+        *slot = in_place_slot(collective.name, program.chunks_per_block, n, *slot,
+                              program.ranks[n].input_chunks, program.ranks[n].output_chunks);
+}
+
 // A Move to be, with the messages that it takes and brings.
 struct Hop {
   PeerInstruction move = {};
@@ -206,12 +215,14 @@ class BlockWriter {
 PeerProgram to_peers(const Collective& collective, const Program& program, const PeerOptions& options) {
   std::vector<Events> ranks;
   for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
+  if (program.in_place) name_places(collective, program, ranks);
   if (options.merge) merge_messages(ranks, program.chunks_per_block);
   const Mail mail = mail_of(program, ranks);
   const std::map<int, Ends> ends = ends_of(ranks);
   PeerProgram result{.name = program.name,
                      .collective = collective.name,
                      .chunks_per_block = program.chunks_per_block,
+                     .in_place = program.in_place,
                      .double_scratch = true};
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
     std::vector<Hop> hops = hops_of(n, ranks[n], mail);

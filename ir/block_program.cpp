@@ -37,6 +37,13 @@ Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank ran
   return {Buffer::Output, slot.index};
 }
 
+Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank rank, const Slot& slot,
+                   int input_chunks, int output_chunks) {
+  const Slot place = in_place_slot(collective, chunks_per_block, rank, slot);
+  const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
+  return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
+}
+
 std::string to_string(BlockOpcode opcode) {
   switch (opcode) {
     case BlockOpcode::Nop:

@@ -84,6 +84,11 @@ bool reduces(BlockOpcode);  // adds; Reduce reads dst as well
 // the same place.
 Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, const Slot&);
 
+// The same for a rank with so many chunks: where the other buffer has no such slot (no root has no output in
+// Reduce), a slot stays what it is.
+Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, const Slot&, int input_chunks,
+                   int output_chunks);
+
 std::string to_string(BlockOpcode);  // "rrcs", as in MSCCL files
 std::string to_string(const BlockInstruction&);
 

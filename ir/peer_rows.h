@@ -32,12 +32,14 @@ struct PeerBlockRow {
   int rows;  // how many
 };
 
-// What a rank has: in chunks, and counters. `outputs` is where the places of its output slots begin.
+// What a rank has: in chunks, and counters. The places of its input and output slots begin at `inputs` and
+// `outputs`; in place both lie in one buffer.
 struct PeerRankRow {
   int input_chunks;
   int output_chunks;
   int scratch_chunks;
   int counters;
+  int inputs;
   int outputs;
 };
 

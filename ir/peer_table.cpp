@@ -9,9 +9,11 @@ namespace chorale {
 namespace {
 
 PeerPlaceRow place(const PeerProgram& program, const PeerSlot& given) {
-  const Slot slot = program.in_place
-                        ? in_place_slot(program.collective, program.chunks_per_block, given.rank, given.slot)
-                        : given.slot;
+  const PeerRank& rank = program.ranks[given.rank];
+  Slot slot = given.slot;
+  if (program.in_place)
+    slot = in_place_slot(program.collective, program.chunks_per_block, given.rank, slot, rank.input_chunks,
+                         rank.output_chunks);
   return {given.rank, static_cast<int>(slot.buffer), slot.index};
 }
 
@@ -56,7 +58,10 @@ PeerTable table_of(const PeerProgram& program) {
         table.rows.push_back(row);
       }
     }
-    table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters,
+    const int inputs = static_cast<int>(table.places.size());
+    for (int i = 0; i < rank.input_chunks; ++i)
+      table.places.push_back(place(program, {n, {Buffer::Input, i}}));
+    table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters, inputs,
                            static_cast<int>(table.places.size())});
     for (int o = 0; o < rank.output_chunks; ++o)
       table.places.push_back(place(program, {n, {Buffer::Output, o}}));

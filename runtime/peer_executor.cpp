@@ -9,7 +9,6 @@
 #include <memory>
 #include <thread>
 
-#include "ir/block_program.h"
 #include "ir/error.h"
 #include "ir/peer_table.h"
 #include "runtime/device/cpu.h"
@@ -100,10 +99,11 @@ class Machine {
     return slot / k * block_shape_.elements + piece_begin(block_shape_.elements, k, slot % k);
   }
   std::int64_t length(int slot) const { return begin(slot + 1) - begin(slot); }
-  std::byte* at(Rank n, const Slot& given) {
-    const Slot slot =
-        program_.in_place ? in_place_slot(program_.collective, program_.chunks_per_block, n, given) : given;
-    return (slot.buffer == Buffer::Input ? input_ : output_)[n].data() + begin(slot.index) * size();
+  std::byte* at(Rank n, const Slot& slot) {
+    const PeerRankRow& rank = table_.ranks[n];
+    const PeerPlaceRow& place =
+        table_.places[(slot.buffer == Buffer::Input ? rank.inputs : rank.outputs) + slot.index];
+    return (place.buffer == 0 ? input_ : output_)[n].data() + begin(place.index) * size();
   }
 
   const PeerProgram& program_;

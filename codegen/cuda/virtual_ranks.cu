@@ -3,7 +3,8 @@
 // with the columns of nccl-tests, beside a copy of as many bytes on the device.
 //
 // The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another one,
-// -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32.
+// -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32, -DIN_PLACE has input and output
+// in one memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -116,20 +117,21 @@ class Device {
   void finish() { require(cudaStreamSynchronize(stream_), "the kernel"); }
 
   // The launch as a graph, replayed so often; microseconds of one.
-  double replay(const chorale::PeerLaunch<Memory>& given, int threads, int times) {
+  double replay(const chorale::PeerLaunch<Memory>& given, int threads, int warm_up, int times) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     launch(given, threads);
     require(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
     require(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
-    const double us = timed(times, [&] { require(cudaGraphLaunch(executable, stream_), "cudaGraphLaunch"); });
+    const double us =
+        timed(warm_up, times, [&] { require(cudaGraphLaunch(executable, stream_), "cudaGraphLaunch"); });
     require(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
     require(cudaGraphDestroy(graph), "cudaGraphDestroy");
     return us;
   }
   double copy(void* to, const void* from, std::size_t bytes, int times) {
-    return timed(times, [&] {
+    return timed(3, times, [&] {
       require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
     });
   }
@@ -141,11 +143,11 @@ class Device {
 
  private:
   template <typename Work>
-  double timed(int times, Work work) {
+  double timed(int warm_up, int times, Work work) {
     cudaEvent_t start, stop;
     require(cudaEventCreate(&start), "cudaEventCreate");
     require(cudaEventCreate(&stop), "cudaEventCreate");
-    for (int i = 0; i < 3; ++i) work();
+    for (int i = 0; i < warm_up; ++i) work();
     require(cudaEventRecord(start, stream_), "cudaEventRecord");
     for (int i = 0; i < times; ++i) work();
     require(cudaEventRecord(stop, stream_), "cudaEventRecord");
@@ -207,7 +209,8 @@ class Device {
       });
   }
   void finish() {}
-  double replay(const Launch& given, int threads, int times) {
+  double replay(const Launch& given, int threads, int warm_up, int times) {
+    for (int i = 0; i < warm_up; ++i) launch(given, threads);
     return timed(times, [&] { launch(given, threads); });
   }
   double copy(void* to, const void* from, std::size_t bytes, int times) {
@@ -291,19 +294,20 @@ class Machine {
                         .trouble = trouble_};
   }
 
-  // Inputs of this seed, spoilt outputs.
+  // Inputs of this seed, everything else spoilt.
   void prepare(long elements, unsigned seed) {
     launch_.shape.elements = elements;
-    std::vector<T> values;
     for (int n = 0; n < algorithm::kRanks; ++n) {
       const chorale::PeerRankRow& rank = algorithm::kRankRows[n];
-      values.assign(begin(elements, rank.input_chunks), T{});
-      for (int slot = 0; slot < rank.input_chunks; ++slot)
-        for (long e = begin(elements, slot); e < begin(elements, slot + 1); ++e)
-          values[e] = expected_.input<T>(n, slot, e - begin(elements, slot), seed);
-      device_.upload(inputs_[n], values.data(), static_cast<long>(values.size()));
-      values.assign(begin(elements, rank.output_chunks), T(99));
-      device_.upload(outputs_[n], values.data(), static_cast<long>(values.size()));
+      std::vector<T> values[2] = {std::vector<T>(begin(elements, rank.input_chunks), T(99)),
+                                  std::vector<T>(begin(elements, rank.output_chunks), T(99))};
+      for (int slot = 0; slot < rank.input_chunks; ++slot) {
+        const chorale::PeerPlaceRow& at = algorithm::kPlaces[rank.inputs + slot];
+        for (long e = begin(elements, at.index); e < begin(elements, at.index + 1); ++e)
+          values[at.buffer][e] = expected_.input<T>(n, slot, e - begin(elements, at.index), seed);
+      }
+      device_.upload(inputs_[n], values[0].data(), static_cast<long>(values[0].size()));
+      device_.upload(outputs_[n], values[1].data(), static_cast<long>(values[1].size()));
     }
   }
 
@@ -312,8 +316,9 @@ class Machine {
     device_.finish();
     complain();
   }
-  double replay(int times) {
-    const double us = device_.replay(launch_, options_.threads, times);
+  // As a graph, replayed; microseconds of one.
+  double replay(int warm_up, int times) {
+    const double us = device_.replay(launch_, options_.threads, warm_up, times);
     complain();
     return us;
   }
@@ -321,13 +326,16 @@ class Machine {
   long wrong(unsigned seed) {
     const long elements = launch_.shape.elements;
     long wrong = 0;
-    std::vector<T> values;
     for (int n = 0; n < algorithm::kRanks; ++n) {
-      values.resize(begin(elements, algorithm::kRankRows[n].output_chunks));
-      device_.download(values.data(), outputs_[n], static_cast<long>(values.size()));
+      const chorale::PeerRankRow& rank = algorithm::kRankRows[n];
+      std::vector<T> values[2] = {std::vector<T>(begin(elements, rank.input_chunks)),
+                                  std::vector<T>(begin(elements, rank.output_chunks))};
+      device_.download(values[0].data(), inputs_[n], static_cast<long>(values[0].size()));
+      device_.download(values[1].data(), outputs_[n], static_cast<long>(values[1].size()));
       expected_.for_each_promise(n, [&](int slot, const auto& value) {
-        for (long e = begin(elements, slot); e < begin(elements, slot + 1); ++e)
-          wrong += !(values[e] == value.template at<T>(e - begin(elements, slot), seed));
+        const chorale::PeerPlaceRow& at = algorithm::kPlaces[rank.outputs + slot];
+        for (long e = begin(elements, at.index); e < begin(elements, at.index + 1); ++e)
+          wrong += !(values[at.buffer][e] == value.template at<T>(e - begin(elements, at.index), seed));
       });
     }
     return wrong;
@@ -408,8 +416,12 @@ int main(int argc, char** argv) {
     machine.prepare(count, 1);
     machine.run();
     long wrong = machine.wrong(1);
-    machine.prepare(count, 2);  // a graph that was recorded before finds other data
-    const double us = machine.replay(options.iterations);
+    machine.prepare(count, 2);
+    const double us = machine.replay(3, options.iterations);
+#ifdef IN_PLACE
+    machine.prepare(count, 2);  // a run leaves no inputs for the next one
+    machine.replay(0, 1);
+#endif
     wrong += machine.wrong(2);
     const double bytes = static_cast<double>(count) * sizeof(T) * algorithm::kBlocks;
     const double copy = machine.copy(Machine::buffer_bytes(count), options.iterations);

@@ -50,6 +50,10 @@ for directory in directories:
     rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
     rows += checked(directory, "virtual_ranks_cpu", "-b", "4", "-e", "300K", "-f", "13", "-n", "5", "-s", "3", "-t", "2", "-g", "8K")
 ring = directories[0]
+for directory in directories:
+    (directory / "virtual_ranks_cpu").unlink()
+    run("make", "cpu", "DEFINES=-DIN_PLACE", cwd=directory)
+    rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "300K", "-f", "29", "-n", "9", "-s", "2", "-g", "8K")
 for element, others in [("chorale::Bfloat16", "-DREDUCTION=Max"), ("chorale::Float16", "-DWIDEN"), ("std::int8_t", ""), ("double", "-DREDUCTION=Prod")]:
     (ring / "virtual_ranks_cpu").unlink()
     run("make", "cpu", f"DEFINES=-DELEMENT={element} {others}", cwd=ring)
@@ -60,19 +64,19 @@ for directory in directories[:2]:
 
 # The multimem variant goes with all-pairs AllReduces only.
 assert (directories[1] / "multimem.cu").exists() and not (ring / "multimem.cu").exists()
-assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "algorithm.h").read_text()
+assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "out_of_place.h").read_text()
 
 # A wait that is for too much is named; one that is left out is noticed by ThreadSanitizer.
-table = (ring / "algorithm.h").read_text()
+table = (ring / "out_of_place.h").read_text()
 wait = re.search(r"\{2, 1, 0, \d+, 0, 0, 3, 0, 1, 1, 0\}", table)[0]
-(ring / "algorithm.h").write_text(table.replace(wait, wait.replace("1, 1, 0}", "9, 1, 0}"), 1))
+(ring / "out_of_place.h").write_text(table.replace(wait, wait.replace("1, 1, 0}", "9, 1, 0}"), 1))
 run("make", "cpu", cwd=ring)
 hang = run("./virtual_ranks_cpu", "-b", "4", "-e", "4", "-p", "0.3", code=3, cwd=ring).stderr
 assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
-(ring / "algorithm.h").write_text(table.replace(wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0}", 1))
+(ring / "out_of_place.h").write_text(table.replace(wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0}", 1))
 run("make", "races", cwd=ring)
 assert run("./virtual_ranks_races", "-b", "4K", "-e", "4K", code=None, cwd=ring).returncode in (1, 66)
-(ring / "algorithm.h").write_text(table)
+(ring / "out_of_place.h").write_text(table)
 
 # Wrong options.
 for options in (["-b", "x"], ["-q"], ["-b", "1T"]):

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "codegen/peer_lowering.h"
 #include "ir/error.h"
@@ -97,6 +98,32 @@ TEST(PeerExecutor, HalvesAddedAsFloats) {
                            .warm_up = 0,
                            .accumulation = Accumulation::Float32};
   EXPECT_EQ(wrong(run_peers_on_threads(example.program, example.collective, options)), 0);
+}
+
+TEST(PeerExecutor, InPlace) {
+  const RunOptions options{
+      .bytes = {0, 4, 4 * 37}, .types = {ElementType::Int32}, .iterations = 2, .warm_up = 0};
+  int programs = 0;
+  for (const ClassicEntry& entry : classic_catalogue())
+    for (int ranks : {2, 4, 5}) {
+      const Topology topology = named_topology("full:" + std::to_string(ranks));
+      Point point;
+      try {
+        point = classic_algorithm(entry.name, topology);
+      } catch (const InputError&) {
+        continue;  // powers of two only
+      }
+      const Program program =
+          in_place(topology, point.collective, lower(topology, point.collective, point.schedule));
+      const PeerProgram peers = to_peers(point.collective, program);
+      EXPECT_TRUE(peers.in_place);
+      EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
+          << entry.name << " " << ranks;
+      EXPECT_EQ(wrong_in_free_run(peers, point.collective, {.elements = 53}, ReduceOp::Sum, 5), 0)
+          << entry.name;
+      ++programs;
+    }
+  EXPECT_GT(programs, 50);
 }
 
 // A sender may be a launch ahead; the root of a broadcast hears nothing from the others but that they are done.
