@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -8,6 +9,7 @@
 #include "cli/text.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
+#include "codegen/epilogue.h"
 #include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "codegen/mpi_source.h"
@@ -42,8 +44,20 @@ const char* extension(Target target) {
   return "";
 }
 
+// How many ranks complete a sum decides which functions may follow it.
+std::string who_completes(const std::map<int, std::set<Rank>>& points) {
+  std::size_t most = 0;
+  for (const auto& [position, ranks] : points) most = std::max(most, ranks.size());
+  return most <= 1 ? "each sum is completed by one rank: an epilogue may keep state\n"
+                   : fmt::format(
+                         "sums are completed by up to {} ranks: an epilogue must be the same everywhere "
+                         "and keep no state\n",
+                         most);
+}
+
 // Every printer gets what a referee has accepted: lower() and relax() see to it.
-std::string printed(const EmitCommand& command, const Point& point, const Program& program) {
+std::string printed(const EmitCommand& command, const Point& point, const Program& program,
+                    std::string& remark) {
   if (command.target == Target::Mpi) return to_mpi_source(point.collective, program);
   if (command.target == Target::MscclXml) {
     const MscclOptions options{
@@ -55,7 +69,11 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
                            {.most_operations = command.most_steps,
                             .min_bytes = command.min_bytes,
                             .max_bytes = command.max_bytes});
-  const BlockProgram blocks = relax(point.collective, program, {.channels = command.channels});
+  BlockProgram blocks = relax(point.collective, program, {.channels = command.channels});
+  if (command.epilogue) {
+    remark = who_completes(completion_points(point.collective, blocks));
+    blocks = with_epilogue(point.collective, blocks);
+  }
   return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
 }
 
@@ -81,6 +99,8 @@ Outcome perform(const EmitCommand& command) {
   require_writable_directory("-o", command.directory);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
+  if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)
+    throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
   std::vector<std::pair<std::string, std::string>> files;
   std::string written, refused;
   for (int i : chosen) {
@@ -93,12 +113,13 @@ Outcome perform(const EmitCommand& command) {
                                  counted(point.cost.chunks, "chunk"));
       const std::string path = fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
                                            plain(point.collective.name), i, extension(command.target));
+      std::string remark;
       if (command.target == Target::Cuda)
         for (const EmittedFile& file : cuda_directory(result.topology, point, program))
           files.emplace_back(path + "/" + file.path, file.contents);
       else
-        files.emplace_back(path, printed(command, point, program));
-      written += path + "\n";
+        files.emplace_back(path, printed(command, point, program, remark));
+      written += path + "\n" + remark;
     } catch (const InputError& error) {
       // One of many: the others are written, and this one is named.
       if (chosen.size() == 1) throw;

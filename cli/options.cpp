@@ -360,6 +360,8 @@ void emit_options(CLI::App& app, Command& parsed) {
            name, [name, &target](const Text& t) { target = parse_size(name, t); }, help)
         ->option_text("SIZE");
   };
+  sub->add_flag("--epilogue", options->epilogue,
+                "With a place for a function of the caller's on every sum (json, dot), and who applies it");
   size("--min-bytes", options->min_bytes, "Smallest size for which an MSCCL executor is to choose it (0)");
   size("--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
   sub->final_callback([options, &parsed] { parsed = *options; });

@@ -110,6 +110,7 @@ struct BoundsCommand {
 
 struct EmitCommand {
   enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi };
+  bool epilogue = false;
   std::string file = {};
   Target target = Target::MscclXml;
   std::string directory = ".";

@@ -163,8 +163,9 @@ Outcome perform(const ProgramCommand& command) {
                        fmt::format("use {}", least));
     try {
       const auto [rows, wrong] =
-          rows_of(run_blocks_on_threads(file.program, file.collective, run_options(command),
-                                        {.queue_depth = command.queue_depth, .in_place = in_place}),
+          rows_of(run_blocks_on_threads(
+                      file.program, file.collective, run_options(command),
+                      {.queue_depth = command.queue_depth, .in_place = in_place, .epilogue = add_index}),
                   file.collective.combining);
       text += rows;
       if (wrong > 0)

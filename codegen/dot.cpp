@@ -15,12 +15,22 @@ std::string to_dot(const BlockProgram& program) {
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
     text += fmt::format("  subgraph cluster_{} {{\n    label=\"rank {}\";\n", n, n);
     std::string edges;
+    std::map<int, std::string> barriers;  // the last node of each
     for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
       const Block& block = program.ranks[n].blocks[b];
       for (std::size_t i = 0; i < block.instructions.size(); ++i) {
         const BlockInstruction& instruction = block.instructions[i];
         const std::string node = fmt::format("r{}_b{}_{}", n, b, i);
-        text += fmt::format("    {} [label=\"{}.{} {}\"];\n", node, b, i, to_string(instruction));
+        const bool special =
+            instruction.opcode == BlockOpcode::Barrier || instruction.opcode == BlockOpcode::Epilogue;
+        text += fmt::format("    {} [label=\"{}.{} {}\"{}];\n", node, b, i, to_string(instruction),
+                            special ? ", style=filled" : "");
+        if (instruction.opcode == BlockOpcode::Barrier) {
+          // A line through all that meet there.
+          if (const auto met = barriers.find(instruction.barrier); met != barriers.end())
+            edges += fmt::format("    {} -> {} [dir=none, style=dotted];\n", met->second, node);
+          barriers[instruction.barrier] = node;
+        }
         if (i > 0) edges += fmt::format("    r{}_b{}_{} -> {} [style=bold];\n", n, b, i - 1, node);
         for (const BlockReference& before : instruction.after)
           edges += fmt::format("    r{}_b{}_{} -> {} [style=dashed];\n", n, before.block, before.instruction,

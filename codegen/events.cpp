@@ -101,7 +101,7 @@ Slot next_slot(const Slot& slot, int by) {
 std::vector<Slot> slots_read(const BlockInstruction& i) {
   std::vector<Slot> result;
   if (reads_src(i.opcode)) result = slots_from(i.src, i.count);
-  if (i.opcode == BlockOpcode::Reduce)
+  if (reads_dst(i.opcode))
     for (const Slot& slot : slots_from(i.dst, i.count)) result.push_back(slot);
   return result;
 }

@@ -78,6 +78,15 @@ void require_expressible(const Collective& collective, const BlockProgram& progr
   if (collective.custom || collective.name == "allreduce_by_gather")
     throw InputError(program.name, "MSCCL XML has no name for the collective " + collective.name,
                      "use another target");
+  for (const BlockRank& rank : program.ranks)
+    for (const Block& block : rank.blocks)
+      for (const BlockInstruction& i : block.instructions)
+        if (i.opcode == BlockOpcode::Barrier || i.opcode == BlockOpcode::Epilogue)
+          throw InputError(program.name,
+                           std::string("MSCCL XML has no step that ") +
+                               (i.opcode == BlockOpcode::Barrier ? "lets blocks meet (a barrier)"
+                                                                 : "applies a function (an epilogue)"),
+                           "use --target json");
   std::map<std::pair<int, int>, int> senders, receivers;  // rank, channel
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (const Block& block : program.ranks[n].blocks) {

@@ -16,16 +16,29 @@ bool receives(BlockOpcode opcode) {
 }
 
 bool reads_src(BlockOpcode opcode) {
-  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Recv && opcode != BlockOpcode::RecvCopySend;
+  return opcode == BlockOpcode::Send || opcode == BlockOpcode::Copy || reduces(opcode);
+}
+
+bool reads_dst(BlockOpcode opcode) {
+  return opcode == BlockOpcode::Reduce || opcode == BlockOpcode::Epilogue;
 }
 
 bool writes_dst(BlockOpcode opcode) {
-  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Send && opcode != BlockOpcode::RecvReduceSend;
+  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Barrier && opcode != BlockOpcode::Send &&
+         opcode != BlockOpcode::RecvReduceSend;
 }
 
 bool reduces(BlockOpcode opcode) {
   return opcode == BlockOpcode::Reduce || opcode == BlockOpcode::RecvReduce ||
          opcode == BlockOpcode::RecvReduceSend || opcode == BlockOpcode::RecvReduceCopySend;
+}
+
+bool has_epilogue(const BlockProgram& program) {
+  for (const BlockRank& rank : program.ranks)
+    for (const Block& block : rank.blocks)
+      for (const BlockInstruction& i : block.instructions)
+        if (i.opcode == BlockOpcode::Epilogue) return true;
+  return false;
 }
 
 Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank rank, const Slot& slot) {
@@ -64,6 +77,10 @@ std::string to_string(BlockOpcode opcode) {
       return "cpy";
     case BlockOpcode::Reduce:
       return "re";
+    case BlockOpcode::Barrier:
+      return "bar";
+    case BlockOpcode::Epilogue:
+      return "epi";
   }
   return "";
 }
@@ -71,7 +88,9 @@ std::string to_string(BlockOpcode opcode) {
 std::string to_string(const BlockInstruction& i) {
   std::string text = to_string(i.opcode);
   if (reads_src(i.opcode)) text += " " + to_string(i.src);
-  if (writes_dst(i.opcode)) text += " -> " + to_string(i.dst);
+  if (writes_dst(i.opcode)) text += (i.opcode == BlockOpcode::Epilogue ? " " : " -> ") + to_string(i.dst);
+  if (i.opcode == BlockOpcode::Barrier) text += fmt::format(" {}", i.barrier);
+  if (i.opcode == BlockOpcode::Epilogue) text += fmt::format(" as {}", i.position);
   if (i.count != 1) text += fmt::format(" x {}", i.count);
   return text;
 }

@@ -28,6 +28,8 @@ enum class BlockOpcode {
   RecvReduceCopySend,  // queue (+) src -> dst and queue out
   Copy,                // src -> dst
   Reduce,              // dst (+) src -> dst
+  Barrier,             // waits until all blocks of the rank that have this `barrier` are there
+  Epilogue,            // f(dst, index) -> dst, with a function of the caller's; dst is a complete sum
 };
 
 struct BlockReference {
@@ -43,6 +45,10 @@ struct BlockInstruction {
   int count = 1;
   int piece = 0;  // of the first chunk; the next ones follow, modulo chunks_per_block
   std::vector<BlockReference> after = {};  // of the same rank, in other blocks
+  int barrier = 0;                         // of Barrier: its number; a block has each at most once
+  int position =
+      0;  // of Epilogue: where its first chunk lies in the inputs, which all contributors agree on:
+          // elements have the index that they have there
   bool operator==(const BlockInstruction&) const = default;
 };
 
@@ -75,8 +81,10 @@ struct BlockProgram {
 bool sends(BlockOpcode);
 bool receives(BlockOpcode);
 bool reads_src(BlockOpcode);  // the local src
+bool reads_dst(BlockOpcode);
 bool writes_dst(BlockOpcode);
-bool reduces(BlockOpcode);  // adds; Reduce reads dst as well
+bool reduces(BlockOpcode);  // adds
+bool has_epilogue(const BlockProgram&);
 
 // Where a slot of the input lies in the output if they share memory as in NCCL: AllReduce, Broadcast, Reduce:
 // at the same place; Allgather, Gather: in block `rank` of the output; ReduceScatter, Scatter: the output is

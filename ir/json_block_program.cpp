@@ -17,7 +17,9 @@ constexpr BlockOpcode kOpcodes[] = {BlockOpcode::Nop,
                                     BlockOpcode::RecvReduceSend,
                                     BlockOpcode::RecvReduceCopySend,
                                     BlockOpcode::Copy,
-                                    BlockOpcode::Reduce};
+                                    BlockOpcode::Reduce,
+                                    BlockOpcode::Barrier,
+                                    BlockOpcode::Epilogue};
 
 std::string write(const Slot& slot) {
   return fmt::format("[\"{}\",{}]",
@@ -31,6 +33,8 @@ std::string write(const BlockInstruction& i) {
   std::string text = fmt::format(R"({{"op":"{}")", to_string(i.opcode));
   if (reads_src(i.opcode)) text += ",\"src\":" + write(i.src);
   if (writes_dst(i.opcode)) text += ",\"dst\":" + write(i.dst);
+  if (i.opcode == BlockOpcode::Barrier) text += fmt::format(",\"barrier\":{}", i.barrier);
+  if (i.opcode == BlockOpcode::Epilogue) text += fmt::format(",\"position\":{}", i.position);
   if (i.count != 1) text += fmt::format(",\"count\":{}", i.count);
   if (i.piece != 0) text += fmt::format(",\"piece\":{}", i.piece);
   std::vector<std::string> after;
@@ -51,7 +55,7 @@ Slot read_slot(const JsonReader& json) {
 }
 
 BlockInstruction read_instruction(const JsonReader& json) {
-  json.require_object({"op", "src", "dst", "count", "piece", "after"});
+  json.require_object({"op", "src", "dst", "count", "piece", "after", "barrier", "position"});
   BlockInstruction i;
   const std::string name = json["op"].text();
   const auto* known = std::find_if(std::begin(kOpcodes), std::end(kOpcodes),
@@ -60,6 +64,8 @@ BlockInstruction read_instruction(const JsonReader& json) {
   i.opcode = *known;
   if (reads_src(i.opcode)) i.src = read_slot(json["src"]);
   if (writes_dst(i.opcode)) i.dst = read_slot(json["dst"]);
+  if (i.opcode == BlockOpcode::Barrier) i.barrier = json["barrier"].integer(0, kMostNumber);
+  if (i.opcode == BlockOpcode::Epilogue) i.position = json["position"].integer(0, kMostNumber);
   if (json.has("count")) i.count = json["count"].integer(1, kMostNumber);
   if (json.has("piece")) i.piece = json["piece"].integer(0, kMostNumber);
   if (json.has("after"))

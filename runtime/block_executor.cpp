@@ -33,6 +33,7 @@ struct Rendezvous {
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::vector<int> done = {};                                 // by block: instructions
+  std::map<int, int> missing = {};                            // by barrier: blocks that have not come
   std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
 };
 
@@ -82,6 +83,10 @@ class Memory {
       TestData::spoil_output(
           {at({Buffer::Output, i}), static_cast<std::size_t>(elements(i % pieces()) * size())});
   }
+  // Elements before a slot of an input or output.
+  std::int64_t begin(int slot) const {
+    return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
+  }
   std::int64_t input_elements() const { return begin(program_.ranks[rank_].input_chunks); }
 
  private:
@@ -97,9 +102,6 @@ class Memory {
     const Slot last = where({end.buffer, end.index - 1});
     Bytes& buffer = last.buffer == Buffer::Input ? input_ : output_;
     buffer.resize(std::max<std::size_t>(buffer.size(), begin(last.index + 1) * size()));
-  }
-  std::int64_t begin(int slot) const {
-    return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
   }
   template <typename Convert>
   void convert(int slot, std::byte* to, const std::byte* from, Convert convert) const {
@@ -136,7 +138,8 @@ class Machine {
   }
 
   Memory& memory(Rank n) { return *memory_[n]; }
-  bool adds() const { return reduces_; }
+  // Are outputs sums that an average is still to be made of?
+  bool leaves_sums() const { return reduces_ && !has_epilogue(program_); }
 
   // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks
   // rest.
@@ -150,7 +153,10 @@ class Machine {
       if (next > 0) took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
       if (next < times) {
         before(next);
-        for (Rendezvous& meeting : meeting_) std::ranges::fill(meeting.done, 0);
+        for (Rank n = 0; n < static_cast<int>(meeting_.size()); ++n) {
+          std::ranges::fill(meeting_[n].done, 0);
+          count_barriers(n);
+        }
       }
       ++next;
       start = Clock::now();
@@ -177,6 +183,13 @@ class Machine {
   }
 
  private:
+  void count_barriers(Rank n) {
+    meeting_[n].missing.clear();
+    for (const Block& block : program_.ranks[n].blocks)
+      for (const BlockInstruction& i : block.instructions)
+        if (i.opcode == BlockOpcode::Barrier) ++meeting_[n].missing[i.barrier];
+  }
+
   void fail(const std::exception_ptr& failure) {
     {
       const std::lock_guard lock(failing_);
@@ -219,6 +232,13 @@ class Machine {
                 return here(n, b, k) + fmt::format(": block {}, instruction {} was not complete",
                                                    before.block, before.instruction);
               });
+        if (i.opcode == BlockOpcode::Barrier) {
+          int& missing = mine.missing[i.barrier];
+          if (--missing == 0) mine.changed.notify_all();
+          wait(
+              lock, mine, [&] { return missing == 0; },
+              [&] { return here(n, b, k) + fmt::format(": {} of its blocks did not come", missing); });
+        }
         if (receives(i.opcode)) {
           std::deque<Bytes>& queue = mine.in[{block.recv_from, block.channel}];
           wait(
@@ -263,7 +283,8 @@ class Machine {
     const std::int64_t size = static_cast<std::int64_t>(size_of(kept_));
     Bytes out;
     std::int64_t at = 0;
-    for (int c = 0; c < i.count && i.opcode != BlockOpcode::Nop; ++c) {
+    if (i.opcode == BlockOpcode::Nop || i.opcode == BlockOpcode::Barrier) return out;
+    for (int c = 0; c < i.count; ++c) {
       const std::int64_t elements = memory.elements((i.piece + c) % program_.chunks_per_block),
                          bytes = elements * size;
       Bytes value(bytes);
@@ -282,7 +303,9 @@ class Machine {
       }
       if (writes_dst(i.opcode)) {
         std::byte* dst = memory.at({i.dst.buffer, i.dst.index + c});
-        if (i.opcode == BlockOpcode::Reduce)
+        if (i.opcode == BlockOpcode::Epilogue)
+          finish(dst, elements, memory.begin(i.position + c));
+        else if (i.opcode == BlockOpcode::Reduce)
           reduce(kept_, op_, dst, value.data(), elements);
         else
           std::copy(value.begin(), value.end(), dst);
@@ -290,6 +313,12 @@ class Machine {
       if (sends(i.opcode)) out.insert(out.end(), value.begin(), value.end());
     }
     return out;
+  }
+
+  // The hook, on a complete sum.
+  void finish(std::byte* values, std::int64_t elements, std::int64_t first_index) {
+    if (op_ == ReduceOp::Avg) divide(kept_, values, elements, static_cast<int>(program_.ranks.size()));
+    if (options_.epilogue && elements > 0) options_.epilogue(kept_, values, elements, first_index);
   }
 
   const BlockProgram& program_;
@@ -315,7 +344,7 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
 
 // Outputs as they are after the program, averages finished.
 Bytes finished_output(Machine& machine, Rank n, ReduceOp op, int ranks) {
-  if (op == ReduceOp::Avg && machine.adds()) machine.memory(n).divide_output(ranks);
+  if (op == ReduceOp::Avg && machine.leaves_sums()) machine.memory(n).divide_output(ranks);
   return machine.memory(n).read(Buffer::Output);
 }
 
@@ -365,7 +394,8 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
         const auto count_wrong = [&] {
           for (Rank n = 0; n < ranks; ++n) {
             const Bytes output = finished_output(machine, n, op, ranks);
-            row.wrong += data.wrong_elements(n, output);
+            row.wrong += data.wrong_elements(
+                n, output, has_epilogue(program) ? block_options.epilogue : EpilogueFunction());
             if (!block_options.in_place)
               row.wrong += data.changed_elements(n, machine.memory(n).read(Buffer::Input));
             row.buffer_bytes =

@@ -79,6 +79,15 @@ void divide(ElementType type, std::byte* bytes, std::int64_t elements, int count
   });
 }
 
+void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    T* values = reinterpret_cast<T*>(bytes);
+    for (std::int64_t i = 0; i < count; ++i)
+      values[i] = combined<Reduction::Sum>(values[i], T(static_cast<float>((first_index + i) % 7 + 1)));
+  });
+}
+
 ElementType wide_type(ElementType type) {
   return is_half_type(type) ? ElementType::Float32 : type;
 }

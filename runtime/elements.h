@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace chorale {
@@ -33,6 +34,14 @@ inline constexpr int kReduceOps = 5;
 // aligned to the type, and do not overlap.
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);
 void divide(ElementType, std::byte* data, std::int64_t elements, int count);
+
+// What a caller wants done to a complete result: value = f(value, index) for consecutive elements of a type, of
+// which the first has that index. Several threads may call it at once.
+using EpilogueFunction =
+    std::function<void(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index)>;
+
+// One that shows where it was applied and where not: adds index modulo 7, and 1.
+void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index);
 
 // Halves to float32, which is exact, and back, rounded to nearest, ties to even. Of other types both are
 // copies, and the wide type is the type itself.

@@ -123,10 +123,12 @@ void TestData::for_each_input(Rank n, Function function) const {
 }
 
 template <typename T, typename Kept, typename Function>
-void TestData::for_each_output(Rank n, Function function) const {
+void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Function function) const {
   std::map<int, std::vector<Kept>> expected;  // by output slot
+  std::map<int, int> position;                // in the inputs, of each
   for (const ChunkSpec& spec : collective_.chunks) {
     if (!std::ranges::binary_search(spec.post, n)) continue;
+    position.try_emplace(spec.output, spec.input);
     for (std::size_t source = 0; source < (collective_.combining ? spec.pre.size() : 1); ++source) {
       const std::vector<T> inputs = pattern<T>(place(spec.pre[source], spec.input));
       std::vector<Kept> values(inputs.size());
@@ -143,7 +145,18 @@ void TestData::for_each_output(Rank n, Function function) const {
   if (op_ == ReduceOp::Avg && collective_.combining)
     for (auto& [slot, values] : expected)
       for (Kept& value : values) value = averaged(value, collective_.ranks);
-  for (const auto& [slot, values] : expected) {
+  for (auto& [slot, values] : expected) {
+    if (epilogue && length(slot) > 0) {
+      // It depends on the index, so values are no longer periodic.
+      std::vector<Kept> all(length(slot));
+      for (std::size_t e = 0; e < all.size(); ++e) all[e] = values[e % kPeriod];
+      epilogue(kept_type(shape_), reinterpret_cast<std::byte*>(all.data()), length(slot),
+               begin(position[slot]));
+      std::vector<T> rounded(all.size());
+      std::ranges::transform(all, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
+      function(begin(slot), std::span<const T>(rounded));
+      continue;
+    }
     std::vector<T> rounded(values.size());
     std::ranges::transform(values, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
     in_periods(slot, rounded, function);
@@ -193,7 +206,8 @@ void TestData::spoil_output(std::span<std::byte> output) {
   std::ranges::fill(output, std::byte{0x7f});  // of most types a number far beyond all sums
 }
 
-std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output) const {
+std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output,
+                                      const EpilogueFunction& epilogue) const {
   return with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
     std::int64_t wrong = 0;
@@ -202,9 +216,9 @@ std::int64_t TestData::wrong_elements(Rank n, std::span<const std::byte> output)
                          [](const T& have, const T& value) { return have == value; });  // NaN is wrong
     };
     if (kept_type(shape_) == shape_.type)
-      for_each_output<T, T>(n, compare);
+      for_each_output<T, T>(n, epilogue, compare);
     else
-      for_each_output<T, float>(n, compare);
+      for_each_output<T, float>(n, epilogue, compare);
     return wrong;
   });
 }

@@ -28,15 +28,15 @@ class TestData {
 
   // Gives no element the value it should have in the end.
   static void spoil_output(std::span<std::byte> output);
-  // Elements that differ from what the collective promises.
-  std::int64_t wrong_elements(Rank, std::span<const std::byte> output) const;
+  // Elements that differ from what the collective promises, and an epilogue makes of it.
+  std::int64_t wrong_elements(Rank, std::span<const std::byte> output, const EpilogueFunction& = {}) const;
 
  private:
   // function(first element of the buffer, the values from there on), until the buffer has been gone through.
   template <typename T, typename Function>
   void for_each_input(Rank, Function) const;
   template <typename T, typename Kept, typename Function>
-  void for_each_output(Rank, Function) const;
+  void for_each_output(Rank, const EpilogueFunction&, Function) const;
   template <typename T, typename Function>
   void in_periods(int slot, const std::vector<T>& values, Function) const;
   template <typename T>

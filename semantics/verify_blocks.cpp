@@ -19,6 +19,7 @@ namespace {
 struct Value {
   std::shared_ptr<const SymbolicSum> sum = {};  // null: never written
   int piece = 0;
+  int epilogues = 0;  // that it has had
 };
 
 // How far each block of each rank has come, as seen from one of them: by block, numbered through.
@@ -44,6 +45,7 @@ class BlockReferee {
   std::vector<std::string> run() {
     sizes();
     if (found_.empty()) form();
+    if (found_.empty()) barriers();
     if (found_.empty()) connections();
     if (!found_.empty()) return std::move(found_);
     start();
@@ -128,6 +130,8 @@ class BlockReferee {
             if (instruction.dst.buffer == Buffer::Input && !in_place_)
               say("{}: writes the input", at(n, b, i));
           }
+          if (instruction.opcode == BlockOpcode::Barrier)
+            meetings_[{n, instruction.barrier}].push_back({b, i});
           for (const BlockReference& before : instruction.after) {
             const auto& blocks = program_.ranks[n].blocks;
             if (before.block < 0 || before.block >= static_cast<int>(blocks.size()) ||
@@ -137,6 +141,17 @@ class BlockReferee {
           }
         }
       }
+  }
+
+  void barriers() {
+    for (const auto& [barrier, meeting] : meetings_) {
+      if (meeting.size() == 1)
+        say("rank {}: nobody else has barrier {} of block {}", barrier.first, barrier.second,
+            meeting.front().block);
+      for (std::size_t k = 1; k < meeting.size(); ++k)
+        if (meeting[k].block == meeting[k - 1].block)
+          say("rank {}: block {} has barrier {} twice", barrier.first, meeting[k].block, barrier.second);
+    }
   }
 
   void connections() {
@@ -175,9 +190,31 @@ class BlockReferee {
       for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
         held_[n][where(n, {Buffer::Input, i})] = {
             std::make_shared<SymbolicSum>(SymbolicSum{{place(n, i), 1}}), i % pieces()};
+    promise();
     next_.resize(first_block_.back(), 0);
     clocks_.resize(first_block_.back(), Clock(first_block_.back(), 0));
     at_end_.resize(first_block_.back());
+  }
+
+  // What each output is to be, and which sums are complete.
+  void promise() {
+    promised_.resize(ranks());
+    std::map<std::pair<Rank, int>, int> position;
+    for (const ChunkSpec& spec : collective_.chunks)
+      for (Rank n : spec.post) {
+        std::map<int, int>& wanted = promised_[n][spec.output];
+        // Chunks that do not combine may share an output, and are added there.
+        if (collective_.combining || !wanted.empty()) position.try_emplace({n, spec.output}, spec.input);
+        if (!collective_.combining) {
+          ++wanted[place(spec.pre.front(), spec.input)];
+        } else {
+          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
+        }
+      }
+    for (const auto& [output, at] : position) {
+      const std::map<int, int>& wanted = promised_[output.first].at(output.second);
+      complete_[at] = SymbolicSum(wanted.begin(), wanted.end());
+    }
   }
 
   int place(Rank n, int input) {
@@ -190,13 +227,24 @@ class BlockReferee {
     return in_place_ ? in_place_slot(collective_.name, pieces(), n, slot) : slot;
   }
 
+  // What an instruction waits for in its rank, in words.
+  std::string waits_here(Rank n, const BlockInstruction& i) const {
+    for (const BlockReference& before : i.after)
+      if (next_[first_block_[n] + before.block] <= before.instruction)
+        return fmt::format("block {}, instruction {}", before.block, before.instruction);
+    return "";
+  }
+
   // What the next instruction waits for, in words; empty if it can run.
   std::string waits(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];
-    for (const BlockReference& before : i.after)
-      if (next_[first_block_[n] + before.block] <= before.instruction)
-        return fmt::format("block {}, instruction {}", before.block, before.instruction);
+    if (const std::string words = waits_here(n, i); !words.empty()) return words;
+    if (i.opcode == BlockOpcode::Barrier)
+      for (const BlockReference& other : meetings_.at({n, i.barrier}))
+        if (next_[first_block_[n] + other.block] != other.instruction ||
+            !waits_here(n, program_.ranks[n].blocks[other.block].instructions[other.instruction]).empty())
+          return fmt::format("block {} at barrier {}", other.block, i.barrier);
     if (receives(i.opcode) && queues_[{block.recv_from, n, block.channel}].empty())
       return fmt::format("a message from rank {} on channel {}", block.recv_from, block.channel);
     if (sends(i.opcode) && static_cast<int>(queues_[{n, block.send_to, block.channel}].size()) >= depth_)
@@ -237,15 +285,51 @@ class BlockReferee {
     return value;
   }
 
-  static Value sum(const Value& a, const Value& b) {
-    if (!a.sum || !b.sum) return {};
-    return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece};
+  Value sum(Rank n, int b, int i, const Value& x, const Value& y) {
+    if (!x.sum || !y.sum) return {};
+    if (x.epilogues > 0 || y.epilogues > 0) say("{}: adds to what has had its epilogue", at(n, b, i));
+    return {std::make_shared<SymbolicSum>(added(*x.sum, *y.sum)), x.piece};
+  }
+
+  Value after_epilogue(Rank n, int b, int i, Value value, int position) {
+    if (!value.sum) return value;
+    const auto complete = complete_.find(position);
+    if (complete == complete_.end())
+      say("{}: nothing is summed up at position {}", at(n, b, i), position);
+    else if (*value.sum != complete->second)
+      say("{}: it has {} inputs of {} of position {}", at(n, b, i), value.sum->size(),
+          complete->second.size(), position);
+    if (++value.epilogues > 1) say("{}: a second epilogue", at(n, b, i));
+    return value;
+  }
+
+  // All blocks that meet go on at once, and each knows what all of them have done.
+  void meet(Rank n, int barrier) {
+    const std::vector<BlockReference>& meeting = meetings_.at({n, barrier});
+    Clock all(first_block_.back(), 0);
+    const auto learn = [&all](const Clock& other) {
+      for (std::size_t k = 0; k < all.size(); ++k) all[k] = std::max(all[k], other[k]);
+    };
+    for (const BlockReference& each : meeting) {
+      learn(clocks_[first_block_[n] + each.block]);
+      for (const BlockReference& before :
+           program_.ranks[n].blocks[each.block].instructions[each.instruction].after)
+        learn(at_end_[first_block_[n] + before.block][before.instruction]);
+    }
+    for (const BlockReference& each : meeting) {
+      const int block = first_block_[n] + each.block;
+      clocks_[block] = all;
+      ++clocks_[block][block];
+      at_end_[block].push_back(clocks_[block]);
+      ++next_[block];
+    }
   }
 
   void step(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const int self = first_block_[n] + b, number = next_[self];
     const BlockInstruction& i = block.instructions[number];
+    if (i.opcode == BlockOpcode::Barrier) return meet(n, i.barrier);
     Clock& clock = clocks_[self];
     const auto learn = [&clock](const Clock& other) {
       for (std::size_t k = 0; k < clock.size(); ++k) clock[k] = std::max(clock[k], other[k]);
@@ -276,10 +360,13 @@ class BlockReferee {
       }
       if (reads_src(i.opcode)) {
         const Value local = read(n, b, number, {i.src.buffer, i.src.index + k}, piece, self, clock);
-        value = receives(i.opcode) ? sum(value, local) : local;
+        value = receives(i.opcode) ? sum(n, b, number, value, local) : local;
       }
-      if (i.opcode == BlockOpcode::Reduce)
-        value = sum(value, read(n, b, number, {i.dst.buffer, i.dst.index + k}, piece, self, clock));
+      if (reads_dst(i.opcode)) {
+        const Value there = read(n, b, number, {i.dst.buffer, i.dst.index + k}, piece, self, clock);
+        value = i.opcode == BlockOpcode::Reduce ? sum(n, b, number, value, there)
+                                                : after_epilogue(n, b, number, there, i.position + k);
+      }
       results.push_back(value);
     }
     for (int k = 0; k < i.count; ++k) {
@@ -312,21 +399,12 @@ class BlockReferee {
   }
 
   void outputs() {
-    std::vector<std::map<int, std::map<int, int>>> promised(ranks());  // by rank, position, place
-    for (const ChunkSpec& spec : collective_.chunks)
-      for (Rank n : spec.post) {
-        std::map<int, int>& wanted = promised[n][spec.output];
-        if (!collective_.combining) {
-          ++wanted[place(spec.pre.front(), spec.input)];
-        } else {
-          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
-        }
-      }
+    const bool epilogue = has_epilogue(program_);
     for (Rank n = 0; n < ranks() && !full(); ++n)
       for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
         const Value& value = held_[n][where(n, {Buffer::Output, o})];
-        const auto wanted = promised[n].find(o);
-        if (wanted == promised[n].end()) {
+        const auto wanted = promised_[n].find(o);
+        if (wanted == promised_[n].end()) {
           if (written_.contains({n, o}) && !in_place_)
             say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
@@ -335,6 +413,8 @@ class BlockReferee {
                    *value.sum != right) {
           say("at the end: output[{}] of rank {} is not what was promised: it has {} inputs of {}", o, n,
               value.sum->size(), right.size());
+        } else if (epilogue && value.epilogues != 1) {
+          say("at the end: output[{}] of rank {} has not had the epilogue that others have had", o, n);
         }
       }
   }
@@ -346,12 +426,15 @@ class BlockReferee {
   const int limit_;
   std::vector<int> first_place_ = {}, first_block_ = {};  // by rank
   std::vector<int> same_ = {};
-  std::vector<std::map<Slot, Value>> held_ = {};         // by rank
-  std::vector<std::map<Slot, History>> histories_ = {};  // by rank
-  std::set<std::pair<Rank, int>> written_ = {};          // output slots
-  std::vector<int> next_ = {};                           // by block
-  std::vector<Clock> clocks_ = {};                       // by block
-  std::vector<std::vector<Clock>> at_end_ = {};          // by block and instruction
+  std::map<std::pair<Rank, int>, std::vector<BlockReference>> meetings_ = {};  // by rank and barrier
+  std::vector<std::map<int, std::map<int, int>>> promised_ = {};               // by rank, output, place
+  std::map<int, SymbolicSum> complete_ = {};                                   // by position in the inputs
+  std::vector<std::map<Slot, Value>> held_ = {};                               // by rank
+  std::vector<std::map<Slot, History>> histories_ = {};                        // by rank
+  std::set<std::pair<Rank, int>> written_ = {};                                // output slots
+  std::vector<int> next_ = {};                                                 // by block
+  std::vector<Clock> clocks_ = {};                                             // by block
+  std::vector<std::vector<Clock>> at_end_ = {};                                // by block and instruction
   std::map<Connection, std::deque<Message>> queues_ = {};
   std::vector<std::string> found_ = {};
 };

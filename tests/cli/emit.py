@@ -99,6 +99,25 @@ for name in results:
                     assert ", 0 wrong" in text, text
 assert files >= 35, files
 
+# A place for a function of the caller's: read back, refereed and run with one that shows where it was applied.
+(work / "epilogue").mkdir()
+said = run(chorale, "emit", "ring.json", "--target", "json", "--epilogue", "-o", "epilogue")
+assert "each sum is completed by one rank" in said, said
+said = run(chorale, "program", "epilogue/ring_4_allreduce_0.json", "--bytes", "1,1000", "--type", "all", "--op", "all")
+assert " epi" in said and "right" in said, said
+run(chorale, "classic", "recursive_doubling_allreduce", "full:4", "--json", "doubling.json")
+assert "up to 4 ranks" in run(chorale, "emit", "doubling.json", "--target", "dot", "--epilogue", "-o", "epilogue")
+assert "no place for a function" in run(chorale, "emit", "ring.json", "--target", "mpi", "--epilogue", code=2)
+assert "has no sums" in run(chorale, "emit", "a2a.json", "--target", "json", "--epilogue", code=2)
+epilogue = json.loads((work / "epilogue/ring_4_allreduce_0.json").read_text())
+for rank in epilogue["ranks"]:
+    for block in rank["blocks"]:
+        for i in block["instructions"]:
+            if i["op"] == "epi":
+                i["position"] += 1
+(work / "epilogue/moved.json").write_text(json.dumps(epilogue))
+assert "is wrong" in run(chorale, "program", "epilogue/moved.json", code=2)
+
 # The simulator notices what would be wrong: operations that are missing, moved, or about another chunk.
 noticed = tried = 0
 generator = random.Random(1)

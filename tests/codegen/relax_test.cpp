@@ -8,7 +8,10 @@
 #include <map>
 #include <random>
 
+#include "codegen/dot.h"
+#include "codegen/epilogue.h"
 #include "codegen/lower.h"
+#include "codegen/msccl_xml.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "pareto/search.h"
@@ -185,6 +188,219 @@ TEST(Relax, TheRefereeNoticesChanges) {
   }
   EXPECT_GT(all, 2000);
   EXPECT_GE(caught * 100, all * 95) << caught << " of " << all;
+}
+
+// --- Barriers and epilogues.
+
+void insert(BlockRank& rank, int block, int at, const BlockInstruction& i) {
+  std::vector<BlockInstruction>& list = rank.blocks[block].instructions;
+  list.insert(list.begin() + at, i);
+  for (Block& each : rank.blocks)
+    for (BlockInstruction& other : each.instructions)
+      for (BlockReference& before : other.after)
+        if (before.block == block && before.instruction >= at) ++before.instruction;
+}
+
+// Blocks meet where one waited for the other, as far as that does not make others wait forever. The side that
+// waited is marked by `position`, which barriers do not use.
+BlockProgram with_barriers(const Collective& collective, BlockProgram program) {
+  int number = 0;
+  for (BlockRank& rank : program.ranks)
+    for (int b = 0; b < static_cast<int>(rank.blocks.size()); ++b)
+      for (int i = 0; i < static_cast<int>(rank.blocks[b].instructions.size()); ++i) {
+        BlockInstruction& waits = rank.blocks[b].instructions[i];
+        if (waits.after.size() != 1) continue;
+        const BlockRank saved = rank;
+        const BlockReference before = waits.after.front();
+        waits.after.clear();
+        insert(rank, before.block, before.instruction + 1,
+               {.opcode = BlockOpcode::Barrier, .barrier = number});
+        insert(rank, b, i, {.opcode = BlockOpcode::Barrier, .barrier = number, .position = 1});
+        ++number;
+        if (violations(collective, program, program.queue_depth, false, 1).empty())
+          ++i;
+        else
+          rank = saved;
+      }
+  return program;
+}
+
+std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
+  std::vector<Mutant> result;
+  for (std::size_t n = 0; n < program.ranks.size(); ++n)
+    for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
+      const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
+      for (int i = 0; i < static_cast<int>(list.size()); ++i) {
+        if (list[i].opcode != BlockOpcode::Barrier) continue;
+        const auto change = [&](const std::string& what, auto edit) {
+          result.push_back({what, program});
+          edit(result.back().program.ranks[n].blocks[b].instructions);
+        };
+        using List = std::vector<BlockInstruction>;
+        change("dropped barrier", [&](List& m) { m[i] = {}; });
+        change("number of another", [&](List& m) { m[i].barrier = (m[i].barrier + 1) % 1000; });
+        // After what must wait for it; before what it is there to wait for.
+        const int other = list[i].position == 1 ? i + 1 : i - 1;
+        if (list[other].opcode != BlockOpcode::Barrier)
+          change("barrier elsewhere", [&](List& m) { std::swap(m[i], m[other]); });
+      }
+    }
+  return result;
+}
+
+void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least) {
+  std::map<std::string, std::pair<int, int>> killed;  // of how many
+  for (const auto& [collective, mutant] : all) {
+    killed[mutant.what].first += !violations(collective, mutant.program, 8, false, 1).empty();
+    ++killed[mutant.what].second;
+  }
+  EXPECT_GT(static_cast<int>(all.size()), least);
+  for (const auto& [what, count] : killed) {
+    ::testing::Test::RecordProperty(what,
+                                    std::to_string(count.first) + " of " + std::to_string(count.second));
+    EXPECT_GE(count.first * 100, count.second * 95) << what << ": " << count.first << " of " << count.second;
+  }
+}
+
+TEST(Barriers, TakeThePlaceOfDependencies) {
+  std::vector<std::pair<Collective, Mutant>> changed;
+  for (const Subject& s : subjects()) {
+    if (s.collective.ranks > 4) continue;  // each insertion is refereed
+    for (bool fuse : {false, true}) {
+      const BlockProgram program =
+          with_barriers(s.collective, relax(s.collective, s.program, {.fuse = fuse}));
+      EXPECT_EQ(violations(s.collective, program, program.queue_depth, false), std::vector<std::string>());
+      EXPECT_EQ(to_json(block_program_from_json(to_json(program), "test")), to_json(program));
+      for (Mutant& mutant : barrier_mutants(program)) changed.push_back({s.collective, std::move(mutant)});
+    }
+  }
+  expect_killed(changed, 300);
+}
+
+TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
+  const auto bar = [](int number) {
+    return BlockInstruction{.opcode = BlockOpcode::Barrier, .barrier = number};
+  };
+  const Collective c = make_collective("allgather", 1, 1);
+  const auto program = [&](int first, int second) {
+    const BlockInstruction copy{
+        .opcode = BlockOpcode::Copy, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}};
+    return BlockProgram{.collective = "allgather",
+                        .ranks = {{.input_chunks = 1,
+                                   .output_chunks = 1,
+                                   .blocks = {{.instructions = {bar(1), copy, bar(2)}},
+                                              {.instructions = {bar(first), bar(second)}}}}}};
+  };
+  EXPECT_EQ(violations(c, program(1, 2), 1, false), std::vector<std::string>());
+  const auto faults = violations(c, program(2, 1), 1, false);
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults[0],
+            "rank 0, block 0, instruction 0 (bar 1) waits forever for block 1 at barrier 1, with queues of "
+            "depth 1");
+  EXPECT_EQ(violations(c, program(1, 1), 1, false).front(), "rank 0: block 1 has barrier 1 twice");
+  EXPECT_EQ(violations(c, program(1, 3), 1, false).front(), "rank 0: nobody else has barrier 2 of block 0");
+}
+
+bool combines(const Collective& c) {
+  return c.combining || c.name == "allreduce_by_gather";
+}
+
+std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
+  std::vector<Mutant> result;
+  for (std::size_t n = 0; n < program.ranks.size(); ++n)
+    for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
+      const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
+      for (int i = 0; i < static_cast<int>(list.size()); ++i) {
+        const BlockInstruction& epilogue = list[i];
+        if (epilogue.opcode != BlockOpcode::Epilogue) continue;
+        const auto change = [&](const std::string& what, auto edit) {
+          result.push_back({what, program});
+          edit(result.back().program.ranks[n]);
+        };
+        change("dropped epilogue", [&](BlockRank& m) { m.blocks[b].instructions[i] = {}; });
+        change("second epilogue", [&](BlockRank& m) { insert(m, b, i, epilogue); });
+        change("another position", [&](BlockRank& m) { ++m.blocks[b].instructions[i].position; });
+        change("another slot", [&](BlockRank& m) { ++m.blocks[b].instructions[i].dst.index; });
+        if (epilogue.count > 1)
+          change("one chunk less", [&](BlockRank& m) { --m.blocks[b].instructions[i].count; });
+        if (i > 0 && reduces(list[i - 1].opcode) && list[i - 1].dst == epilogue.dst)
+          change("before the sum is complete", [&](BlockRank& m) {
+            std::swap(m.blocks[b].instructions[i - 1], m.blocks[b].instructions[i]);
+          });
+        if (i + 1 < static_cast<int>(list.size()) && list[i + 1].opcode == BlockOpcode::Send &&
+            list[i + 1].src == epilogue.dst)
+          change("after it was sent", [&](BlockRank& m) {
+            std::swap(m.blocks[b].instructions[i], m.blocks[b].instructions[i + 1]);
+          });
+      }
+    }
+  return result;
+}
+
+TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
+  std::vector<std::pair<Collective, Mutant>> changed;
+  int programs = 0;
+  for (const Subject& s : subjects()) {
+    for (bool fuse : {false, true}) {
+      const BlockProgram program = relax(s.collective, s.program, {.fuse = fuse});
+      if (!combines(s.collective)) {
+        EXPECT_THROW(with_epilogue(s.collective, program), InputError);
+        continue;
+      }
+      const BlockProgram with = with_epilogue(s.collective, program);
+      EXPECT_EQ(block_program_from_json(to_json(with), "test"), with);
+      ++programs;
+      std::vector<Mutant> all = epilogue_mutants(with);
+      if (all.size() > 100) all.resize(100);
+      for (Mutant& mutant : all) changed.push_back({s.collective, std::move(mutant)});
+    }
+    if (combines(s.collective))
+      with_epilogue(s.collective, relax(s.collective, s.program, {.in_place = true}));
+  }
+  EXPECT_GT(programs, 50);
+  expect_killed(changed, 1000);
+}
+
+// By whom a chunk is completed decides whether a function may keep state with it: around a ring, by direct sums
+// and by halving by one rank; by doubling, where all add all, by each.
+TEST(Epilogue, CompletionPoints) {
+  const std::map<std::string, std::size_t> points = {{"ring_allreduce", 1},
+                                                     {"direct_allreduce", 1},
+                                                     {"halving_doubling_allreduce", 1},
+                                                     {"tree_allreduce", 1},
+                                                     {"ring_reducescatter", 1},
+                                                     {"binomial_reduce", 1},
+                                                     {"recursive_doubling_allreduce", 8},
+                                                     {"one_shot_allreduce", 8}};
+  const Topology topology = named_topology("full:8");
+  for (const auto& [name, count] : points) {
+    const Point point = classic_algorithm(name, topology);
+    const BlockProgram program = relax(point.collective, lower(topology, point.collective, point.schedule));
+    const auto found = completion_points(point.collective, program);
+    EXPECT_FALSE(found.empty());
+    for (const auto& [position, ranks] : found) EXPECT_EQ(ranks.size(), count) << name << " " << position;
+    // They are the same after the fact.
+    EXPECT_EQ(completion_points(point.collective, with_epilogue(point.collective, program)), found) << name;
+  }
+}
+
+TEST(Printers, OfBarriersAndEpilogues) {
+  const Topology topology = named_topology("ring:4");
+  const Point point = classic_algorithm("ring_allreduce", topology, {.chunks = 1});
+  const BlockProgram program = with_epilogue(
+      point.collective, relax(point.collective, lower(topology, point.collective, point.schedule)));
+  EXPECT_NE(to_dot(program).find("epi output["), std::string::npos);
+  try {
+    to_msccl_xml(point.collective, program);
+    FAIL() << "an epilogue in MSCCL XML";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("MSCCL XML has no step that applies a function"),
+              std::string::npos);
+  }
+  BlockProgram barrier = program;
+  for (BlockRank& rank : barrier.ranks) rank.blocks = {{.instructions = {{.opcode = BlockOpcode::Barrier}}}};
+  EXPECT_THROW(to_msccl_xml(point.collective, barrier), InputError);
+  EXPECT_NE(to_dot(barrier).find("bar 0"), std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <span>
 
+#include "codegen/epilogue.h"
 #include "codegen/lower.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/relax.h"
@@ -127,6 +128,79 @@ TEST(BlockExecutor, InPlaceWithOneBufferOnly) {
     const BlockProgram blocks =
         relax(point.collective, lower(topology, point.collective, point.schedule), {.in_place = true});
     EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options, {.in_place = true})), 0) << name;
+  }
+}
+
+// Sums of 1 become 5, and each element gets its index: e % 7 + 1 is added once, wherever sums are completed, and
+// averages are divided before that. In place, of halves added in float32, of all types.
+TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
+  for (const char* name : {"ring_allreduce", "ring_reducescatter", "recursive_doubling_allreduce",
+                           "tree_reduce", "one_shot_allreduce"}) {
+    const Topology topology = named_topology("full:4");
+    const Point point = classic_algorithm(name, topology, {.chunks = 2});
+    const Program program = lower(topology, point.collective, point.schedule);
+    for (bool in_place : {false, true}) {
+      const BlockProgram blocks =
+          with_epilogue(point.collective, relax(point.collective, program, {.in_place = in_place}));
+      const auto rows = [&](Accumulation accumulation, const EpilogueFunction& epilogue) {
+        return run_blocks_on_threads(blocks, point.collective,
+                                     {.bytes = {1, 8, 8 * 61},
+                                      .types = all_types,
+                                      .ops = {ReduceOp::Sum, ReduceOp::Avg},
+                                      .iterations = 1,
+                                      .warm_up = 0,
+                                      .accumulation = accumulation},
+                                     {.in_place = in_place, .epilogue = epilogue});
+      };
+      EXPECT_EQ(wrong(rows(Accumulation::OwnType, add_index)), 0) << name;
+      EXPECT_EQ(wrong(rows(Accumulation::Float32, add_index)), 0) << name;
+      EXPECT_EQ(wrong(rows(Accumulation::OwnType, {})), 0) << name;
+      // A ReduceScatter's blocks have the indices of the whole vector.
+      const std::size_t blocks_in = point.collective.name == "reducescatter" ? 4 : 1;
+      std::vector<float> ones(blocks_in * 10, 1.0F);
+      const std::vector<std::byte> input{std::as_bytes(std::span(ones)).begin(),
+                                         std::as_bytes(std::span(ones)).end()};
+      const auto outputs = outputs_of(blocks, {.elements = 10}, ReduceOp::Sum, {input, input, input, input},
+                                      {.in_place = in_place, .epilogue = add_index});
+      for (std::size_t n = 0; n < 4; ++n)
+        for (std::size_t e = 0; e < outputs[n].size() / 4; ++e) {
+          float value = 0;
+          std::memcpy(&value, &outputs[n][4 * e], 4);
+          EXPECT_EQ(value, 4 + static_cast<float>((e + (blocks_in == 4 ? 10 * n : 0)) % 7 + 1)) << name;
+        }
+    }
+  }
+}
+
+// Two blocks of a rank copy its block in turns: without the barrier the second would read what is not there.
+TEST(BlockExecutor, BlocksMeetAtBarriers) {
+  const BlockInstruction meet{.opcode = BlockOpcode::Barrier, .barrier = 7};
+  const BlockProgram program{.collective = "allgather",
+                             .ranks = {{.input_chunks = 1,
+                                        .output_chunks = 1,
+                                        .scratch_chunks = 1,
+                                        .blocks = {{.instructions = {{.opcode = BlockOpcode::Copy,
+                                                                      .src = {Buffer::Input, 0},
+                                                                      .dst = {Buffer::Scratch, 0}},
+                                                                     meet}},
+                                                   {.instructions = {meet,
+                                                                     {.opcode = BlockOpcode::Copy,
+                                                                      .src = {Buffer::Scratch, 0},
+                                                                      .dst = {Buffer::Output, 0}}}}}}}};
+  const Collective c = make_collective("allgather", 1, 1);
+  ASSERT_EQ(violations(c, program, 1, false), std::vector<std::string>());
+  const RunOptions options{.bytes = {4, 4 * 10007}, .types = {ElementType::Int32}, .iterations = 50};
+  EXPECT_EQ(wrong(run_blocks_on_threads(program, c, options)), 0);
+  BlockProgram alone = program;
+  alone.ranks[0].blocks[0].instructions[0] = {.opcode = BlockOpcode::Recv, .dst = {Buffer::Scratch, 0}};
+  alone.ranks[0].blocks[0].recv_from = 0;
+  try {
+    outputs_of(alone, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4)},
+               {.timeout = std::chrono::milliseconds(50)});
+    FAIL() << "did not hang";
+  } catch (const Hang& hang) {
+    EXPECT_THAT(hang.what(), ::testing::AnyOf(::testing::HasSubstr("(bar 7): 1 of its blocks did not come"),
+                                              ::testing::HasSubstr("no message came from rank 0")));
   }
 }
 
