@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The big sweep: hand-written algorithms for 2 to 16 ranks and every schedule of a directory of results, on threads and under
-mpirun, from 1 byte to 64 MB, all types and operations, every element checked. Prints counts, and a line for each failure.
+mpirun, from 1 byte to 64 MB, all types and operations, in and out of place, every element checked. Prints counts, and a line for each failure.
 
 Usage: sweep.py STATE [--results DIR] [--minutes M] [--ranks N ...] [--sizes quick|all] [--transports threads mpi]
 
@@ -44,12 +44,13 @@ def sizes_and_types(key, collective, ranks, synthesized):
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
     largest = LARGEST // BLOCKS.get(collective, ranks)
-    many = ["--bytes", "1,13,127", "--type", "all", "--op", "all"]
+    small = ["--bytes", "1,8,1021", "--type", kind, "--op", op]
     if options.sizes == "quick":
-        return [["--bytes", "1,8,1021", "--type", kind, "--op", op]]
+        return [small, [*small, "--in-place"]]
     if synthesized:
-        return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op]]
-    return [many, ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum"],
+        return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], [*small, "--in-place"]]
+    return [["--bytes", "1,13,127", "--type", "all", "--op", "all"],
+            ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum", "--in-place"],
             ["--bytes", f"1M,{largest}", "--type", kind, "--op", op]]
 
 
@@ -102,22 +103,19 @@ def sweep(key, path, what, collective, ranks, transport, folder):
         what_now = what
     runs, wrong, failed = 0, 0, []
     for arguments in sizes_and_types(key, collective, ranks, isinstance(what, int)):
-        for mode in MODES:
-            command = [options.chorale, "run", path, "--point", str(what_now), "--iterations", "1", "--warmup", "0", *arguments, *mode]
-            if transport == "mpi":
-                command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]
-            code, text = run(list(map(str, command)))
-            rows, bad = rows_of(text)
-            runs += rows
-            wrong += bad
-            if code != 0 or rows == 0:
-                failed.append(f"exit code {code}: {' '.join(map(str, command))}\n{text[-500:]}")
+        command = [options.chorale, "run", path, "--point", str(what_now), "--iterations", "1", "--warmup", "0", *arguments]
+        if transport == "mpi":
+            command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]
+        code, text = run(list(map(str, command)))
+        rows, bad = rows_of(text)
+        runs += rows
+        wrong += bad
+        if code != 0 or rows == 0:
+            failed.append(f"exit code {code}: {' '.join(map(str, command))}\n{text[-500:]}")
     return runs, wrong, failed
 
 
 commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-MODES = [[], ["--in-place"]]
-
 done = {}
 if options.state.exists():
     for line in options.state.read_text().splitlines():
