@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/text.h"
+#include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/json_writer.h"
 #include "library/classic.h"
 #include "runtime/run.h"
 #include "runtime/transport.h"
@@ -24,7 +27,7 @@ std::vector<std::int64_t> sizes(const BenchCommand& command) {
     throw InputError("-b", fmt::format("{} is more than -e {}", command.from, command.to), "exchange them");
   std::vector<std::int64_t> result;
   for (std::int64_t size = std::max<std::int64_t>(command.from, 1); size <= command.to;
-       size *= command.factor)
+       size = command.step > 0 ? size + command.step : size * command.factor)
     result.push_back(size);
   return result;
 }
@@ -64,16 +67,115 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
 }
 
 RunRow measure(MpiSession& session, const Candidate& candidate, const Collective& collective,
-               const RunOptions& options) {
-  if (candidate.library) return run_mpi_library(session, collective, options).front();
+               const RunOptions& options, bool shared) {
+  if (candidate.library) return run_mpi_library(session, collective, options, shared).front();
   const auto time = [&](const Point& point) {
     return time_us(point.cost, candidate.topology, static_cast<double>(options.bytes.front()));
   };
   const Point& point = *std::min_element(candidate.points.begin(), candidate.points.end(),
                                          [&](const Point& a, const Point& b) { return time(a) < time(b); });
-  return run_on_mpi(session, lower(candidate.topology, point.collective, point.schedule), point.collective,
-                    options)
+  const Program apart = lower(candidate.topology, point.collective, point.schedule);
+  return run_on_mpi(session, shared ? in_place(candidate.topology, point.collective, apart) : apart,
+                    point.collective, options)
       .front();
+}
+
+// The names of nccl-tests.
+std::string type_name(ElementType type) {
+  switch (type) {
+    case ElementType::Float32:
+      return "float";
+    case ElementType::Float64:
+      return "double";
+    case ElementType::Float16:
+      return "half";
+    default:
+      return to_string(type);
+  }
+}
+
+// One half of a line: out of place or in place.
+struct Half {
+  RunRow row = {};
+  double algorithm_gbs = 0;
+  double bus_gbs = 0;
+};
+
+struct BenchLine {
+  std::string algorithm = {};
+  std::int64_t bytes = 0, count = 0;
+  ElementType type = ElementType::Float32;
+  std::string redop = {};
+  Half apart = {}, in_place = {};
+};
+
+std::string significant(double us) {  // the digits of nccl-tests
+  return us >= 10000 ? fmt::format("{:.0f}", us)
+         : us >= 100 ? fmt::format("{:.1f}", us)
+                     : fmt::format("{:.2f}", us);
+}
+
+void append(std::vector<std::string>& cells, const Half& half, bool checked) {
+  cells.push_back(significant(half.row.median_us));
+  cells.push_back(fmt::format("{:.3f}", half.algorithm_gbs));
+  cells.push_back(fmt::format("{:.3f}", half.bus_gbs));
+  cells.push_back(checked ? std::to_string(half.row.wrong) : "N/A");
+}
+
+std::string json(const Half& half, bool checked) {
+  return fmt::format(R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{})",
+                     half.row.median_us, half.row.min_us, half.row.max_us, half.algorithm_gbs, half.bus_gbs,
+                     checked ? std::to_string(half.row.wrong) : "null");
+}
+
+// As nccl-tests prints it, with the algorithm before each line.
+std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
+                    const BenchCommand& command) {
+  const bool has_root = collective.name == "broadcast" || collective.name == "reduce" ||
+                        collective.name == "gather" || collective.name == "scatter";
+  std::vector<std::vector<std::string>> cells = {
+      {"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
+       "busbw", "#wrong"},
+      {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
+       "(GB/s)", ""}};
+  std::int64_t wrong = 0;
+  std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
+  for (const BenchLine& line : lines) {
+    cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
+                     type_name(line.type), line.redop, std::to_string(has_root ? collective.root : -1)});
+    for (const Half& half : {line.apart, line.in_place}) {
+      append(cells.back(), half, command.check);
+      wrong += half.row.wrong;
+      busbw[line.algorithm].first += half.bus_gbs;
+      ++busbw[line.algorithm].second;
+    }
+  }
+  const std::string body = table(cells, "lrrllrrrrrrrrr");
+  // The names of the halves stand over their first columns.
+  const std::size_t first = body.find("time"), second = body.find("time", first + 1);
+  std::string text = fmt::format("# {}, {} ranks as processes; times are medians of {}\n", collective.name,
+                                 collective.ranks, command.iterations) +
+                     fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) +
+                     body +
+                     fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+  for (const auto& [algorithm, sum] : busbw)
+    text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, algorithm);
+  return text;
+}
+
+std::string json_of(const std::vector<BenchLine>& lines, const Collective& collective,
+                    const BenchCommand& command) {
+  std::string text = fmt::format(
+      "{{\n\"chorale_bench\": 1,\n\"collective\": \"{}\",\n\"ranks\": {},\n\"iterations\": {},\n\"rows\": "
+      "[\n",
+      collective.name, collective.ranks, command.iterations);
+  for (const BenchLine& line : lines)
+    text += fmt::format(
+        R"({{"algorithm":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{{{}}}}}{})",
+        quoted(line.algorithm), line.bytes, line.count, to_string(line.type), line.redop, collective.root,
+        json(line.apart, command.check), json(line.in_place, command.check),
+        &line == &lines.back() ? "\n" : ",\n");
+  return text + "]\n}\n";
 }
 
 Outcome bench(const BenchCommand& command, MpiSession& session) {
@@ -84,10 +186,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
   std::vector<Candidate> candidates;
   for (const std::string& name : command.algorithms) candidates.push_back(candidate(name, command, ranks));
   const int blocks = blocks_of(collective.name, ranks);
-  std::vector<std::vector<std::string>> table_rows = {{"algorithm", "size (B)", "count", "type", "redop",
-                                                       "root", "time (us)", "min", "max", "algbw (GB/s)",
-                                                       "busbw (GB/s)", "#wrong"}};
-  std::vector<std::string> json;
+  std::vector<BenchLine> lines;
   std::int64_t wrong = 0;
   for (ElementType type : command.types)
     for (ReduceOp op : command.ops)
@@ -95,45 +194,33 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
         for (const Candidate& each : candidates) {
           const std::int64_t element = static_cast<std::int64_t>(size_of(type)),
                              count = size / blocks / element;
-          const RunRow row = measure(session, each, collective,
-                                     {.bytes = {count * element},
-                                      .types = {type},
-                                      .ops = {op},
-                                      .iterations = command.iterations,
-                                      .warm_up = command.warmup,
-                                      .timeout = command.time_limit,
-                                      .check = command.check,
-                                      .accumulation = command.accumulation});
-          const double bytes = static_cast<double>(count * element * blocks);
-          const double algorithm_gbs = algbw(bytes, row.median_us);
-          const double bus_gbs = busbw(collective.name, ranks, bytes, row.median_us);
-          const std::string redop = collective.combining ? to_string(op) : "none";
-          table_rows.push_back({each.name, fmt::format("{:.0f}", bytes), std::to_string(count),
-                                to_string(type), redop, std::to_string(command.root),
-                                fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
-                                fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", algorithm_gbs),
-                                fmt::format("{:.3f}", bus_gbs),
-                                command.check ? std::to_string(row.wrong) : "N/A"});
-          json.push_back(fmt::format(
-              R"({{"algorithm":"{}","size":{:.0f},"count":{},"type":"{}","redop":"{}","root":{},"time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{}}})",
-              each.name, bytes, count, to_string(type), redop, command.root, row.median_us, row.min_us,
-              row.max_us, algorithm_gbs, bus_gbs, command.check ? std::to_string(row.wrong) : "null"));
-          wrong += row.wrong;
+          BenchLine line{.algorithm = each.name,
+                         .bytes = count * element * blocks,
+                         .count = count,
+                         .type = type,
+                         .redop = collective.combining ? to_string(op) : "none"};
+          for (bool shared : {false, true}) {
+            Half& half = shared ? line.in_place : line.apart;
+            half.row = measure(session, each, collective,
+                               {.bytes = {count * element},
+                                .types = {type},
+                                .ops = {op},
+                                .iterations = command.iterations,
+                                .warm_up = command.warmup,
+                                .timeout = command.time_limit,
+                                .check = command.check,
+                                .accumulation = command.accumulation},
+                               shared);
+            half.algorithm_gbs = algbw(static_cast<double>(line.bytes), half.row.median_us);
+            half.bus_gbs = busbw(collective.name, ranks, static_cast<double>(line.bytes), half.row.median_us);
+            wrong += half.row.wrong;
+          }
+          lines.push_back(std::move(line));
         }
-  if (session.rank() != 0) return {.exit_code = wrong == 0 ? kFound : kWrongData};
-  if (!command.json.empty()) {
-    std::string text = fmt::format(
-        "{{\n\"chorale_bench\": 1,\n\"collective\": \"{}\",\n\"ranks\": {},\n\"iterations\": {},\n\"rows\": "
-        "[\n",
-        collective.name, ranks, command.iterations);
-    for (std::size_t i = 0; i < json.size(); ++i) text += json[i] + (i + 1 < json.size() ? ",\n" : "\n");
-    write_file(command.json, text + "]\n}\n");
-  }
-  return {.exit_code = wrong == 0 ? kFound : kWrongData,
-          .text = fmt::format("# {}, {} ranks as processes; times are medians of {}, out of place\n",
-                              collective.name, ranks, command.iterations) +
-                  table(table_rows, "lrrllrrrrrrr") +
-                  (wrong == 0 ? "" : counted(wrong, "wrong element") + "\n")};
+  const int code = wrong == 0 ? kFound : kWrongData;
+  if (session.rank() != 0) return {.exit_code = code};
+  if (!command.json.empty()) write_file(command.json, json_of(lines, collective, command));
+  return {.exit_code = code, .text = text_of(lines, collective, command)};
 }
 
 }  // namespace

@@ -220,10 +220,11 @@ void show_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
-void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<ReduceOp>& ops) {
+void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<ReduceOp>& ops,
+                   const Text& type_names = "--type", const Text& op_names = "--op") {
   using Type = ElementType;
   using Op = ReduceOp;
-  choice<std::vector<Type>>(sub, "--type", types,
+  choice<std::vector<Type>>(sub, type_names, types,
                             {{"float", {Type::Float32}},
                              {"double", {Type::Float64}},
                              {"half", {Type::Float16}},
@@ -234,11 +235,13 @@ void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<R
                              {"uint32", {Type::Uint32}},
                              {"long", {Type::Int64}},
                              {"uint64", {Type::Uint64}},
+                             {"int32", {Type::Int32}},
+                             {"int64", {Type::Int64}},
                              {"all",
                               {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
                                Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
                             "Type of the elements (float)");
-  choice<std::vector<Op>>(sub, "--op", ops,
+  choice<std::vector<Op>>(sub, op_names, ops,
                           {{"sum", {Op::Sum}},
                            {"prod", {Op::Prod}},
                            {"min", {Op::Min}},
@@ -368,14 +371,15 @@ void emit_options(CLI::App& app, Command& parsed) {
 }
 
 void bench_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
-              "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
-              "ring_allreduce, or ring), or a "
-              "result file, of which the point that should be fastest is taken for each size.\n"
-              "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place.\n"
-              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
-              "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
+  CLI::App* const sub = command(
+      app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
+      "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
+      "ring_allreduce, or ring), or a "
+      "result file, of which the point that should be fastest is taken for each size.\n"
+      "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
+      "(input and output in one memory; MPI_IN_PLACE).\n"
+      "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+      "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
   auto options = std::make_shared<BenchCommand>();
   sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
   sub->add_option("algorithms", options->algorithms, "What to compare (mpi)")->option_text("ALGORITHM ...");
@@ -389,11 +393,12 @@ void bench_options(CLI::App& app, Command& parsed) {
   integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
   integer(sub, "-n,--iters", options->iterations, 1, 1'000'000, "N", "Timed runs (20)");
   integer(sub, "-w,--warmup_iters", options->warmup, 0, 1'000'000, "N", "Runs before them (5)");
+  size("-i,--stepbytes", options->step, "Each size is so much more than the one before, instead");
   sub->add_option_function<Text>(
          "-c,--check", [options](const Text& t) { options->check = parse_integer("-c", t, 0, 1) == 1; },
          "Check every element (1)")
       ->option_text("0|1");
-  types_and_ops(sub, options->types, options->ops);
+  types_and_ops(sub, options->types, options->ops, "-d,--datatype,--type", "-o,--op");
   accumulation(sub, options->accumulation);
   integer(sub, "-r,--root", options->root, 0, kMostRank, "N",
           "Rank that broadcasts, scatters, gathers or reduces (0)");

@@ -127,6 +127,7 @@ struct BenchCommand {
   int root = 0;
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
   int factor = 2;
+  std::int64_t step = 0;  // bytes from one size to the next, instead of the factor; 0: not so
   int iterations = 20;
   int warmup = 5;
   bool check = true;

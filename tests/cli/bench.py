@@ -35,13 +35,27 @@ for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.js
     rows = json.loads((work / "rows.json").read_text())["rows"]
     assert len(rows) == 2 * (1 + len(algorithms)), rows
     for row in rows:
-        assert row["wrong"] == 0 and row["time_us"] > 0, row
-        # nccl-tests: algbw = size / time; busbw has a factor of its own.
-        assert abs(row["algbw_gbs"] - row["size"] / row["time_us"] / 1e3) < 1e-9
-        factor = {"allreduce": 1.5, "broadcast": 1, "reduce": 1}.get(collective, 0.75)
-        assert abs(row["busbw_gbs"] - factor * row["algbw_gbs"]) < 1e-9, row
-text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "--type", "half").stdout
-assert "N/A" in text and "float16" in text, text
+        for half in [row, row["in_place"]]:
+            assert half["wrong"] == 0 and half["time_us"] >= half["min_us"] > 0, row
+            # nccl-tests: algbw = size / time; busbw has a factor of its own.
+            assert abs(half["algbw_gbs"] - row["size"] / half["time_us"] / 1e3) < 1e-9
+            factor = {"allreduce": 1.5, "broadcast": 1, "reduce": 1}.get(collective, 0.75)
+            assert abs(half["busbw_gbs"] - factor * half["algbw_gbs"]) < 1e-9, row
+text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "-d", "half").stdout
+assert "N/A" in text and "half" in text, text
+assert "0 OK" in bench(3, "allreduce", "ring", "-b", "6", "-e", "6K", "-d", "half", "--accumulate", "float32").stdout
+# The columns of nccl-tests: six that say what is measured, then four for each half.
+text = bench(4, "reduce", "mpi", "binomial_reduce", "-b", "64", "-e", "192", "-i", "64", "-r", "2", "-n", "1", "-w",
+             "0", "-o", "avg").stdout.splitlines()
+assert text[1].split() == ["#", "out-of-place", "in-place"], text
+assert text[2].split() == ["#", "size", "count", "type", "redop", "root", *2 * ["time", "algbw", "busbw", "#wrong"]], text
+assert text[1].index("out-of-place") == text[2].index("time") and text[1].index("in-place") == text[2].rindex("time"), text
+rows = [line.split() for line in text if line.startswith(("mpi", "binomial_reduce"))]
+assert [row[1] for row in rows] == ["64", "64", "128", "128", "192", "192"], rows
+for row in rows:
+    assert len(row) == 14 and row[3:6] == ["float", "avg", "2"] and row[9] == row[13] == "0", row
+assert any(line.startswith("# Out of bounds values : 0 OK") for line in text), text
+assert sum(line.startswith("# Avg bus bandwidth") for line in text) == 2, text
 for arguments, words in [(["allreduce", "nonsense"], "no way to do"), (["allreduce", "f.json"], "has no allreduce for 3 ranks"),
                          (["allreduce", "mpi", "--type", "half"], "has no type float16"), (["allreduce", "-b", "2K", "-e", "1K"], "-b"),
                          (["nonsense"], "nonsense")]:

@@ -42,7 +42,9 @@ assert len(data["points"]) == len(result["points"]) and data["bound"] == [7, 6]
 
 # Every schedule by threads and by processes, a size that the chunks do not divide.
 for point in range(len(result["points"])):
-    assert "every element is right" in run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "4,1K,65540")
+    for mode in [[], ["--in-place"]]:
+        text = run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "4,1K,65540", *mode)
+        assert "every element is right" in text and (", in place" in text) == bool(mode), text
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # of Open MPI, in a sanitized build
 text = run("mpirun", "--oversubscribe", "-n", "8", chorale, "run", "ag.json", "--point", "all", "--bytes", "1K,65540",
            "--transport", "mpi", "--iterations", "1")
