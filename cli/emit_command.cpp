@@ -68,7 +68,8 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
     return to_mscclpp_plan(point.collective, program,
                            {.most_operations = command.most_steps,
                             .min_bytes = command.min_bytes,
-                            .max_bytes = command.max_bytes});
+                            .max_bytes = command.max_bytes,
+                            .in_place = command.in_place});
   BlockProgram blocks = relax(point.collective, program, {.channels = command.channels});
   if (command.epilogue) {
     remark = who_completes(completion_points(point.collective, blocks));

@@ -365,6 +365,8 @@ void emit_options(CLI::App& app, Command& parsed) {
   };
   sub->add_flag("--epilogue", options->epilogue,
                 "With a place for a function of the caller's on every sum (json, dot), and who applies it");
+  sub->add_flag("--in-place", options->in_place,
+                "MSCCL++ plans for input and output in the same memory (the other targets say themselves)");
   size("--min-bytes", options->min_bytes, "Smallest size for which an MSCCL executor is to choose it (0)");
   size("--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
   sub->final_callback([options, &parsed] { parsed = *options; });

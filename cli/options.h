@@ -119,6 +119,7 @@ struct EmitCommand {
   int most_steps = 64;  // of a block, for msccl-xml and mscclpp
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = 0;  // 0: no limit
+  bool in_place = false;       // mscclpp
 };
 
 struct BenchCommand {

@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 
 #include "codegen/events.h"
+#include "codegen/read_mscclpp_plan.h"
 #include "ir/error.h"
+#include "semantics/verify_peers.h"
 
 namespace chorale {
 namespace {
@@ -23,10 +27,13 @@ const char* buffer_name(Buffer buffer) {
   return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
 }
 
-// Sets of events whose data meet in some slot other than an input, over all ranks.
+// Where a slot lies, of a rank.
+using Where = std::function<Slot(Rank, const Slot&)>;
+
+// Sets of events whose data meet in some slot that is written, over all ranks.
 class Components {
  public:
-  explicit Components(const std::vector<Events>& ranks) {
+  Components(const std::vector<Events>& ranks, const Where& where, bool in_place) {
     for (std::size_t n = 0; n < ranks.size(); ++n)
       for (const Event& event : ranks[n]) {
         if (event.gone) continue;
@@ -35,8 +42,8 @@ class Components {
         if (event.message >= 0) join(self, name({-1, -1, event.message}));
         for (const auto& slots : {slots_read(event.instruction), slots_written(event.instruction)})
           for (const Slot& slot : slots)
-            if (slot.buffer != Buffer::Input)
-              join(self, name({static_cast<int>(n), static_cast<int>(slot.buffer), slot.index}));
+            if (const Slot at = where(static_cast<int>(n), slot); in_place || at.buffer != Buffer::Input)
+              join(self, name({static_cast<int>(n), static_cast<int>(at.buffer), at.index}));
       }
   }
 
@@ -86,7 +93,8 @@ Landings landings_of(const std::vector<Events>& ranks, const Program& program) {
 // One thread block of one rank.
 class BlockWriter {
  public:
-  explicit BlockWriter(const Landings& landings) : landings_(landings) {}
+  BlockWriter(const Landings& landings, const Where& where, Rank rank)
+      : landings_(landings), where_(where), rank_(rank) {}
 
   // Events of the block in their order; peers that it talks to.
   void write(const std::vector<const Event*>& events) {
@@ -122,7 +130,7 @@ class BlockWriter {
         continue;
       }
       sent.insert(event.peer);
-      for (const Slot& slot : slots_read(event.instruction)) after_write(slot);
+      reads(event.instruction);
       // The peer's scratch is the remote buffer of its channel's number.
       ops_.push_back({{"name", "put"},
                       {"src_buff", Json::array({place(event.instruction.src, event.instruction.count)})},
@@ -148,8 +156,8 @@ class BlockWriter {
     const BlockInstruction& i = event.instruction;
     const Slot landing{Buffer::Scratch, event.message >= 0 ? landings_.first_slot.at(event.message) : 0};
     const Slot from = event.message >= 0 ? landing : i.src;
-    for (const Slot& slot : slots_read(i)) after_write(slot);
-    for (const Slot& slot : slots_written(i)) after_write(slot);
+    reads(i);
+    writes(i);
     if (i.opcode == BlockOpcode::Recv || i.opcode == BlockOpcode::Copy) {
       ops_.push_back({{"name", "copy"},
                       {"src_buff", Json::array({place(from, i.count)})},
@@ -161,15 +169,26 @@ class BlockWriter {
                       {"dst_buff", Json::array({place(i.dst, i.count)})},
                       {"reduce_op", "sum"}});
     }
-    for (const Slot& slot : slots_written(i)) fresh_.insert(slot);
   }
 
-  // Threads of a block see each other's writes after they have met.
-  void after_write(const Slot& slot) {
-    if (fresh_.contains(slot)) meet();
+  // Threads of a block see each other's writes after they have met, and overwrite what others have read. What
+  // an instruction writes must be noted after what it reads, which it may overwrite itself.
+  void reads(const BlockInstruction& i) {
+    for (const Slot& slot : slots_read(i))
+      if (written_.contains(where_(rank_, slot))) meet();
+    just_read_.clear();
+    for (const Slot& slot : slots_read(i)) just_read_.insert(where_(rank_, slot));
+    if (i.opcode == BlockOpcode::Send) read_.insert(just_read_.begin(), just_read_.end());
+  }
+  void writes(const BlockInstruction& i) {
+    for (const Slot& slot : slots_written(i))
+      if (const Slot at = where_(rank_, slot); written_.contains(at) || read_.contains(at)) meet();
+    read_.insert(just_read_.begin(), just_read_.end());
+    for (const Slot& slot : slots_written(i)) written_.insert(where_(rank_, slot));
   }
   void meet() {
-    fresh_.clear();
+    written_.clear();
+    read_.clear();
     if (!ops_.empty() && ops_.back()["name"] != "nop") ops_.push_back({{"name", "nop"}});
   }
 
@@ -192,17 +211,23 @@ class BlockWriter {
 
   const Landings& landings_;
   std::vector<Rank> peers_ = {};
-  std::set<Slot> fresh_ = {};  // written since the threads met
+  const Where& where_;
+  const Rank rank_;
+  std::set<Slot> written_ = {}, read_ = {};  // since the threads met
+  std::set<Slot> just_read_ = {};            // by this instruction
   Json ops_ = Json::array();
 };
 
 class PlanWriter {
  public:
   PlanWriter(const Program& program, const MscclppOptions& options) : program_(program), options_(options) {
+    where_ = [&program, in_place = options.in_place](Rank n, const Slot& slot) {
+      return in_place ? in_place_slot(program.collective, program.chunks_per_block, n, slot) : slot;
+    };
     for (const RankProgram& rank : program.ranks) ranks_.push_back(landed(rank));
     merge_messages(ranks_, program.chunks_per_block);
     landings_ = landings_of(ranks_, program);
-    Components components(ranks_);
+    Components components(ranks_, where_, options.in_place);
     for (const Events& events : ranks_) {
       std::map<int, std::vector<const Event*>> parts;
       for (const Event& event : events)
@@ -230,7 +255,7 @@ class PlanWriter {
   }
 
   BlockWriter written(Rank n, const std::vector<int>& components) const {
-    BlockWriter writer(landings_);
+    BlockWriter writer(landings_, where_, n);
     writer.write(events_of(n, components));
     return writer;
   }
@@ -313,11 +338,22 @@ class PlanWriter {
 
   const Program& program_;
   const MscclppOptions options_;
+  Where where_ = {};
   std::vector<Events> ranks_ = {};
   Landings landings_ = {};
   std::vector<std::map<int, std::vector<const Event*>>> parts_ = {};  // by rank and component
   std::vector<std::vector<int>> blocks_ = {};                         // components
 };
+
+// A fault out of place is ours; in place it may be the algorithm's, which was made for two buffers.
+void require_right(const std::string& text, const std::string& name, const MscclppOptions& options) {
+  const MscclppFile file = mscclpp_from_json(text, name, options.most_operations);
+  const std::vector<std::string> faults =
+      violations(file.collective, file.program, {.packets = file.packets}, 1);
+  if (faults.empty()) return;
+  if (!options.in_place) throw std::logic_error("to_mscclpp_plan: " + faults.front());
+  throw InputError(name, "is wrong in place: " + faults.front(), "use it out of place");
+}
 
 }  // namespace
 
@@ -331,7 +367,7 @@ std::string to_mscclpp_plan(const Collective& collective, const Program& program
       {"name", program.name},
       {"collective", collective.name},
       {"protocol", "Simple"},
-      {"inplace", false},
+      {"inplace", options.in_place},
       {"reuse_resources", false},
       {"gpus", writer.gpus()},
       {"num_threads_per_block", 1024},
@@ -340,7 +376,9 @@ std::string to_mscclpp_plan(const Collective& collective, const Program& program
       {"min_message_size", options.min_bytes},
       {"max_message_size",
        options.max_bytes > 0 ? static_cast<unsigned long long>(options.max_bytes) : 18446744073709551615ULL}};
-  return plan.dump(1) + "\n";
+  const std::string text = plan.dump(1) + "\n";
+  require_right(text, program.name, options);
+  return text;
 }
 
 }  // namespace chorale

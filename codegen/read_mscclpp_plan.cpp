@@ -18,7 +18,7 @@ namespace chorale {
 namespace {
 
 // Of the executor.
-constexpr int kMostOperations = 64, kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
+constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
 constexpr int kMostBarriers = 16, kMostSemaphores = 16;
 constexpr long long kReusedScratch = 1 << 26;  // bytes
 constexpr long long kAlignment = 16;
@@ -116,7 +116,8 @@ struct Gpu {
 // The file as it is, with names resolved.
 class Parser {
  public:
-  Parser(const JsonReader& root, std::vector<std::string>& notes) : root_(root), notes_(notes) {}
+  Parser(const JsonReader& root, int most_operations, std::vector<std::string>& notes)
+      : root_(root), most_operations_(most_operations), notes_(notes) {}
 
   std::vector<Gpu> gpus() {
     const JsonReader list = root_["gpus"];
@@ -222,9 +223,9 @@ class Parser {
       block.operations.push_back(operation(list.at(i), n, gpu, block, false));
       operations += 1 + static_cast<int>(block.operations.back().inner.size());
     }
-    if (operations > kMostOperations)
+    if (operations > most_operations_)
       list.fail(fmt::format("{} operations", operations),
-                fmt::format("the executor has room for {}", kMostOperations));
+                fmt::format("the executor has room for {}", most_operations_));
     return block;
   }
 
@@ -355,6 +356,7 @@ class Parser {
   }
 
   const JsonReader& root_;
+  const int most_operations_;
   std::vector<std::string>& notes_;
   int ranks_ = 0;
   std::vector<Gpu> gpus_ = {};
@@ -363,8 +365,11 @@ class Parser {
 // From the file's chunks to ours, and from operations to instructions.
 class Translator {
  public:
-  Translator(const JsonReader& root, std::string file, MscclppFile& result)
-      : root_(root), file_(std::move(file)), result_(result), gpus_(Parser(root, result.notes).gpus()) {}
+  Translator(const JsonReader& root, std::string file, int most_operations, MscclppFile& result)
+      : root_(root),
+        file_(std::move(file)),
+        result_(result),
+        gpus_(Parser(root, most_operations, result.notes).gpus()) {}
 
   void translate() {
     PeerProgram& program = result_.program;
@@ -829,11 +834,11 @@ class Translator {
 
 }  // namespace
 
-MscclppFile mscclpp_from_json(std::string_view text, const std::string& file) {
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations) {
   const nlohmann::json json = parse_json(text, file);
   const JsonReader root(json, file, "");
   MscclppFile result;
-  Translator(root, file, result).translate();
+  Translator(root, file, most_operations, result).translate();
   return result;
 }
 

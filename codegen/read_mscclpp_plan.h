@@ -46,7 +46,8 @@ struct MscclppFile {
 // channels an operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and
 // signals whose numbers in a launch differ; what the executor does otherwise than the plan says (get between
 // different indices, packets in a pipeline, peers' scratch in two halves).
-MscclppFile mscclpp_from_json(std::string_view text, const std::string& file);
+// `most_operations` is for executors that were built with another limit.
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64);
 
 // Is this JSON text such a plan, perhaps a wrong one? It is an object with the key "gpus".
 bool is_mscclpp_plan(std::string_view text, const std::string& file);
