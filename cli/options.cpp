@@ -417,13 +417,16 @@ void program_options(CLI::App& app, Command& parsed) {
                                 "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
                                 "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
                                 "program, 4 right only if relaxed signals order data\n"
-                                "example:\n  chorale program allreduce.xml --bytes 1K:1M:32");
+                                "examples:\n  chorale program allreduce.xml --bytes 1K:1M:32\n"
+                                "  chorale program allreduce.xml --topology dgx1 --bytes 1M");
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
   sub->add_option_function<Text>(
          "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
          "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32")
       ->option_text("SIZES");
+  text(sub, "--topology", options->topology, "MACHINE",
+       "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");

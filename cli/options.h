@@ -142,6 +142,7 @@ struct BenchCommand {
 struct ProgramCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {};  // none: do not run it
+  std::string topology = {};             // a machine: estimate instead of running
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves

@@ -8,6 +8,7 @@
 #include "cli/text.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/read_mscclpp_plan.h"
+#include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "runtime/block_executor.h"
@@ -104,6 +105,18 @@ RunOptions run_options(const ProgramCommand& command) {
           .accumulation = command.accumulation};
 }
 
+// What the program should take on a machine, by `time_at`(bytes of a block).
+template <typename TimeAt>
+std::string estimate(const ProgramCommand& command, const TimeAt& time_at) {
+  std::vector<std::vector<std::string>> rows = {{"block bytes", "estimate (us)", "busiest", "in use (us)"}};
+  for (std::int64_t bytes : command.bytes.empty() ? std::vector<std::int64_t>{1 << 20} : command.bytes) {
+    const ProgramTime time = time_at(static_cast<double>(bytes));
+    rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), time.busiest,
+                    fmt::format("{:.2f}", time.busiest_us)});
+  }
+  return table(rows, "rrlr");
+}
+
 Outcome peers(const ProgramCommand& command, const std::string& source) {
   const MscclppFile file = mscclpp_from_json(source, command.file);
   std::string text = summary(file);
@@ -120,6 +133,12 @@ Outcome peers(const ProgramCommand& command, const std::string& source) {
                     fmt::format("{}: right only if relaxed signals order data: {}\n", mode, faults.front())};
   }
   text += fmt::format("{}: right\n", mode);
+  if (!command.topology.empty()) {
+    const Topology topology = machine(command.topology);
+    return {.text = text + estimate(command, [&](double bytes) {
+                      return program_time(file.program, topology, bytes);
+                    })};
+  }
   if (command.bytes.empty()) return {.text = text};
   require_sums_of_halves(command.accumulation, command.types, file.collective);
   try {
@@ -157,10 +176,17 @@ Outcome perform(const ProgramCommand& command) {
     if (least == 0)
       throw InputError(command.file, fmt::format("is wrong {}: {}", mode, fault), "do not run it");
     text += fmt::format("{}: right, with queues of {} or more\n", mode, counted(least, "message"));
-    if (command.bytes.empty()) continue;
+    if (command.bytes.empty() && command.topology.empty()) continue;
     if (command.queue_depth < least)
       throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
                        fmt::format("use {}", least));
+    if (!command.topology.empty()) {
+      const Topology topology = machine(command.topology);
+      text += estimate(command, [&](double bytes) {
+        return program_time(file.program, topology, bytes, command.queue_depth);
+      });
+      continue;
+    }
     try {
       const auto [rows, wrong] =
           rows_of(run_blocks_on_threads(

@@ -1,0 +1,333 @@
+#include "cost/program_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Links and limits, and the transfers over them.
+class Network {
+ public:
+  explicit Network(const Topology& topology) : topology_(topology) {
+    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+      between_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+    limits_of_.resize(topology.links.size());
+    for (int i = 0; i < static_cast<int>(topology.limits.size()); ++i)
+      for (LinkId l : topology.limits[i].links) limits_of_[l].push_back(i);
+    taken_.resize(topology.links.size(), false);
+    used_.resize(topology.limits.size(), 0);
+    link_us_.resize(topology.links.size(), 0);
+    limit_us_.resize(topology.limits.size(), 0);
+  }
+
+  double now() const { return now_; }
+
+  double alpha(Rank from, Rank to) const {
+    double least = kNever;
+    for (LinkId l : links(from, to)) least = std::min(least, topology_.links[l].alpha_us);
+    return least;
+  }
+
+  // A transfer that is ready now; its number.
+  int send(Rank from, Rank to, double bytes) {
+    links(from, to);
+    transfers_.push_back({.from = from, .to = to, .bytes = bytes});
+    waiting_.push_back(static_cast<int>(transfers_.size()) - 1);
+    return waiting_.back();
+  }
+  bool left(int transfer) const { return transfers_[transfer].leaves <= now_; }
+  bool arrived(int transfer) const { return transfers_[transfer].arrives <= now_; }
+
+  // Something will happen then.
+  void wake_at(double time) { times_.insert(time); }
+
+  // Starts what is ready and finds its links free.
+  void start() {
+    std::erase_if(waiting_, [&](int t) {
+      for (LinkId l : links(transfers_[t].from, transfers_[t].to))
+        if (free(l)) {
+          begin(transfers_[t], l);
+          return true;
+        }
+      return false;
+    });
+  }
+
+  // To the next time at which something happens; false if nothing does.
+  bool advance() {
+    if (times_.empty()) return false;
+    now_ = *times_.begin();
+    times_.erase(times_.begin());
+    std::erase_if(flying_, [&](const auto& end) {
+      if (end.first > now_) return false;
+      const LinkId l = end.second;
+      taken_[l] = false;
+      for (int i : limits_of_[l]) used_[i] -= share(l, i);
+      return true;
+    });
+    return true;
+  }
+
+  void report(ProgramTime& result) const {
+    for (std::size_t l = 0; l < link_us_.size(); ++l)
+      if (link_us_[l] > result.busiest_us) {
+        result.busiest_us = link_us_[l];
+        result.busiest = fmt::format("link {} -> {}", topology_.links[l].src, topology_.links[l].dst);
+      }
+    for (std::size_t i = 0; i < limit_us_.size(); ++i)
+      if (limit_us_[i] > result.busiest_us) {
+        result.busiest_us = limit_us_[i];
+        result.busiest = "limit " + topology_.limits[i].name;
+      }
+  }
+
+ private:
+  struct Transfer {
+    Rank from = 0, to = 0;
+    double bytes = 0;
+    double leaves = kNever, arrives = kNever;
+  };
+
+  const std::vector<LinkId>& links(Rank from, Rank to) const {
+    const auto at = between_.find({from, to});
+    if (at == between_.end())
+      throw InputError(topology_.name,
+                       fmt::format("has no link from rank {} to rank {}, which the program uses", from, to),
+                       "use a machine that has it");
+    return at->second;
+  }
+
+  // What a transfer over this link takes of a limit.
+  int share(LinkId l, int limit) const {
+    return std::min(topology_.links[l].bandwidth, topology_.limits[limit].bandwidth);
+  }
+
+  bool free(LinkId l) const {
+    return !taken_[l] && std::all_of(limits_of_[l].begin(), limits_of_[l].end(), [&](int i) {
+      return used_[i] + share(l, i) <= topology_.limits[i].bandwidth;
+    });
+  }
+
+  void begin(Transfer& transfer, LinkId l) {
+    const Link& link = topology_.links[l];
+    int bandwidth = link.bandwidth;
+    for (int i : limits_of_[l]) bandwidth = std::min(bandwidth, topology_.limits[i].bandwidth);
+    const double us = link.beta_us_per_byte * transfer.bytes / bandwidth;
+    transfer.leaves = now_ + us;
+    transfer.arrives = transfer.leaves + link.alpha_us;
+    wake_at(transfer.leaves);
+    wake_at(transfer.arrives);
+    taken_[l] = true;
+    link_us_[l] += us;
+    for (int i : limits_of_[l]) {
+      used_[i] += share(l, i);
+      limit_us_[i] += us * bandwidth / topology_.limits[i].bandwidth;
+    }
+    flying_.push_back({transfer.leaves, l});
+  }
+
+  const Topology& topology_;
+  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
+  std::vector<std::vector<int>> limits_of_ = {};  // by link
+  double now_ = 0;
+  std::set<double> times_ = {};
+  std::vector<Transfer> transfers_ = {};
+  std::vector<int> waiting_ = {};                       // in the order in which they became ready
+  std::vector<std::pair<double, LinkId>> flying_ = {};  // until they leave
+  std::vector<char> taken_ = {};                        // by link
+  std::vector<int> used_ = {};                          // by limit
+  std::vector<double> link_us_ = {}, limit_us_ = {};    // in use
+};
+
+// Runs blocks, of either kind: `step` does what a block can do now, and says whether that was anything.
+template <typename Step, typename Done>
+ProgramTime simulate(Network& network, int blocks, const Step& step, const Done& done) {
+  ProgramTime result;
+  do {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int b = 0; b < blocks; ++b)
+        while (step(b)) {
+          moved = true;
+          result.us = network.now();
+        }
+      network.start();
+    }
+  } while (network.advance());
+  if (!done()) throw std::logic_error("program_time: a program that never ends");
+  network.report(result);
+  return result;
+}
+
+void require_ranks(const Topology& topology, std::size_t ranks) {
+  if (static_cast<std::size_t>(topology.ranks) != ranks)
+    throw InputError(topology.name, fmt::format("has {} ranks, the program {}", topology.ranks, ranks),
+                     "use a machine of that size");
+}
+
+class BlockTime {
+ public:
+  BlockTime(const BlockProgram& program, const Topology& topology, double block_bytes, int depth)
+      : program_(program),
+        network_(topology),
+        chunk_bytes_(block_bytes / program.chunks_per_block),
+        depth_(depth) {
+    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+      first_.push_back(static_cast<int>(blocks_.size()));
+      for (const Block& block : program.ranks[n].blocks) blocks_.push_back({n, &block});
+    }
+  }
+
+  ProgramTime run() {
+    return simulate(
+        network_, static_cast<int>(blocks_.size()), [&](int b) { return step(blocks_[b]); },
+        [&] {
+          return std::all_of(blocks_.begin(), blocks_.end(), [](const State& state) {
+            return state.next == static_cast<int>(state.block->instructions.size());
+          });
+        });
+  }
+
+ private:
+  struct State {
+    Rank rank = 0;
+    const Block* block = nullptr;
+    int next = 0;
+    int sending = -1;  // the transfer of instruction `next`
+  };
+  using Connection = std::tuple<Rank, Rank, int>;
+
+  bool step(State& state) {
+    if (state.next == static_cast<int>(state.block->instructions.size())) return false;
+    const BlockInstruction& i = state.block->instructions[state.next];
+    if (state.sending >= 0) {
+      if (!network_.left(state.sending)) return false;
+      state.sending = -1;
+      ++state.next;
+      return true;
+    }
+    for (const BlockReference& before : i.after)
+      if (blocks_[first_[state.rank] + before.block].next <= before.instruction) return false;
+    auto& in = queues_[{state.block->recv_from, state.rank, state.block->channel}];
+    auto& out = queues_[{state.rank, state.block->send_to, state.block->channel}];
+    if (receives(i.opcode) && (in.empty() || !network_.arrived(in.front()))) return false;
+    if (sends(i.opcode) && static_cast<int>(out.size()) >= depth_) return false;
+    if (receives(i.opcode)) in.pop_front();
+    if (!sends(i.opcode)) {
+      ++state.next;
+      return true;
+    }
+    state.sending = network_.send(state.rank, state.block->send_to, i.count * chunk_bytes_);
+    out.push_back(state.sending);
+    return true;
+  }
+
+  const BlockProgram& program_;
+  Network network_;
+  const double chunk_bytes_;
+  const int depth_;
+  std::vector<int> first_ = {};  // block, by rank
+  std::vector<State> blocks_ = {};
+  std::map<Connection, std::deque<int>> queues_ = {};  // transfers
+};
+
+class PeerTime {
+ public:
+  PeerTime(const PeerProgram& program, const Topology& topology, double block_bytes)
+      : network_(topology), chunk_bytes_(block_bytes / program.chunks_per_block) {
+    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+      raised_.emplace_back(program.ranks[n].counters);
+      for (const PeerBlock& block : program.ranks[n].blocks) blocks_.push_back({n, &block});
+    }
+  }
+
+  ProgramTime run() {
+    return simulate(
+        network_, static_cast<int>(blocks_.size()), [&](int b) { return step(blocks_[b]); },
+        [&] {
+          return std::all_of(blocks_.begin(), blocks_.end(), [](const State& state) {
+            return state.next == static_cast<int>(state.block->instructions.size());
+          });
+        });
+  }
+
+ private:
+  struct State {
+    Rank rank = 0;
+    const PeerBlock* block = nullptr;
+    int next = 0;
+    std::vector<int> loads = {}, stores = {};  // transfers of instruction `next`
+  };
+
+  bool step(State& state) {
+    if (state.next == static_cast<int>(state.block->instructions.size())) return false;
+    const PeerInstruction& i = state.block->instructions[state.next];
+    if (!state.loads.empty() || !state.stores.empty()) {
+      for (int t : state.loads)
+        if (!network_.arrived(t)) return false;
+      for (int t : state.stores)
+        if (!network_.left(t)) return false;
+      state.loads.clear();
+      state.stores.clear();
+      ++state.next;
+      return true;
+    }
+    if (i.opcode == PeerOpcode::Move && begins(state, i)) return true;
+    if (i.opcode == PeerOpcode::Wait && i.lag == 0) {
+      const std::vector<double>& times = raised_[state.rank][i.counter];
+      if (static_cast<int>(times.size()) < i.value || times[i.value - 1] > network_.now()) return false;
+    }
+    if (i.opcode == PeerOpcode::Signal) {
+      const double there = network_.now() + (i.rank == state.rank ? 0 : network_.alpha(state.rank, i.rank));
+      raised_[i.rank][i.counter].push_back(there);
+      network_.wake_at(there);
+    }
+    ++state.next;
+    return true;
+  }
+
+  // Does this Move take time?
+  bool begins(State& state, const PeerInstruction& move) {
+    for (const PeerSlot& from : move.from)
+      if (from.rank != state.rank)
+        state.loads.push_back(network_.send(from.rank, state.rank, move.count * chunk_bytes_));
+    for (const PeerSlot& to : move.to)
+      if (to.rank != state.rank)
+        state.stores.push_back(network_.send(state.rank, to.rank, move.count * chunk_bytes_));
+    return !state.loads.empty() || !state.stores.empty();
+  }
+
+  Network network_;
+  const double chunk_bytes_;
+  std::vector<State> blocks_ = {};
+  std::vector<std::vector<std::vector<double>>> raised_ = {};  // when, by rank, counter and value
+};
+
+}  // namespace
+
+ProgramTime program_time(const BlockProgram& program, const Topology& topology, double block_bytes,
+                         int depth) {
+  require_ranks(topology, program.ranks.size());
+  return BlockTime(program, topology, block_bytes, depth).run();
+}
+
+ProgramTime program_time(const PeerProgram& program, const Topology& topology, double block_bytes) {
+  require_ranks(topology, program.ranks.size());
+  return PeerTime(program, topology, block_bytes).run();
+}
+
+}  // namespace chorale

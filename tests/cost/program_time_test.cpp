@@ -1,0 +1,136 @@
+// Times that can be worked out by hand.
+#include "cost/program_time.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/lower.h"
+#include "codegen/relax.h"
+#include "ir/error.h"
+#include "tests/codegen/schedules.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kAlpha = 1.0, kBeta = 4e-5;  // of the links in machines.h
+constexpr double kBytes = 1e6;                // of a block: 40 us over a link
+
+PeerInstruction move(const PeerSlot& from, const PeerSlot& to) {
+  return {.opcode = PeerOpcode::Move, .from = {from}, .to = {to}};
+}
+PeerInstruction raise(Rank rank, int counter) {
+  return {.opcode = PeerOpcode::Signal, .rank = rank, .counter = counter};
+}
+PeerInstruction wait(int counter) {
+  return {.opcode = PeerOpcode::Wait, .counter = counter};
+}
+PeerSlot scratch(Rank n, int i) {
+  return {n, {Buffer::Scratch, i}};
+}
+
+// n - 1 messages one after the other on each link, each a step of its own.
+TEST(ProgramTime, a_ring_allgather_takes_a_step_a_hop) {
+  for (int n : {2, 3, 4, 8}) {
+    const Topology ring = test::ring(n);
+    const Collective collective = make_collective("allgather", n, 1);
+    const BlockProgram program = relax(collective, lower(ring, collective, test::ring_allgather(n, 1)));
+    const ProgramTime time = program_time(program, ring, kBytes, 2);
+    EXPECT_NEAR(time.us, (n - 1) * (kAlpha + kBeta * kBytes), 1e-9) << n;
+    EXPECT_NEAR(time.busiest_us, (n - 1) * kBeta * kBytes, 1e-9) << n;
+  }
+}
+
+// k pieces through a line of n ranks: the first takes n - 1 hops, the others leave the last link right after
+// it.
+TEST(ProgramTime, pieces_overlap_in_a_pipeline) {
+  const int n = 4, k = 5;
+  BlockProgram program{.name = "line", .collective = "broadcast", .chunks_per_block = k};
+  for (Rank r = 0; r < n; ++r) {
+    Block block{.send_to = r + 1 < n ? r + 1 : -1, .recv_from = r - 1};
+    for (int c = 0; c < k; ++c)
+      block.instructions.push_back({.opcode = r == 0      ? BlockOpcode::Send
+                                              : r + 1 < n ? BlockOpcode::RecvCopySend
+                                                          : BlockOpcode::Recv,
+                                    .src = {Buffer::Input, c},
+                                    .dst = {Buffer::Output, c},
+                                    .piece = c});
+    program.ranks.push_back({.input_chunks = r == 0 ? k : 0, .output_chunks = k, .blocks = {block}});
+  }
+  const double piece = kBeta * kBytes / k;
+  EXPECT_NEAR(program_time(program, test::ring(n), kBytes, 2).us,
+              (n - 1) * (kAlpha + piece) + (k - 1) * piece, 1e-9);
+}
+
+// All others put a block into rank 0 at once. With links of their own they take one time; through a port for
+// one at a time, three.
+TEST(ProgramTime, shared_limits_are_shared) {
+  PeerProgram program{.name = "gather", .collective = "gather"};
+  for (Rank n = 0; n < 4; ++n) {
+    PeerBlock block;
+    if (n == 0)
+      block.instructions = {wait(1), wait(2), wait(3)};
+    else
+      block.instructions = {move({n, {Buffer::Input, 0}}, {0, {Buffer::Output, n}}), {}, raise(0, n)};
+    program.ranks.push_back(
+        {.input_chunks = 1, .output_chunks = n == 0 ? 4 : 0, .counters = 4, .blocks = {block}});
+  }
+  const ProgramTime alone = program_time(program, test::full(4), kBytes);
+  EXPECT_NEAR(alone.us, kAlpha + kBeta * kBytes, 1e-9);
+  const ProgramTime shared = program_time(program, test::hub(4), kBytes);
+  EXPECT_NEAR(shared.us, kAlpha + 3 * kBeta * kBytes, 1e-9);
+  EXPECT_NEAR(shared.busiest_us, 3 * kBeta * kBytes, 1e-9);
+  EXPECT_EQ(shared.busiest, "limit into 0");
+}
+
+// A link of bandwidth 2 takes half the time; two links side by side carry two messages at once.
+TEST(ProgramTime, bandwidth_and_parallel_links) {
+  PeerProgram program{.name = "twice", .collective = "broadcast"};
+  program.ranks = {
+      {.input_chunks = 1, .output_chunks = 1, .blocks = {{}, {}}},
+      {.output_chunks = 1, .scratch_chunks = 2, .counters = 2, .blocks = {{{wait(0), wait(1)}}}}};
+  for (int b : {0, 1})
+    program.ranks[0].blocks[b].instructions = {move({0, {Buffer::Input, 0}}, scratch(1, b)), {}, raise(1, b)};
+  Topology pair = test::full(2);
+  EXPECT_NEAR(program_time(program, pair, kBytes).us, kAlpha + 2 * kBeta * kBytes, 1e-9);
+  pair.links[0].bandwidth = 2;
+  EXPECT_NEAR(program_time(program, pair, kBytes).us, kAlpha + kBeta * kBytes, 1e-9);
+  pair.links[0].bandwidth = 1;
+  pair.links.push_back(pair.links[0]);
+  EXPECT_NEAR(program_time(program, pair, kBytes).us, kAlpha + kBeta * kBytes, 1e-9);
+}
+
+// A load is there alpha after its data have left the other; then the block goes on. A signal takes alpha.
+TEST(ProgramTime, loads_and_signals_have_latencies) {
+  PeerProgram program{.name = "pull", .collective = "broadcast"};
+  program.ranks = {
+      {.input_chunks = 1, .output_chunks = 1, .counters = 1, .blocks = {{{raise(1, 0), wait(0)}}}},
+      {.output_chunks = 1,
+       .counters = 1,
+       .blocks = {
+           {{wait(0), {}, move({0, {Buffer::Input, 0}}, {1, {Buffer::Output, 0}}), {}, raise(0, 0)}}}}};
+  EXPECT_NEAR(program_time(program, test::full(2), kBytes).us, kAlpha + (kBeta * kBytes + kAlpha) + kAlpha,
+              1e-9);
+}
+
+TEST(ProgramTime, links_that_are_not_there_are_named) {
+  PeerProgram program{.name = "far", .collective = "broadcast"};
+  program.ranks.resize(4, {.scratch_chunks = 1});
+  program.ranks[0].blocks = {{{move(scratch(0, 0), scratch(2, 0))}}};
+  const auto problem = [&](const Topology& topology) {
+    try {
+      program_time(program, topology, kBytes);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(problem(test::ring(4)), HasSubstr("no link from rank 0 to rank 2"));
+  EXPECT_THAT(problem(test::ring(5)), HasSubstr("has 5 ranks, the program 4"));
+  EXPECT_EQ(problem(test::full(4)), "");
+}
+
+}  // namespace
+}  // namespace chorale
