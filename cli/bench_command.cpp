@@ -235,7 +235,7 @@ Outcome perform(const BenchCommand& command) {
     MpiSession session;
     return bench(command, session);
   } catch (const Hang& hang) {
-    throw InputError("bench", hang.what(), "raise --time-limit, or see whether all ranks are alive");
+    throw hung("bench", hang);
   }
 }
 

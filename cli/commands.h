@@ -6,6 +6,8 @@
 #include <string>
 
 #include "cli/options.h"
+#include "ir/error.h"
+#include "runtime/transport.h"
 
 namespace chorale {
 
@@ -43,5 +45,8 @@ bool speaks();
 // What the others do about bad input: nothing, and not before the one that speaks has had time to, since
 // mpirun ends all when the first leaves with an error.
 Outcome silent_refusal();
+// Any rank may be the one that waits in vain, so any says it, but those that do not speak a second later: if
+// the one that speaks has something to say, mpirun has ended them by then.
+InputError hung(const std::string& command, const Hang&);
 
 }  // namespace chorale

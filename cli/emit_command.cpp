@@ -6,10 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/report.h"
 #include "cli/text.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/epilogue.h"
+#include "codegen/html.h"
 #include "codegen/in_place.h"
 #include "codegen/lower.h"
 #include "codegen/mpi_source.h"
@@ -40,6 +42,8 @@ const char* extension(Target target) {
       return "dot";
     case Target::Mpi:
       return "cpp";
+    case Target::Html:
+      return "html";
   }
   return "";
 }
@@ -94,6 +98,18 @@ std::string plain(const std::string& name) {
   return result.substr(0, 80);
 }
 
+// One page for all points, or with one of them only.
+Outcome page(const EmitCommand& command, Result result) {
+  std::string path =
+      fmt::format("{}/{}_{}", command.directory, plain(result.topology.name), plain(result.collective.name));
+  if (command.point) {
+    result.points = {result.points.at(*command.point)};
+    path += fmt::format("_{}", *command.point);
+  }
+  write_file(path + ".html", to_html(result, page_notes(result, {})));
+  return {.text = path + ".html\n"};
+}
+
 }  // namespace
 
 Outcome perform(const EmitCommand& command) {
@@ -102,6 +118,7 @@ Outcome perform(const EmitCommand& command) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)
     throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
+  if (command.target == Target::Html) return page(command, result);
   std::vector<std::pair<std::string, std::string>> files;
   std::string written, refused;
   for (int i : chosen) {

@@ -1,6 +1,7 @@
 // What launchers of MPI programs tell their processes.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -25,6 +26,15 @@ bool speaks() {
 Outcome silent_refusal() {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return {.exit_code = kBadInput};
+}
+
+InputError hung(const std::string& command, const Hang& hang) {
+  const InputError error(command, hang.what(), "raise --time-limit, or see whether all ranks are alive");
+  if (!speaks()) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::fprintf(stderr, "chorale: error: %s\n", error.what());
+  }
+  return error;
 }
 
 }  // namespace chorale

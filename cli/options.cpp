@@ -332,7 +332,7 @@ void emit_options(CLI::App& app, Command& parsed) {
       "targets: cuda (a directory: one kernel over peer memory, with programs that run and check it), "
       "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
       "(one C++ file that checks itself), json "
-      "(docs/formats.md), dot (Graphviz)\n"
+      "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
       "What a target cannot express is said, and nothing is written for it.\n"
       "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
       "example:\n  chorale emit f.json --target mpi -o out");
@@ -345,7 +345,8 @@ void emit_options(CLI::App& app, Command& parsed) {
                   {"mscclpp", Target::Mscclpp},
                   {"json", Target::Json},
                   {"dot", Target::Dot},
-                  {"mpi", Target::Mpi}},
+                  {"mpi", Target::Mpi},
+                  {"html", Target::Html}},
                  "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");
   sub->add_option_function<Text>(

@@ -109,7 +109,7 @@ struct BoundsCommand {
 };
 
 struct EmitCommand {
-  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi };
+  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi, Html };
   bool epilogue = false;
   std::string file = {};
   Target target = Target::MscclXml;

@@ -100,6 +100,13 @@ std::string bound_line(const Result& result) {
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
 }
 
+PageNotes page_notes(const Result& result, const SizeModel& model) {
+  const RateBound bound = rate_bound(result);
+  return {.bound_rounds = bound.rounds,
+          .bound_chunks = bound.chunks,
+          .best_sizes = best_sizes_in_words(result, model)};
+}
+
 std::string schedule_text(const Topology& topology, const Point& point) {
   std::string text;
   for (std::size_t s = 0; s < point.schedule.steps.size(); ++s) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "codegen/html.h"
 #include "ir/frontier.h"
 
 namespace chorale {
@@ -28,6 +29,9 @@ struct RateBound {
   long long chunks = 1;
 };
 RateBound rate_bound(const Result&);
+
+// What a page says beyond the result.
+PageNotes page_notes(const Result&, const SizeModel&);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);

@@ -124,7 +124,7 @@ Outcome perform(const RunCommand& command) {
     require_sums_of_halves(command.accumulation, command.types, result.collective);
     return command.mpi ? run_with_mpi(command, result) : run(command, result, run_on_threads, true);
   } catch (const Hang& hang) {
-    throw InputError("run", hang.what(), "raise --time-limit, or see whether all ranks are alive");
+    throw hung("run", hang);
   }
 }
 

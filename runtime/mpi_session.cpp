@@ -52,12 +52,14 @@ class MpiTransport : public Transport {
   }
 
   void barrier() override {
+    roll_call("a barrier");
     requests_.resize(1);
     MPI_Ibarrier(comm_, requests_.data());
     wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a barrier", rank_); });
   }
 
   double all_reduce(ReduceOp op, double mine) override {
+    roll_call("a sum");
     double result = 0;
     requests_.resize(1);
     MPI_Iallreduce(&mine, &result, 1, MPI_DOUBLE, op == ReduceOp::Sum ? MPI_SUM : MPI_MAX, comm_,
@@ -67,6 +69,19 @@ class MpiTransport : public Transport {
   }
 
  private:
+  // All ranks tell rank 0 that they are here, so that it, which speaks, can say who is not. What follows must
+  // synchronize by itself.
+  void roll_call(const char* where) {
+    requests_.assign(rank_ == 0 ? ranks_ - 1 : 1, MPI_REQUEST_NULL);
+    if (rank_ == 0)
+      for (Rank n = 1; n < ranks_; ++n) MPI_Irecv(nullptr, 0, MPI_BYTE, n, 0, comm_, &requests_[n - 1]);
+    else
+      MPI_Isend(nullptr, 0, MPI_BYTE, 0, 0, comm_, requests_.data());
+    wait([&](std::size_t pending) {
+      return fmt::format("rank {}: rank {} did not come to {}", rank_, rank_ == 0 ? pending + 1 : 0, where);
+    });
+  }
+
   int tag(const Transfer& transfer) const {
     return static_cast<int>(transfer.message % (std::int64_t{largest_tag_} + 1));
   }

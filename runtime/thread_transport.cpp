@@ -34,7 +34,10 @@ struct Stopped {};  // thrown where this or another rank has failed; why is know
 class Hall {  // what the ranks share
  public:
   Hall(const Program& program, std::chrono::milliseconds timeout)
-      : timeout_(timeout), doorbells_(program.ranks.size()), numbers_(program.ranks.size()) {
+      : timeout_(timeout),
+        doorbells_(program.ranks.size()),
+        numbers_(program.ranks.size()),
+        barriers_(program.ranks.size()) {
     int messages = 0;
     for (const RankProgram& rank : program.ranks)
       for (const ThreadBlock& block : rank.blocks)
@@ -81,7 +84,7 @@ class Hall {  // what the ranks share
   }
 
   void barrier(Rank n) {
-    const int generation = generation_.load();
+    const int generation = generation_.load(), mine = barriers_[n].fetch_add(1) + 1;
     if (arrived_.fetch_add(1) + 1 == ranks()) {
       arrived_.store(0);
       generation_.fetch_add(1);
@@ -89,7 +92,11 @@ class Hall {  // what the ranks share
     } else {
       wait(
           n, [&] { return generation_.load() != generation; },
-          [&] { return fmt::format("rank {}: not all ranks came to a barrier", n); });
+          [&] {
+            Rank missing = 0;
+            while (missing + 1 < ranks() && barriers_[missing].load() >= mine) ++missing;
+            return fmt::format("rank {}: rank {} did not come to a barrier", n, missing);
+          });
     }
   }
 
@@ -109,7 +116,8 @@ class Hall {  // what the ranks share
  private:
   const std::chrono::milliseconds timeout_;
   std::vector<Doorbell> doorbells_;
-  std::vector<double> numbers_;  // of all_reduce
+  std::vector<double> numbers_;             // of all_reduce
+  std::vector<std::atomic<int>> barriers_;  // to which each rank has come
   std::vector<Mailbox> mailboxes_ = {};
   std::atomic<int> arrived_ = 0, generation_ = 0, quiet_ = 0;
   std::atomic<bool> stopped_ = false;

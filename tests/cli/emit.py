@@ -99,6 +99,15 @@ for name in results:
                     assert ", 0 wrong" in text, text
 assert files >= 35, files
 
+# The page of a result, of all points or of one.
+(work / "pages").mkdir()
+for arguments, name, points in [([], "dgx1_allgather.html", None), (["--point", "0"], "dgx1_allgather_0.html", 1)]:
+    assert run(chorale, "emit", "ag.json", "--target", "html", "-o", "pages", *arguments) == f"pages/{name}\n"
+    page = (work / "pages" / name).read_text()
+    shown = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])["points"]
+    assert len(shown) == (points or len(json.loads((work / "ag.json").read_text())["points"])), name
+assert "99" in run(chorale, "emit", "ag.json", "--target", "html", "--point", "99", code=2)
+
 # A place for a function of the caller's: read back, refereed and run with one that shows where it was applied.
 (work / "epilogue").mkdir()
 said = run(chorale, "emit", "ring.json", "--target", "json", "--epilogue", "-o", "epilogue")

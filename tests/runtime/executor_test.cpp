@@ -354,6 +354,19 @@ TEST(Hang, NamesRankStepPeerAndMessage) {
   EXPECT_EQ(hang_of(deaf), "rank 0, step 2: message " + message + " was not received by rank 1 within 0.5 s");
 }
 
+TEST(Hang, NamesTheRankThatIsMissingAtABarrier) {
+  const Program p = lower(test::ring(3), make_collective("allgather", 3, 1), test::ring_allgather(3, 1));
+  try {
+    on_threads(p, milliseconds(200), [](Transport& transport) {
+      transport.barrier();
+      if (transport.rank() != 1) transport.barrier();
+    });
+    FAIL() << "no hang";
+  } catch (const Hang& hang) {
+    EXPECT_THAT(hang.what(), HasSubstr("rank 1 did not come to a barrier within 0.2 s"));
+  }
+}
+
 TEST(Hang, AnErrorOfOneRankEndsTheOthers) {
   const Program p = lower(test::ring(3), make_collective("allgather", 3, 1), test::ring_allgather(3, 1));
   EXPECT_THROW(on_threads(p, milliseconds(60'000),

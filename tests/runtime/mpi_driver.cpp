@@ -5,10 +5,12 @@
 //   halves    the same with halves that are added in float32
 //   many      a program for one rank more is refused, in words that say what to do
 //   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
+//   absent    a rank that does not come to a barrier is named
 #include <fmt/format.h>
 
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "codegen/in_place.h"
 #include "codegen/lower.h"
@@ -109,6 +111,22 @@ bool hang(MpiSession& session) {
   return true;
 }
 
+// The last rank stays away from a barrier; rank 0, which speaks, says so.
+bool absent(MpiSession& session) {
+  const std::unique_ptr<Transport> transport = session.transport(std::chrono::seconds(2));
+  transport->barrier();
+  if (session.rank() == session.ranks() - 1) {
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    return true;
+  }
+  try {
+    transport->barrier();
+  } catch (const Hang& hang) {
+    if (session.rank() == 0) fmt::print("{}\n", hang.what());
+  }
+  return true;
+}
+
 }  // namespace
 }  // namespace chorale
 
@@ -119,6 +137,7 @@ int main(int argc, char** argv) {
   const bool good = what == "right"    ? right(session)
                     : what == "halves" ? halves(session)
                     : what == "many"   ? many(session)
+                    : what == "absent" ? absent(session)
                                        : what == "hang" && hang(session);
   if (session.rank() == 0) fmt::print("{}: {}\n", what, good ? "good" : "bad");
   return good ? 0 : 1;

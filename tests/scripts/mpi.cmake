@@ -14,6 +14,9 @@ foreach(ranks 1 2 5 8)
 endforeach()
 mpi_test(halves 6 halves)
 mpi_test(too_many_ranks 3 many)
+mpi_test(absent 3 absent)
+set_tests_properties(runtime.mpi.absent PROPERTIES
+  PASS_REGULAR_EXPRESSION "rank 0: rank 2 did not come to a barrier within 2 s")
 mpi_test(hang 3 hang)
 set_tests_properties(runtime.mpi.hang PROPERTIES
   PASS_REGULAR_EXPRESSION "rank 1, step 2: message [0-9]+ was not sent by rank 0 within 2 s")
