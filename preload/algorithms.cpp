@@ -32,7 +32,10 @@ Algorithms::Algorithms(const std::string& path) {
 
 void Algorithms::read(const std::string& file) {
   try {
-    const Result result = result_from_json(read_file(file), file);
+    const std::string text = read_file(file);
+    for (const char c : text)  // FNV-1a
+      fingerprint_ = (fingerprint_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    const Result result = result_from_json(text, file);
     for (std::size_t i = 0; i < result.points.size(); ++i)
       if (result.points[i].on_frontier)
         all_.push_back(std::make_unique<Algorithm>(Algorithm{.name = fmt::format("{}, point {}", file, i),
@@ -41,6 +44,10 @@ void Algorithms::read(const std::string& file) {
   } catch (const InputError& error) {
     complaints_.push_back(error.what());
   }
+}
+
+void Algorithms::add(Algorithms other) {
+  for (std::unique_ptr<Algorithm>& algorithm : other.all_) all_.push_back(std::move(algorithm));
 }
 
 const Algorithm* Algorithms::choose(const std::string& collective, int ranks, int root, double block_bytes,

@@ -1,6 +1,7 @@
 // The algorithms that a preloaded program may use: read once, chosen by collective, ranks and size.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ class Algorithms {
   explicit Algorithms(const std::string& path);
 
   const std::vector<std::string>& complaints() const { return complaints_; }
+  // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
+  void add(Algorithms other);
+  // Of the contents of all files that were read: the same, with overwhelming odds only, for the same files.
+  std::uint64_t fingerprint() const { return fingerprint_; }
   int size() const { return static_cast<int>(all_.size()); }
 
   // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
@@ -37,6 +42,7 @@ class Algorithms {
 
   std::vector<std::unique_ptr<Algorithm>> all_ = {};
   std::vector<std::string> complaints_ = {};
+  std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
 };
 
 }  // namespace chorale

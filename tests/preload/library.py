@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""libchorale-mpi as installed: a C program is compiled against it, linked, and run under mpirun; only the calls of its header are
+visible, and the header is C and C++.
+
+Usage: library.py CHORALE CMAKE BUILD MPICC MPICXX SOURCE
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+chorale, cmake, build, mpicc, mpicxx, source = sys.argv[1:7]
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_library_"))
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+run(cmake, "--install", build, "--prefix", str(work / "usr"))
+(library,) = (work / "usr").glob("lib*/**/libchorale-mpi.so")
+assert (work / "usr/bin/chorale").exists() and (work / "usr/include/chorale/mpi.h").exists()
+assert run(str(work / "usr/bin/chorale"), "--version").startswith("chorale ")
+exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", str(library)).splitlines()}
+ours = {f"chorale_mpi_{name}" for name in ["load", "allreduce", "allgather", "reduce_scatter_block", "alltoall", "bcast",
+                                           "last_error", "last_algorithm", "why_not"]}
+assert ours <= exported, ours - exported
+assert not [name for name in exported - ours if "chorale" in name or name.startswith(("MPI_", "PMPI_"))], exported - ours
+
+(work / "four").mkdir()
+for collective in ["allreduce", "allgather", "reducescatter", "alltoall", "broadcast"]:
+    run(chorale, "frontier", "ring:4", collective, "--max-chunks", "2", "--json", f"four/{collective}.json")
+(work / "broken.json").write_text("{")
+run(chorale, "classic", "ring_allreduce", "full:4", "--json", "own0.json")
+run(chorale, "classic", "tree_allreduce", "full:4", "--json", "own1.json")
+flags = ["-Wall", "-Wextra", "-Werror", f"-I{work}/usr/include"]
+run(mpicc, "-O1", "-std=c11", *flags, source, f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lchorale-mpi", "-o",
+    "program")
+(work / "header.cpp").write_text("#include <chorale/mpi.h>\nint main() { return chorale_mpi_last_error() == nullptr; }\n")
+run(mpicxx, "-std=c++17", "-DOMPI_SKIP_MPICXX", *flags, "header.cpp", f"-L{library.parent}", f"-Wl,-rpath,{library.parent}",
+    "-lchorale-mpi", "-o", "header")
+run("./header")
+text = run("mpirun", "--oversubscribe", "-n", "4", "./program", "four", "broken.json", "own")
+assert text == "right\n", text
+print("the installed library is linked, and every collective is as MPI's")
