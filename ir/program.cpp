@@ -3,8 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace chorale {
+
+std::vector<MessageEnds> messages_of(const Program& program) {
+  std::map<int, MessageEnds> messages;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (const ThreadBlock& block : program.ranks[n].blocks)
+      for (const Instruction& i : block.instructions) {
+        if (is_local(i.opcode)) continue;
+        MessageEnds& m = messages[i.message];
+        m.number = i.message, m.step = i.step, m.piece = i.piece;
+        if (i.opcode == Opcode::Send)
+          m.from = n, m.src = i.src;
+        else
+          m.to = n, m.dst = i.dst;
+      }
+  std::vector<MessageEnds> result;
+  for (const auto& [number, message] : messages) result.push_back(message);
+  return result;
+}
 
 bool is_local(Opcode opcode) {
   return opcode != Opcode::Send && opcode != Opcode::Recv;

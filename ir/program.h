@@ -73,6 +73,21 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
+// One message of a program.
+struct MessageEnds {
+  int number = 0;
+  int step = 0;
+  Rank from = -1;
+  Slot src = {};
+  Rank to = -1;
+  Slot dst = {};
+  int piece = 0;
+  bool operator==(const MessageEnds&) const = default;
+};
+
+// By number. Requires a program that the referee accepts.
+std::vector<MessageEnds> messages_of(const Program&);
+
 // Does this instruction concern one rank only?
 bool is_local(Opcode);
 

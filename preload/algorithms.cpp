@@ -12,6 +12,14 @@
 #include "ir/json.h"
 
 namespace chorale {
+namespace {
+
+bool rooted(const std::string& collective) {
+  return collective == "broadcast" || collective == "reduce" || collective == "gather" ||
+         collective == "scatter";
+}
+
+}  // namespace
 
 Algorithms::Algorithms(const std::string& path) {
   std::istringstream parts(path);
@@ -57,14 +65,14 @@ const Algorithm* Algorithms::choose(const std::string& collective, int ranks, in
     return nullptr;
   }
   why = fmt::format("no {} for {} ranks{}", collective, ranks,
-                    collective == "broadcast" ? fmt::format(" from rank {}", root) : "");
+                    rooted(collective) ? fmt::format(" with root {}", root) : "");
   while (true) {
     Algorithm* best = nullptr;
     double least = 0;
     for (const auto& algorithm : all_) {
       const Collective& does = algorithm->point.collective;
       if (does.name != collective || does.ranks != ranks || does.custom || !algorithm->why.empty()) continue;
-      if (collective == "broadcast" && does.root != root) continue;
+      if (rooted(collective) && does.root != root) continue;
       const double time = time_us(algorithm->point.cost, algorithm->topology, block_bytes);
       if (best == nullptr || time < least) best = algorithm.get(), least = time;
     }

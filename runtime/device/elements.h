@@ -132,7 +132,8 @@ CHORALE_DEVICE T averaged(T sum, int count) {
     return T(static_cast<float>(sum) / static_cast<float>(count));
   } else if constexpr (std::is_integral_v<T>) {
     // Not in T, which may be too small for the count.
-    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+    using Signed = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+    using Wide = std::conditional_t<std::is_signed_v<T>, Signed, std::make_unsigned_t<Signed>>;
     return static_cast<T>(static_cast<Wide>(sum) / static_cast<Wide>(count));
   } else {
     return sum / static_cast<T>(count);

@@ -1,0 +1,152 @@
+// libchorale-nccl: the C interface over NCCL.
+#include <chorale/nccl.h>
+
+#include "preload/nccl_collectives.h"
+#include "preload/nccl_settings.h"
+
+#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace chorale {
+namespace {
+
+NcclCollectives& here() {
+  static NcclCollectives collectives({.steps = {.group_start = ncclGroupStart,
+                                                .group_end = ncclGroupEnd,
+                                                .send = ncclSend,
+                                                .recv = ncclRecv,
+                                                .async_error = ncclCommGetAsyncError,
+                                                .error_string = ncclGetErrorString},
+                                      .count = ncclCommCount,
+                                      .user_rank = ncclCommUserRank},
+                                     nccl_settings());
+  return collectives;
+}
+
+// Nothing may be thrown through C.
+template <typename Work>
+ncclResult_t guarded(Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    NcclCollectives::last_error() = error.what();
+    return ncclInternalError;
+  }
+}
+
+// By an algorithm of ours, else by NCCL.
+template <typename Nccl>
+ncclResult_t run(const NcclCall& call, Nccl nccl) {
+  return guarded([&] {
+    const auto result = here().run(call);
+    return result ? *result : nccl();
+  });
+}
+
+}  // namespace
+}  // namespace chorale
+
+using namespace chorale;
+
+CHORALE_EXPORT ncclResult_t chorale_nccl_load(const char* path) {
+  return guarded([&] {
+    const std::string complaints = here().load(path != nullptr ? path : "");
+    if (complaints.empty()) return ncclSuccess;
+    NcclCollectives::last_error() = complaints;
+    return ncclInvalidArgument;
+  });
+}
+
+CHORALE_EXPORT const char* chorale_nccl_last_error() {
+  return NcclCollectives::last_error().c_str();
+}
+
+CHORALE_EXPORT ncclResult_t chorale_allreduce(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                              ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "chorale_allreduce",
+              .collective = "allreduce",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .op = op,
+              .comm = comm,
+              .stream = stream},
+             [&] { return ncclAllReduce(send, recv, count, type, op, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t chorale_reduce(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                           ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "chorale_reduce",
+              .collective = "reduce",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .op = op,
+              .root = root,
+              .comm = comm,
+              .stream = stream},
+             [&] { return ncclReduce(send, recv, count, type, op, root, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t chorale_broadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                              int root, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "chorale_broadcast",
+              .collective = "broadcast",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .root = root,
+              .comm = comm,
+              .stream = stream},
+             [&] { return ncclBroadcast(send, recv, count, type, root, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t chorale_allgather(const void* send, void* recv, size_t send_count,
+                                              ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "chorale_allgather",
+              .collective = "allgather",
+              .send = send,
+              .recv = recv,
+              .count = send_count,
+              .type = type,
+              .comm = comm,
+              .stream = stream},
+             [&] { return ncclAllGather(send, recv, send_count, type, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t chorale_reducescatter(const void* send, void* recv, size_t recv_count,
+                                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                                  cudaStream_t stream) {
+  return run({.function = "chorale_reducescatter",
+              .collective = "reducescatter",
+              .send = send,
+              .recv = recv,
+              .count = recv_count,
+              .type = type,
+              .op = op,
+              .comm = comm,
+              .stream = stream},
+             [&] { return ncclReduceScatter(send, recv, recv_count, type, op, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t chorale_alltoall(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                             ncclComm_t comm, cudaStream_t stream) {
+  const NcclCall call{.function = "chorale_alltoall",
+                      .collective = "alltoall",
+                      .send = send,
+                      .recv = recv,
+                      .count = count,
+                      .type = type,
+                      .comm = comm,
+                      .stream = stream};
+  return run(call, [&] {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    return ncclAlltoAll(send, recv, count, type, comm, stream);
+#else
+    NcclCollectives::last_error() = "this NCCL has no ncclAlltoAll, and no algorithm was loaded that fits";
+    return ncclInvalidUsage;
+#endif
+  });
+}

@@ -1,0 +1,98 @@
+// Collectives over NCCL's sends and receives by algorithms of ours: what the C interface and the preload
+// library share. Thread safe, as NCCL is: one thread at a time uses a communicator.
+#pragma once
+
+#include <nccl.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "preload/algorithms.h"
+#include "runtime/device/nccl_steps.h"
+#include "runtime/step_tables.h"
+
+namespace chorale {
+
+// NCCL's own functions, wherever they were found.
+struct NcclFunctions {
+  NcclCalls steps = {};
+  decltype(&ncclCommCount) count = nullptr;
+  decltype(&ncclCommUserRank) user_rank = nullptr;
+};
+
+// A call of the program.
+struct NcclCall {
+  const char* function = "";
+  const char* collective = "";
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::size_t count = 0;  // elements of a block, as ir/collective.h says what that is
+  ncclDataType_t type = ncclFloat32;
+  std::optional<ncclRedOp_t> op = {};  // of reductions
+  int root = 0;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+struct NcclSettings {
+  std::string algorithms = {};         // result files, or directories of them, separated by colons
+  bool log = false;                    // say once for each kind of call which algorithm was used, or why none
+  std::chrono::milliseconds check{0};  // if not 0: wait after each step, at most so long
+};
+
+class NcclCollectives {
+ public:
+  NcclCollectives(const NcclFunctions&, const NcclSettings&);
+  // Says on standard error how often it was used, if it is to log and has something to say.
+  ~NcclCollectives();
+
+  // Enqueues the collective; nothing: NCCL is to do it. All ranks decide alike: by the size of the
+  // communicator, the call, and whether their device has memory pools.
+  std::optional<ncclResult_t> run(const NcclCall&);
+
+  // NCCL is to do this call; says so.
+  void pass(const NcclCall&, const std::string& why);
+
+  // Takes other algorithms from now on. What could not be read, in words; empty: all was.
+  std::string load(const std::string& path);
+
+  // What went wrong last in this thread.
+  static std::string& last_error();
+
+ private:
+  // Of a communicator, asked at each call: another one may be where one was destroyed.
+  struct Place {
+    int rank = 0, ranks = 1;
+  };
+
+  Place place(ncclComm_t) const;
+  std::shared_ptr<const StepPlan> plan(const Algorithm&, int rank, const NcclCall&, bool in_place);
+  std::optional<ncclResult_t> run(const NcclCall&, const StepPlan&, bool staged, int rank, bool captured);
+  cudaError_t own_pool(cudaMemPool_t*);
+  void say(const NcclCall&, const Place&, const std::string& what);
+
+  const NcclFunctions nccl_;
+  const NcclSettings settings_;
+  std::mutex mutex_ = {};  // of all that follows
+  std::vector<std::unique_ptr<Algorithms>> algorithms_ =
+      {};  // the last ones count; plans may know earlier ones
+  std::map<const Algorithm*, std::unique_ptr<StepProgram>> programs_ = {};
+  std::map<std::tuple<const Algorithm*, int, ncclDataType_t, std::size_t, bool>,
+           std::shared_ptr<const StepPlan>>
+      plans_ = {};                           // by algorithm, rank, type, elements, and whether it is in place
+  std::map<int, cudaMemPool_t> pools_ = {};  // by device; they live as long as the process
+  std::set<std::string> said_ = {};
+  long used_ = 0, passed_ = 0;
+  bool speaks_ = false;  // rank 0 of something lives here
+};
+
+}  // namespace chorale

@@ -1,0 +1,189 @@
+// LD_PRELOAD=libchorale-nccl-preload.so: ncclAllReduce, ncclReduce, ncclBroadcast (and ncclBcast),
+// ncclAllGather, ncclReduceScatter and ncclAlltoAll of an unmodified program by algorithms of ours, where
+// there is one for the communicator's size; else NCCL's own. preload/nccl_settings.h says what the environment
+// may hold.
+//
+// What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and what
+// follows them on the stream must not be enqueued before the program's group ends. So groups are counted.
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <cstdio>
+
+#include "preload/nccl_collectives.h"
+#include "preload/nccl_settings.h"
+
+#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace chorale {
+namespace {
+
+thread_local int group_depth = 0;
+
+// NCCL's own function of this name. It may have been loaded by a plugin, where only the library itself knows
+// it.
+void* own(const char* name) {
+  if (void* const next = dlsym(RTLD_NEXT, name)) return next;
+  static void* const library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  return library != nullptr ? dlsym(library, name) : nullptr;
+}
+
+template <typename Function>
+Function* own(Function*, const char* name) {
+  return reinterpret_cast<Function*>(own(name));
+}
+
+#define CHORALE_OWN(name) own(&name, #name)
+
+NcclCollectives& here() {
+  static NcclCollectives collectives({.steps = {.group_start = CHORALE_OWN(ncclGroupStart),
+                                                .group_end = CHORALE_OWN(ncclGroupEnd),
+                                                .send = CHORALE_OWN(ncclSend),
+                                                .recv = CHORALE_OWN(ncclRecv),
+                                                .async_error = CHORALE_OWN(ncclCommGetAsyncError),
+                                                .error_string = CHORALE_OWN(ncclGetErrorString)},
+                                      .count = CHORALE_OWN(ncclCommCount),
+                                      .user_rank = CHORALE_OWN(ncclCommUserRank)},
+                                     nccl_settings());
+  return collectives;
+}
+
+// Nothing may be thrown through C.
+template <typename Work>
+ncclResult_t guarded(Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "chorale: %s\n", error.what());
+    return ncclInternalError;
+  }
+}
+
+// By an algorithm of ours, else by NCCL's function with the same arguments.
+template <typename Nccl>
+ncclResult_t run(const NcclCall& call, Nccl nccl) {
+  return guarded([&] {
+    if (group_depth > 0) {
+      if (call.comm != nullptr && call.count > 0) here().pass(call, "it is in a group");
+      return nccl();
+    }
+    const auto result = here().run(call);
+    if (!result) return nccl();
+    if (*result != ncclSuccess) std::fprintf(stderr, "chorale: %s\n", NcclCollectives::last_error().c_str());
+    return *result;
+  });
+}
+
+}  // namespace
+}  // namespace chorale
+
+using namespace chorale;
+
+CHORALE_EXPORT ncclResult_t ncclGroupStart() {
+  const ncclResult_t result = CHORALE_OWN(ncclGroupStart)();
+  group_depth += result == ncclSuccess;
+  return result;
+}
+
+CHORALE_EXPORT ncclResult_t ncclGroupEnd() {
+  group_depth -= group_depth > 0;
+  return CHORALE_OWN(ncclGroupEnd)();
+}
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+CHORALE_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
+  group_depth -= group_depth > 0;
+  return CHORALE_OWN(ncclGroupSimulateEnd)(info);
+}
+#endif
+
+CHORALE_EXPORT ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                          ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "ncclAllReduce",
+              .collective = "allreduce",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .op = op,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclAllReduce)(send, recv, count, type, op, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                       ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "ncclReduce",
+              .collective = "reduce",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .op = op,
+              .root = root,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclReduce)(send, recv, count, type, op, root, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                          int root, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "ncclBroadcast",
+              .collective = "broadcast",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .root = root,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclBroadcast)(send, recv, count, type, root, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t ncclBcast(void* data, size_t count, ncclDataType_t type, int root,
+                                      ncclComm_t comm, cudaStream_t stream) {
+  return ncclBroadcast(data, data, count, type, root, comm, stream);
+}
+
+CHORALE_EXPORT ncclResult_t ncclAllGather(const void* send, void* recv, size_t send_count,
+                                          ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "ncclAllGather",
+              .collective = "allgather",
+              .send = send,
+              .recv = recv,
+              .count = send_count,
+              .type = type,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclAllGather)(send, recv, send_count, type, comm, stream); });
+}
+
+CHORALE_EXPORT ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t recv_count,
+                                              ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                              cudaStream_t stream) {
+  return run({.function = "ncclReduceScatter",
+              .collective = "reducescatter",
+              .send = send,
+              .recv = recv,
+              .count = recv_count,
+              .type = type,
+              .op = op,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclReduceScatter)(send, recv, recv_count, type, op, comm, stream); });
+}
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+CHORALE_EXPORT ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
+                                         ncclComm_t comm, cudaStream_t stream) {
+  return run({.function = "ncclAlltoAll",
+              .collective = "alltoall",
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .type = type,
+              .comm = comm,
+              .stream = stream},
+             [&] { return CHORALE_OWN(ncclAlltoAll)(send, recv, count, type, comm, stream); });
+}
+#endif

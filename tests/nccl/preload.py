@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""An unmodified program over NCCL, with and without the preload library: the same results, and our algorithms were used.
+
+NCCL and the devices are tests/nccl/shim, threads of one process. Usage: preload.py CHORALE LIBRARY PROGRAM
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale, library, program = [str(pathlib.Path(a).absolute()) for a in sys.argv[1:4]]
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_"))
+
+
+def run(*command, env=None):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200, env={**os.environ, **(env or {})})
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def replaced(algorithms, **more):
+    return run(program, env={"LD_PRELOAD": library, "CHORALE_LOG": "1", "CHORALE_ALGORITHMS": algorithms, **more})
+
+
+def used(log):
+    return tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+
+
+(work / "four").mkdir()
+for collective in ["allreduce", "allgather", "reducescatter", "alltoall"]:
+    run(chorale, "frontier", "ring:4", collective, "--max-chunks", "2", "--json", f"four/{collective}.json")
+for root in range(4):
+    for collective in ["broadcast", "reduce"]:
+        run(chorale, "frontier", "ring:4", collective, "--root", str(root), "--json", f"four/{collective}_{root}.json")
+
+plain, _ = run(program)
+assert plain.count("checksum") == 4, plain
+ours, log = replaced(str(work / "four"))
+assert ours == plain, (plain, ours, log)
+count, passed = used(log)
+assert count > 150 and passed > 0, log
+for call in ["ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll", "ncclBroadcast", "ncclReduce"]:
+    assert re.search(call + r", 4 ranks, .*json, point \d+", log), (call, log)
+for why in ["no allreduce for 2 ranks", "its operation is not sum, prod, min, max or avg", "it is in a group"]:
+    assert why in log, (why, log)
+
+# With a wait after each step; and on devices without memory pools.
+ours, _ = replaced(str(work / "four"), CHORALE_CHECK="20")
+assert ours == plain, (plain, ours)
+ours, log = replaced(str(work / "four"), CHORALE_SHIM_NO_POOLS="1")
+assert ours == plain and used(log)[0] == 0 and "the device has no memory pools" in log, log
+
+# Nothing at hand, or nothing that can be read: NCCL does it all, and it is said why.
+ours, log = replaced("")
+assert ours == plain and used(log)[0] == 0 and "no algorithms were given" in log, log
+(work / "broken.json").write_text("{")
+ours, log = replaced(str(work / "broken.json"))
+assert ours == plain and used(log)[0] == 0 and "broken.json" in log, log
+print(f"{count} collectives replaced, {passed} passed on, results unchanged")

@@ -1,0 +1,66 @@
+// Ranks as threads, each with a device, a stream and a communicator, as a program over NCCL has them.
+#pragma once
+
+#include <nccl.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace chorale {
+
+inline void require(ncclResult_t code, const std::string& what) {
+  if (code != ncclSuccess) throw std::runtime_error(what + ": " + ncclGetErrorString(code));
+}
+inline void require(cudaError_t code, const std::string& what) {
+  if (code != cudaSuccess) throw std::runtime_error(what + ": " + cudaGetErrorString(code));
+}
+
+struct GpuRank {
+  int rank = 0;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+// Calls work for each rank in a thread of its own; what is thrown there, by rank ("": nothing).
+inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<std::string> thrown(ranks);
+  std::vector<std::thread> threads;
+  for (int n = 0; n < ranks; ++n)
+    threads.emplace_back([&, n] {
+      GpuRank mine{.rank = n};
+      try {
+        require(ncclCommInitRank(&mine.comm, ranks, id, n), "ncclCommInitRank");
+        require(cudaStreamCreate(&mine.stream), "cudaStreamCreate");
+        work(mine);
+        require(cudaStreamSynchronize(mine.stream), "cudaStreamSynchronize");
+      } catch (const std::exception& error) {
+        thrown[n] = error.what();
+      }
+      cudaStreamDestroy(mine.stream);
+      if (thrown[n].empty()) ncclCommDestroy(mine.comm);
+    });
+  for (std::thread& thread : threads) thread.join();
+  return thrown;
+}
+
+// Memory of a device.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::size_t bytes) {
+    require(cudaMalloc(&data_, bytes > 0 ? bytes : 1), "cudaMalloc");
+  }
+  ~DeviceMemory() { cudaFree(data_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace chorale

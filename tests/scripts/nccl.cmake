@@ -1,0 +1,26 @@
+# What runs over NCCL, on the CPU: the same sources against the stand-in for NCCL and CUDA in nccl/shim.
+add_library(nccl_shim SHARED nccl/shim/shim.cpp)
+target_include_directories(nccl_shim PUBLIC nccl/shim ${PROJECT_SOURCE_DIR})
+target_link_libraries(nccl_shim PRIVATE Threads::Threads chorale_warnings)
+
+# A .cu file is C++ here; CMake may know no other language for it.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu PROPERTIES LANGUAGE CXX)
+add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_collectives.cpp
+            ${PROJECT_SOURCE_DIR}/preload/algorithms.cpp ${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu)
+target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim cost codegen runtime fmt::fmt PRIVATE chorale_warnings)
+
+add_executable(test_nccl nccl/api_test.cpp nccl/steps_test.cpp ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp)
+target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives topology library pareto GTest::gtest_main GTest::gmock
+                                        chorale_warnings)
+gtest_discover_tests(test_nccl TEST_PREFIX nccl. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
+
+add_library(shimmed_nccl_preload SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_preload.cpp)
+target_link_libraries(shimmed_nccl_preload PRIVATE shimmed_nccl_collectives ${CMAKE_DL_LIBS} chorale_warnings)
+target_link_options(shimmed_nccl_preload PRIVATE -Wl,--exclude-libs,ALL)
+set_target_properties(shimmed_nccl_preload PROPERTIES CXX_VISIBILITY_PRESET hidden)
+add_executable(nccl_program nccl/program.cpp)
+target_link_libraries(nccl_program PRIVATE nccl_shim Threads::Threads chorale_warnings)
+add_test(NAME preload.nccl COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/preload.py $<TARGET_FILE:chorale>
+                                   $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
+set_tests_properties(preload.nccl PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
