@@ -17,7 +17,8 @@ NcclCollectives& here() {
                                                 .async_error = ncclCommGetAsyncError,
                                                 .error_string = ncclGetErrorString},
                                       .count = ncclCommCount,
-                                      .user_rank = ncclCommUserRank},
+                                      .user_rank = ncclCommUserRank,
+                                      .device = ncclCommCuDevice},
                                      nccl_settings());
   return collectives;
 }

@@ -13,11 +13,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "preload/algorithms.h"
-#include "runtime/device/nccl_steps.h"
+#include "runtime/device/nccl_call.h"
 #include "runtime/step_tables.h"
 
 namespace chorale {
@@ -27,6 +26,7 @@ struct NcclFunctions {
   NcclCalls steps = {};
   decltype(&ncclCommCount) count = nullptr;
   decltype(&ncclCommUserRank) user_rank = nullptr;
+  decltype(&ncclCommCuDevice) device = nullptr;
 };
 
 // A call of the program.
@@ -71,25 +71,27 @@ class NcclCollectives {
  private:
   // Of a communicator, asked at each call: another one may be where one was destroyed.
   struct Place {
-    int rank = 0, ranks = 1;
+    int rank = 0, ranks = 1, device = 0;
+  };
+
+  // An algorithm that was lowered.
+  struct Lowered {
+    Lowered(const Program& program, InputLies lies, const NcclCalls& nccl)
+        : tables(program), algorithm(tables.tables(), lies, nccl) {}
+    const StepProgram tables;
+    NcclAlgorithm algorithm;
   };
 
   Place place(ncclComm_t) const;
-  std::shared_ptr<const StepPlan> plan(const Algorithm&, int rank, const NcclCall&, bool in_place);
-  std::optional<ncclResult_t> run(const NcclCall&, const StepPlan&, bool staged, int rank, bool captured);
-  cudaError_t own_pool(cudaMemPool_t*);
+  NcclAlgorithm* chosen(const NcclCall&, const Place&, std::string& why);
   void say(const NcclCall&, const Place&, const std::string& what);
 
   const NcclFunctions nccl_;
   const NcclSettings settings_;
   std::mutex mutex_ = {};  // of all that follows
   std::vector<std::unique_ptr<Algorithms>> algorithms_ =
-      {};  // the last ones count; plans may know earlier ones
-  std::map<const Algorithm*, std::unique_ptr<StepProgram>> programs_ = {};
-  std::map<std::tuple<const Algorithm*, int, ncclDataType_t, std::size_t, bool>,
-           std::shared_ptr<const StepPlan>>
-      plans_ = {};                           // by algorithm, rank, type, elements, and whether it is in place
-  std::map<int, cudaMemPool_t> pools_ = {};  // by device; they live as long as the process
+      {};  // the last ones count; calls may use earlier ones
+  std::map<const Algorithm*, std::unique_ptr<Lowered>> lowered_ = {};
   std::set<std::string> said_ = {};
   long used_ = 0, passed_ = 0;
   bool speaks_ = false;  // rank 0 of something lives here

@@ -43,7 +43,8 @@ NcclCollectives& here() {
                                                 .async_error = CHORALE_OWN(ncclCommGetAsyncError),
                                                 .error_string = CHORALE_OWN(ncclGetErrorString)},
                                       .count = CHORALE_OWN(ncclCommCount),
-                                      .user_rank = CHORALE_OWN(ncclCommUserRank)},
+                                      .user_rank = CHORALE_OWN(ncclCommUserRank),
+                                      .device = CHORALE_OWN(ncclCommCuDevice)},
                                      nccl_settings());
   return collectives;
 }

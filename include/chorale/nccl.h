@@ -32,20 +32,20 @@ ncclResult_t chorale_nccl_load(const char* path);
 const char* chorale_nccl_last_error(void);
 
 ncclResult_t chorale_allreduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                    ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t chorale_reduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                 ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t chorale_reduce(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                            int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t chorale_broadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root,
-                                    ncclComm_t comm, cudaStream_t stream);
+                               ncclComm_t comm, cudaStream_t stream);
 /* send_count: of one rank; recv has that many from each. */
 ncclResult_t chorale_allgather(const void* send, void* recv, size_t send_count, ncclDataType_t type,
-                                    ncclComm_t comm, cudaStream_t stream);
+                               ncclComm_t comm, cudaStream_t stream);
 /* recv_count: of one rank; send has that many for each. */
 ncclResult_t chorale_reducescatter(const void* send, void* recv, size_t recv_count, ncclDataType_t type,
-                                        ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+                                   ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 /* count: from each rank to each rank. */
 ncclResult_t chorale_alltoall(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                   ncclComm_t comm, cudaStream_t stream);
+                              ncclComm_t comm, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

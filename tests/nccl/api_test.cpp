@@ -242,7 +242,7 @@ TEST(NcclApi, IsCapturedInGraphs) {
     }
 }
 
-// Calls follow each other without a wait between them, on two streams.
+// Calls on two streams of a device that is not the current one.
 TEST(NcclApi, CallsDoNotMeetInScratch) {
   const ResultFile file(by_hand("ring_allreduce", "full:4"));
   ASSERT_EQ(chorale_nccl_load(file.path().c_str()), ncclSuccess);
@@ -251,6 +251,7 @@ TEST(NcclApi, CallsDoNotMeetInScratch) {
     GpuRank other = mine;
     require(cudaStreamCreate(&other.stream), "stream");
     std::vector<std::unique_ptr<Buffers>> all;
+    require(cudaSetDevice(7), "cudaSetDevice");  // NCCL does not care
     for (int i = 0; i < 40; ++i) {
       const Shape shape{.elements = 100 + 37 * i, .in_place = i % 3 == 0};
       all.push_back(std::make_unique<Buffers>(c, shape, mine));

@@ -34,6 +34,7 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
     threads.emplace_back([&, n] {
       GpuRank mine{.rank = n};
       try {
+        require(cudaSetDevice(n % 8), "cudaSetDevice");
         require(ncclCommInitRank(&mine.comm, ranks, id, n), "ncclCommInitRank");
         require(cudaStreamCreate(&mine.stream), "cudaStreamCreate");
         work(mine);

@@ -132,6 +132,7 @@ cudaError_t cudaMallocFromPoolAsync(T** at, std::size_t bytes, cudaMemPool_t, cu
 // What a stream does; returns cudaSuccess, or the stream is broken from then on.
 using ShimTask = std::function<cudaError_t()>;
 cudaError_t shim_enqueue(cudaStream_t, ShimTask);
+bool shim_is_here(cudaStream_t);  // on the current device
 
 inline thread_local uint3 blockIdx, threadIdx;
 inline thread_local dim3 gridDim, blockDim;
@@ -144,6 +145,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   const dim3 grid = config->gridDim, block(config->blockDim.x < 3 ? config->blockDim.x : 3);
   if (grid.x == 0 || grid.y == 0 || grid.y > 65535 || config->blockDim.x == 0 || config->blockDim.x > 1024)
     return cudaErrorInvalidValue;
+  if (!shim_is_here(config->stream)) return cudaErrorInvalidDevice;
   return shim_enqueue(config->stream, [=] {
     gridDim = grid, blockDim = block;
     for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)

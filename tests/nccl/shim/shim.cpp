@@ -37,7 +37,12 @@ struct CUgraphExec_st {
 };
 struct CUmemPool_st {};
 
+namespace {
+thread_local int current_device = 0;
+}
+
 struct CUstream_st {
+  const int device = current_device;
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::deque<ShimTask> tasks = {};
@@ -99,7 +104,6 @@ struct CUevent_st {
 
 namespace {
 
-thread_local int current_device = 0;
 thread_local int captures = 0;  // of this thread, that forbid unsafe calls
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -132,6 +136,10 @@ void* poisoned(std::size_t bytes) {
 
 cudaError_t shim_enqueue(cudaStream_t stream, ShimTask task) {
   return real(stream)->add(std::move(task));
+}
+
+bool shim_is_here(cudaStream_t stream) {
+  return real(stream)->device == current_device;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
