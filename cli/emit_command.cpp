@@ -17,6 +17,7 @@
 #include "codegen/mpi_source.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp_plan.h"
+#include "codegen/nccl_source.h"
 #include "codegen/peer_lowering.h"
 #include "codegen/relax.h"
 #include "cost/busbw.h"
@@ -44,6 +45,8 @@ const char* extension(Target target) {
       return "cpp";
     case Target::Html:
       return "html";
+    case Target::Nccl:
+      return "cu";
   }
   return "";
 }
@@ -63,6 +66,7 @@ std::string who_completes(const std::map<int, std::set<Rank>>& points) {
 std::string printed(const EmitCommand& command, const Point& point, const Program& program,
                     std::string& remark) {
   if (command.target == Target::Mpi) return to_mpi_source(point.collective, program);
+  if (command.target == Target::Nccl) return to_nccl_source(point.collective, program);
   if (command.target == Target::MscclXml) {
     const MscclOptions options{
         .most_steps = command.most_steps, .min_bytes = command.min_bytes, .max_bytes = command.max_bytes};

@@ -331,7 +331,7 @@ void emit_options(CLI::App& app, Command& parsed) {
       app, "emit", "Write algorithms for other runtimes",
       "targets: cuda (a directory: one kernel over peer memory, with programs that run and check it), "
       "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
-      "(one C++ file that checks itself), json "
+      "(one C++ file that checks itself), nccl (one CUDA file that checks itself), json "
       "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
       "What a target cannot express is said, and nothing is written for it.\n"
       "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
@@ -346,6 +346,7 @@ void emit_options(CLI::App& app, Command& parsed) {
                   {"json", Target::Json},
                   {"dot", Target::Dot},
                   {"mpi", Target::Mpi},
+                  {"nccl", Target::Nccl},
                   {"html", Target::Html}},
                  "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");

@@ -109,7 +109,7 @@ struct BoundsCommand {
 };
 
 struct EmitCommand {
-  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi, Html };
+  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi, Nccl, Html };
   bool epilogue = false;
   std::string file = {};
   Target target = Target::MscclXml;

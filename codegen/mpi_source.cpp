@@ -1,10 +1,8 @@
 #include "codegen/mpi_source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <vector>
+#include "codegen/source_tables.h"
 
 namespace chorale {
 namespace {
@@ -136,50 +134,30 @@ int main(int argc, char** argv) {
 }
 )~source~";
 
-// "{{1, 2}, {3, 4}}" as the initializer of an array of arrays; never empty.
-std::string rows(const std::vector<std::vector<int>>& table, int columns) {
-  std::string text;
-  for (const std::vector<int>& row : table) text += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
-  if (table.empty()) text = fmt::format("    {{{}}},\n", fmt::join(std::vector<int>(columns, -1), ", "));
-  return text;
+// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece.
+NumberTable ends(const Program& program) {
+  NumberTable ends;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (const ThreadBlock& block : program.ranks[n].blocks)
+      for (const Instruction& i : block.instructions) {
+        const bool send = i.opcode == Opcode::Send;
+        const Slot& slot = send ? i.src : i.dst;
+        if (!is_local(i.opcode))
+          ends.push_back(
+              {n, i.step, send, i.peer, i.message, static_cast<int>(slot.buffer), slot.index, i.piece});
+      }
+  return ends;
 }
 
-std::string table(const std::string& name, const std::string& columns,
-                  const std::vector<std::vector<int>>& contents, int width) {
-  return fmt::format("// {}\nconstexpr std::array<int, {}> {}[] = {{\n{}}};\n\n", columns, width, name,
-                     rows(contents, width));
+std::string table(const std::string& name, const std::string& columns, const NumberTable& contents,
+                  int width) {
+  return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
 }
 
 }  // namespace
 
 std::string to_mpi_source(const Collective& collective, const Program& program) {
-  std::vector<std::vector<int>> sizes, messages, local, promised, same;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
-    const RankProgram& rank = program.ranks[n];
-    sizes.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Instruction& i : block.instructions) {
-        const bool send = i.opcode == Opcode::Send;
-        if (is_local(i.opcode))
-          local.push_back({n, i.step, i.opcode == Opcode::Reduce, static_cast<int>(i.src.buffer), i.src.index,
-                           static_cast<int>(i.dst.buffer), i.dst.index, i.piece});
-        else
-          messages.push_back({n, i.step, send, i.peer, i.message,
-                              static_cast<int>((send ? i.src : i.dst).buffer), (send ? i.src : i.dst).index,
-                              i.piece});
-      }
-    for (int o = 0; o < rank.output_chunks; ++o)
-      for (const ChunkSpec& spec : collective.chunks)
-        if (spec.output == o && std::binary_search(spec.post.begin(), spec.post.end(), n))
-          for (std::size_t k = 0; k < (collective.combining ? spec.pre.size() : 1); ++k)
-            promised.push_back({n, o, spec.pre[k], spec.input});
-  }
-  if (!collective.combining)
-    for (const ChunkSpec& spec : collective.chunks)
-      for (std::size_t k = 1; k < spec.pre.size(); ++k)
-        same.push_back({spec.pre[k], spec.input, spec.pre.front(), spec.input});
-  std::string name;
-  for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
+  const std::string name = printable_name(program);
   return fmt::format(
              "// {}, made by chorale. Needs MPI only:\n"
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
@@ -191,13 +169,15 @@ std::string to_mpi_source(const Collective& collective, const Program& program) 
              "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n\n",
              name, program.ranks.size(), name, program.ranks.size(), program.steps,
              program.chunks_per_block) +
-         table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.", sizes, 3) +
-         table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", messages, 8) +
+         table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
+               sizes_table(program), 3) +
+         table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
          table("kLocal",
                "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
-               local, 8) +
-         table("kPromised", "rank, output slot: the sum of these rank, input slot", promised, 4) +
-         table("kSame", "rank, input slot has the same data as rank, input slot", same, 4) +
+               work_table(program), 8) +
+         table("kPromised", "rank, output slot: the sum of these rank, input slot",
+               promise_table(collective, program), 4) +
+         table("kSame", "rank, input slot has the same data as rank, input slot", same_table(collective), 4) +
          "}  // namespace\n" + kBody;
 }
 

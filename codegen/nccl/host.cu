@@ -1,0 +1,199 @@
+namespace {
+
+chorale::NcclAlgorithm& algorithm() {
+  static chorale::NcclAlgorithm only(
+      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount}, kInputLies,
+      chorale::NcclCalls{ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString});
+  return only;
+}
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+// With a time limit, waits for each step. The current device must be the communicator's.
+ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                 cudaStream_t stream, std::chrono::milliseconds limit = std::chrono::milliseconds(0)) {
+  int ranks = 0;
+  chorale::NcclRun run;
+  if (ncclCommCount(comm, &ranks) != ncclSuccess || ncclCommUserRank(comm, &run.rank) != ncclSuccess)
+    return ncclInvalidArgument;
+  if (ranks != kRanks || type > ncclBfloat16 || op > ncclAvg) {
+    last_error() = "needs " + std::to_string(kRanks) + " ranks, a type of numbers, and sum, prod, max, min or avg";
+    return ncclInvalidArgument;
+  }
+  run.type = type, run.op = op, run.input = send, run.output = recv, run.comm = comm, run.stream = stream;
+  return algorithm().run(run, static_cast<std::int64_t>(count), limit, last_error());
+}
+
+}  // namespace
+
+// What went wrong last in this thread: rank, step, peer, and why.
+extern "C" const char* chorale_last_error() { return last_error().c_str(); }
+
+@FUNCTION@
+
+#ifndef CHORALE_NO_MAIN
+namespace {
+
+void require(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(code));
+  std::_Exit(1);
+}
+void require(ncclResult_t code, const char* what) {
+  if (code == ncclSuccess) return;
+  std::fprintf(stderr, "%s: %s %s\n", what, ncclGetErrorString(code), chorale_last_error());
+  std::_Exit(1);
+}
+
+long piece_begin(long n, int piece) { return n / kPieces * piece + std::min<long>(piece, n % kPieces); }
+long piece_length(long n, int piece) { return piece_begin(n, piece + 1) - piece_begin(n, piece); }
+long slot_begin(long n, int slot) { return slot / kPieces * n + piece_begin(n, slot % kPieces); }
+
+// Small integers, so that sums are exact in any order and in every type. Ranks that are to have the same data do:
+// see kSame.
+int element(int rank, int slot, long e) {
+  for (const auto& same : kSame)
+    if (same[0] == rank && same[1] == slot) return element(same[2], same[3], e);
+  unsigned long x = 0x9e3779b97f4a7c15ul * (rank * 100003ul + slot + 1) + e * 0xbf58476d1ce4e5b9ul;
+  x ^= x >> 29;
+  return static_cast<int>(x % std::max(2, std::min(1000, 250 / kRanks)));
+}
+
+template <typename T>
+T number(int value) {
+  return static_cast<T>(static_cast<float>(value));
+}
+
+template <typename T>
+long wrong_elements(int rank, long n, const std::vector<T>& output) {
+  long wrong = 0;
+  for (std::size_t p = 0; p < std::size(kPromised);) {
+    const int who = kPromised[p][0], slot = kPromised[p][1];
+    std::size_t end = p;
+    while (end < std::size(kPromised) && kPromised[end][0] == who && kPromised[end][1] == slot) ++end;
+    for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
+      T sum = number<T>(element(kPromised[p][2], kPromised[p][3], e));
+      for (std::size_t k = p + 1; k < end; ++k)
+        sum = chorale::combined<chorale::Reduction::Sum>(sum, number<T>(element(kPromised[k][2], kPromised[k][3], e)));
+      wrong += !(output[slot_begin(n, slot) + e] == sum);
+    }
+    p = end;
+  }
+  return wrong;
+}
+
+struct Measured {
+  long wrong = 0;
+  double us = 0;
+};
+
+// One rank: a checked run, and a timed loop.
+template <typename T>
+Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations, bool in_place) {
+  const long inputs = slot_begin(n, kSlots[rank][0]), outputs = slot_begin(n, kSlots[rank][1]);
+  std::vector<T> input(inputs), output(outputs, number<T>(77));
+  for (int slot = 0; slot < kSlots[rank][0]; ++slot)
+    for (long e = 0; e < piece_length(n, slot % kPieces); ++e)
+      input[slot_begin(n, slot) + e] = number<T>(element(rank, slot, e));
+  void* memory = nullptr;
+  const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
+  require(cudaMalloc(&memory, together * sizeof(T) + 512), "cudaMalloc");
+  T* const base = static_cast<T*>(memory);
+  const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;  // a rank may have one of them only
+  T* const send = base + (kInputLies == chorale::InputLies::InOutput ? apart : 0);
+  T* const recv = in_place ? base + (kInputLies == chorale::InputLies::AroundOutput ? apart : 0)
+                           : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
+  require(cudaMemcpy(recv, output.data(), outputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  require(cudaMemcpy(send, input.data(), inputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  cudaStream_t stream;
+  cudaEvent_t start, stop;
+  require(cudaStreamCreate(&stream), "cudaStreamCreate");
+  require(cudaEventCreate(&start), "cudaEventCreate");
+  require(cudaEventCreate(&stop), "cudaEventCreate");
+  require(run(send, recv, n, type, ncclSum, comm, stream, std::chrono::seconds(60)), kName);
+  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  require(cudaMemcpy(output.data(), recv, outputs * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  Measured result;
+  result.wrong = wrong_elements(rank, n, output);
+  require(cudaEventRecord(start, stream), "cudaEventRecord");
+  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream), kName);
+  require(cudaEventRecord(stop, stream), "cudaEventRecord");
+  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  float ms = 0;
+  require(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
+  result.us = 1e3 * ms / iterations;
+  require(cudaEventDestroy(start), "cudaEventDestroy");
+  require(cudaEventDestroy(stop), "cudaEventDestroy");
+  require(cudaStreamDestroy(stream), "cudaStreamDestroy");
+  require(cudaFree(memory), "cudaFree");
+  return result;
+}
+
+using Measure = Measured (*)(int, ncclComm_t, ncclDataType_t, long, int, bool);
+struct Type {
+  const char* name;
+  ncclDataType_t type;
+  std::size_t bytes;
+  Measure measure;
+};
+const Type kTypes[] = {{"float32", ncclFloat32, 4, measure<float>},
+                       {"float64", ncclFloat64, 8, measure<double>},
+                       {"float16", ncclFloat16, 2, measure<chorale::Float16>},
+                       {"bfloat16", ncclBfloat16, 2, measure<chorale::Bfloat16>},
+                       {"int8", ncclInt8, 1, measure<std::int8_t>},
+                       {"uint8", ncclUint8, 1, measure<std::uint8_t>},
+                       {"int32", ncclInt32, 4, measure<std::int32_t>},
+                       {"uint32", ncclUint32, 4, measure<std::uint32_t>},
+                       {"int64", ncclInt64, 8, measure<std::int64_t>},
+                       {"uint64", ncclUint64, 8, measure<std::uint64_t>}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const long n = argc > 1 ? std::atol(argv[1]) : 1048576;
+  const int iterations = argc > 2 ? std::atoi(argv[2]) : 20;
+  const std::string wanted = argc > 3 ? argv[3] : "float32";
+  const Type* type = nullptr;
+  for (const Type& each : kTypes)
+    if (each.name == wanted) type = &each;
+  if (n < 0 || iterations < 1 || type == nullptr) {
+    std::fprintf(stderr,
+                 "usage: %s [elements of a block, 0 or more] [iterations, 1 or more] [type: float32, bfloat16, ...]\n",
+                 argv[0]);
+    return 2;
+  }
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < kRanks) {
+    std::fprintf(stderr, "needs %d GPUs in this machine, found %d\n", kRanks, devices);
+    return 2;
+  }
+  ncclUniqueId id;
+  require(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  long wrong = 0;
+  std::vector<Measured> measured[2];
+  for (auto& each : measured) each.resize(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      ncclComm_t comm;
+      require(cudaSetDevice(rank), "cudaSetDevice");
+      require(ncclCommInitRank(&comm, kRanks, id, rank), "ncclCommInitRank");
+      for (int in_place = 0; in_place <= kInPlace; ++in_place)
+        measured[in_place][rank] = type->measure(rank, comm, type->type, n, iterations, in_place != 0);
+      require(ncclCommDestroy(comm), "ncclCommDestroy");
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int in_place = 0; in_place <= kInPlace; ++in_place) {
+    double us = 0;
+    long here = 0;
+    for (const Measured& each : measured[in_place]) us = std::max(us, each.us), here += each.wrong;
+    std::printf("%s: %ld %s a block, %s, mean of %d: %.1f us, %ld wrong\n", kName, n, type->name,
+                in_place ? "in place" : "out of place", iterations, us, here);
+    wrong += here;
+  }
+  return wrong == 0 ? 0 : 1;
+}
+#endif

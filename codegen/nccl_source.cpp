@@ -1,0 +1,124 @@
+#include "codegen/nccl_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "codegen/source_tables.h"
+
+namespace chorale {
+namespace {
+
+// The text without includes of ours; its other includes are taken out and collected.
+std::string without_includes(const std::string& text, std::set<std::string>& includes) {
+  std::istringstream lines(text);
+  std::string result;
+  bool empty = true;  // the last line was
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#include <") && line.find("cuda_fp16") == line.npos &&
+        line.find("cuda_bf16") == line.npos) {
+      includes.insert(line);
+      continue;
+    }
+    if (line.starts_with("#include \"") || line == "#pragma once" || (empty && line.empty())) continue;
+    empty = line.empty();
+    result += line + "\n";
+  }
+  return result;
+}
+
+// A custom collective may be called anything.
+std::string function_name(const Collective& collective) {
+  const std::vector<std::string>& known = collective_names();
+  return "chorale_" + (!collective.custom && std::ranges::find(known, collective.name) != known.end()
+                           ? collective.name
+                           : std::string(collective.name == "allreduce_by_gather" ? "allreduce" : "custom"));
+}
+
+bool is_rooted(const Collective& collective) {
+  return collective.name == "broadcast" || collective.name == "reduce" || collective.name == "gather" ||
+         collective.name == "scatter";
+}
+
+// Those that only move data by pieces and add them at the end are reductions all the same.
+bool adds(const Program& program) {
+  for (const std::vector<int>& row : work_table(program))
+    if (row[2] != 0) return true;
+  return false;
+}
+
+// With the arguments of NCCL's function of that name.
+std::string function(const Collective& collective, const Program& program) {
+  const std::string head = fmt::format(
+      "// {} over a communicator of {} ranks{}, `count` elements a block, with NCCL's arguments. Returns "
+      "when all is "
+      "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
+      "ncclDataType_t type{}{}, "
+      "ncclComm_t comm, cudaStream_t stream) {{\n",
+      collective.name, collective.ranks,
+      is_rooted(collective) ? fmt::format(" with root {}", collective.root) : "", function_name(collective),
+      adds(program) ? ", ncclRedOp_t op" : "", is_rooted(collective) ? ", int root" : "");
+  const std::string root =
+      is_rooted(collective) ? fmt::format("  if (root != {}) return ncclInvalidArgument;\n", collective.root)
+                            : "";
+  return head + root +
+         fmt::format("  return run(send, recv, count, type, {}, comm, stream);\n}}",
+                     adds(program) ? "op" : "ncclSum");
+}
+
+// What NCCL's calls have in place (in_place_slot of ir/block_program.h).
+std::string input_lies(const std::string& collective) {
+  if (collective == "allgather" || collective == "gather") return "InOutput";
+  if (collective == "reducescatter" || collective == "scatter") return "AroundOutput";
+  return "AtOutput";
+}
+
+}  // namespace
+
+std::string to_nccl_source(const Collective& collective, const Program& program) {
+  const std::string name = printable_name(program);
+  const NumberTable messages = message_table(program), work = work_table(program);
+  const bool in_place = !collective.custom && collective.name != "alltoall";
+  std::set<std::string> includes;
+  const std::string runtime = without_includes(nccl_runtime_source(), includes);
+  for (const char* each : {"cstdio", "cstdlib", "iterator", "thread"})
+    includes.insert(fmt::format("#include <{}>", each));
+  std::string head = fmt::format(
+      "// {}, made by chorale. Needs CUDA and NCCL only:\n"
+      "//   nvcc -O3 -std=c++17 -arch=native THIS_FILE -lnccl -o x && ./x [elements of a block] [iterations] "
+      "[type]\n"
+      "// runs it in one process, with a thread and a GPU for each of the {} ranks, checks every element, "
+      "and prints the\n"
+      "// time. With -DCHORALE_NO_MAIN what is left is {}, for any program.\n\n",
+      name, collective.ranks, function_name(collective));
+  for (const std::string& line : includes) head += line + "\n";
+  std::string host = nccl_host_source();
+  const std::string mark = "@FUNCTION@";
+  host.replace(host.find(mark), mark.size(), function(collective, program));
+  return head + "\n" + runtime +
+         "\nnamespace {\n\nusing chorale::StepMessage;\nusing chorale::StepWork;\n\n" +
+         fmt::format(
+             "constexpr const char* kName = \"{}\";\n"
+             "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
+             "constexpr std::size_t kMessageCount = {}, kWorkCount = {};\n"
+             "constexpr chorale::InputLies kInputLies = chorale::InputLies::{};\n"
+             "constexpr int kInPlace = {};  // 1: input and output may lie so\n\n",
+             name, program.ranks.size(), program.steps, program.chunks_per_block, messages.size(),
+             work.size(), input_lies(collective.name), in_place ? 1 : 0) +
+         printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
+                       "std::array<int, 3>", "kSlots", sizes_table(program), 3) +
+         printed_table("step, from rank, buffer, slot, to rank, buffer, slot, piece", "StepMessage",
+                       "kMessages", messages, 8) +
+         printed_table(
+             "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
+             "StepWork", "kWork", work, 8) +
+         printed_table("rank, output slot: the sum of these rank, input slot", "std::array<int, 4>",
+                       "kPromised", promise_table(collective, program), 4) +
+         printed_table("rank, input slot has the same data as rank, input slot", "std::array<int, 4>",
+                       "kSame", same_table(collective), 4) +
+         "}  // namespace\n\n" + host;
+}
+
+}  // namespace chorale

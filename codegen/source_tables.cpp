@@ -1,0 +1,70 @@
+#include "codegen/source_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace chorale {
+
+NumberTable sizes_table(const Program& program) {
+  NumberTable sizes;
+  for (const RankProgram& rank : program.ranks)
+    sizes.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
+  return sizes;
+}
+
+NumberTable work_table(const Program& program) {
+  NumberTable work;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (const ThreadBlock& block : program.ranks[n].blocks)
+      for (const Instruction& i : block.instructions)
+        if (is_local(i.opcode))
+          work.push_back({n, i.step, i.opcode == Opcode::Reduce, static_cast<int>(i.src.buffer), i.src.index,
+                          static_cast<int>(i.dst.buffer), i.dst.index, i.piece});
+  return work;
+}
+
+NumberTable message_table(const Program& program) {
+  NumberTable messages;
+  for (const MessageEnds& m : messages_of(program))
+    messages.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
+                        static_cast<int>(m.dst.buffer), m.dst.index, m.piece});
+  return messages;
+}
+
+NumberTable promise_table(const Collective& collective, const Program& program) {
+  NumberTable promised;
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (int o = 0; o < program.ranks[n].output_chunks; ++o)
+      for (const ChunkSpec& spec : collective.chunks)
+        if (spec.output == o && std::binary_search(spec.post.begin(), spec.post.end(), n))
+          for (std::size_t k = 0; k < (collective.combining ? spec.pre.size() : 1); ++k)
+            promised.push_back({n, o, spec.pre[k], spec.input});
+  return promised;
+}
+
+NumberTable same_table(const Collective& collective) {
+  NumberTable same;
+  if (!collective.combining)
+    for (const ChunkSpec& spec : collective.chunks)
+      for (std::size_t k = 1; k < spec.pre.size(); ++k)
+        same.push_back({spec.pre[k], spec.input, spec.pre.front(), spec.input});
+  return same;
+}
+
+std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
+                          const NumberTable& contents, int columns) {
+  std::string rows;
+  for (const std::vector<int>& row : contents) rows += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
+  if (contents.empty()) rows = fmt::format("    {{{}}},\n", fmt::join(std::vector<int>(columns, -1), ", "));
+  return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
+}
+
+std::string printable_name(const Program& program) {
+  std::string name;
+  for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
+  return name;
+}
+
+}  // namespace chorale

@@ -1,0 +1,29 @@
+// Tables of numbers in emitted sources: what a program does, and what its collective promises.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+using NumberTable = std::vector<std::vector<int>>;
+
+NumberTable sizes_table(const Program&);    // by rank: slots of input, output, scratch
+NumberTable work_table(const Program&);     // rank, step, add?, from buffer, slot, to buffer, slot, piece
+NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
+// rank, output slot: the sum of these rank, input slot. Rows of one slot follow each other.
+NumberTable promise_table(const Collective&, const Program&);
+NumberTable same_table(const Collective&);  // rank, input slot has the same data as rank, input slot
+
+// "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has one of
+// -1. `columns` is its width.
+std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
+                          const NumberTable&, int columns);
+
+// A program's name, fit for a comment and for a string.
+std::string printable_name(const Program&);
+
+}  // namespace chorale

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The printed programs over NCCL: compiled as they are against tests/nccl/shim and run with a thread a rank. Changed tables must
+be seen.
+
+Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale, cxx, headers, library = sys.argv[1:5]
+chorale, headers, library = [pathlib.Path(each).absolute() for each in (chorale, headers, library)]
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_emit_"))
+
+
+def run(*command, code=0, env=None):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=work, timeout=300,
+                          env={**os.environ, **(env or {})})
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def compiled(source):
+    program = source.with_suffix("")
+    run(cxx, "-x", "c++", "-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none", library,
+        f"-Wl,-rpath,{library.parent}", "-pthread", "-o", program)
+    return program
+
+
+def rights(output, rows):
+    found = re.findall(r"(in place|out of place), mean of \d+: [\d.]+ us, (\d+) wrong", output)
+    assert len(found) == rows and all(wrong == "0" for _, wrong in found), output
+
+
+# Each rank gives its chunk to the next one: a collective of nobody's.
+shift = {"collective": "shift", "chunks_per_block": 1,
+         "chunks": [{"pre": [n], "post": [(n + 1) % 4], "input": 0, "output": 0} for n in range(4)]}
+(work / "shift.json").write_text(json.dumps(shift))
+results = [("classic", "ring_allreduce", "full:4", 2), ("classic", "recursive_halving_reducescatter", "full:4", 2),
+           ("frontier", "ring:4", "allgather", 2),
+           ("frontier", "star:4", "gather", 2), ("frontier", "ring:4", "shift.json", 1)]
+programs = []
+for number, (command, first, second, rows) in enumerate(results):
+    more = ["--max-chunks", "2"] if command == "frontier" else []
+    run(chorale, command, first, second, *more, "--json", f"{number}.json")
+    out = work / f"out{number}"
+    out.mkdir()
+    sources = [work / line for line in run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", out).split()]
+    assert sources
+    program = compiled(sources[-1])
+    programs.append(sources[-1])
+    for elements, kind in [(0, "float32"), (1, "float64"), (7, "bfloat16"), (1009, "float32"), (1009, "float16"), (4096, "int8"),
+                           (61, "uint64")]:
+        rights(run(program, elements, 2, kind), rows)
+
+# It says what it cannot use.
+ring = programs[0].with_suffix("")
+assert "usage" in run(ring, "5", "0", code=2)
+assert "needs 4 GPUs in this machine, found 2" in run(ring, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
+
+# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements.
+text = programs[0].read_text()
+tables = text[text.index("StepMessage kMessages[]"):]
+message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), (\d+)\},\n", tables)
+added = re.search(r"\{(\d+), (\d+), 1, ", tables)
+changed = re.search(r"kMessageCount = (\d+)", text)
+mutations = {
+    "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, {message[5]}}}",
+                                                             f", {(int(message[4]) + 1) % 4}, {message[5]}}}"), 1),
+    "missing": text.replace(changed[0], f"kMessageCount = {int(changed[1]) - 1}"),
+    "copied": text.replace(added[0], f"{{{added[1]}, {added[2]}, 0, ", 1),
+}
+for name, mutated in mutations.items():
+    assert mutated != text, name
+    (work / f"{name}.cu").write_text(mutated)
+    output = run(compiled(work / f"{name}.cu"), 1009, 1, code=1, env={"CHORALE_SHIM_TIMEOUT_MS": "2000"})
+    assert re.search(r"[1-9]\d* wrong", output), (name, output)
+
+# The function alone.
+run(cxx, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-DCHORALE_NO_MAIN",
+    "-I", headers, programs[0])
+print(f"{len(results)} programs over NCCL run on the CPU, 0 wrong; {len(mutations)} changed ones noticed")
