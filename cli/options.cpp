@@ -270,8 +270,12 @@ void run_options(CLI::App& app, Command& parsed) {
          "--bytes", [options](const Text& t) { options->bytes = parse_sizes("--bytes", t); },
          "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)")
       ->option_text("SIZES");
-  choice<bool>(sub, "--transport", options->mpi, {{"threads", false}, {"mpi", true}},
-               "Ranks are threads of this process, or processes started by mpirun (threads)");
+  using Transport = RunCommand::Transport;
+  choice<Transport>(
+      sub, "--transport", options->transport,
+      {{"threads", Transport::Threads}, {"mpi", Transport::Mpi}, {"kernel", Transport::Kernel}},
+      "Ranks are threads of this process, or processes started by mpirun, or thread blocks of the kernel "
+      "for GPUs, on threads (threads)");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   sub->add_flag("--in-place", options->in_place,

@@ -80,7 +80,8 @@ struct ShowCommand {
 struct RunCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
-  bool mpi = false;
+  enum class Transport { Threads, Mpi, Kernel };
+  Transport transport = Transport::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves

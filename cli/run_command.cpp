@@ -11,14 +11,17 @@
 #include "cli/text.h"
 #include "codegen/in_place.h"
 #include "codegen/lower.h"
+#include "codegen/peer_lowering.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "ir/error.h"
+#include "runtime/peer_executor.h"
 #include "runtime/run.h"
 
 namespace chorale {
 namespace {
 
+using On = RunCommand::Transport;
 using Rows = std::vector<RunRow>;
 using Runner = std::function<Rows(const Program&, const Collective&, const RunOptions&)>;
 
@@ -62,6 +65,10 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
                      "use smaller sizes");
 }
 
+const char* who(On transport) {
+  return transport == On::Mpi ? "processes" : transport == On::Kernel ? "blocks of the kernel" : "threads";
+}
+
 Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print) {
   std::vector<std::vector<std::string>> table_rows = {{"point", "block bytes", "buffer bytes", "type", "op",
                                                        "time (us)", "min", "max", "algbw (GB/s)", "wrong"}};
@@ -77,7 +84,7 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
                                 .warm_up = command.warmup,
                                 .timeout = command.time_limit,
                                 .accumulation = command.accumulation};
-    require_memory(program, options, !command.mpi);
+    require_memory(program, options, command.transport != On::Mpi);
     for (const RunRow& row : runner(program, point.collective, options)) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
@@ -90,7 +97,7 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
   Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
   if (print)
     outcome.text = fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
-                               counted(result.topology.ranks, "rank"), command.mpi ? "processes" : "threads",
+                               counted(result.topology.ranks, "rank"), who(command.transport),
                                command.in_place ? ", in place" : "") +
                    table(table_rows, "rrrllrrrrr") +
                    (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
@@ -99,10 +106,10 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
 
 void require_transport(const RunCommand& command, const Result& result) {
   const int ranks = result.topology.ranks;
-  if (command.mpi && !started_by_mpirun())
+  if (command.transport == On::Mpi && !started_by_mpirun())
     throw InputError("--transport mpi", "this process was not started by mpirun",
                      fmt::format("use mpirun -n {} chorale run ...", ranks));
-  if (!command.mpi && ranks > 256)
+  if (command.transport != On::Mpi && ranks > 256)
     throw InputError("--transport threads", fmt::format("{} ranks are too many for one process", ranks),
                      "use --transport mpi");
 }
@@ -115,6 +122,10 @@ Outcome run_with_mpi(const RunCommand& command, const Result& result) {
   return run(command, result, runner, session.rank() == 0);
 }
 
+Rows run_in_the_kernel(const Program& program, const Collective& collective, const RunOptions& options) {
+  return run_peers_on_threads(to_peers(collective, program), collective, options);
+}
+
 }  // namespace
 
 Outcome perform(const RunCommand& command) {
@@ -122,7 +133,15 @@ Outcome perform(const RunCommand& command) {
     const Result result = load_sound_result(command.file);
     require_transport(command, result);
     require_sums_of_halves(command.accumulation, command.types, result.collective);
-    return command.mpi ? run_with_mpi(command, result) : run(command, result, run_on_threads, true);
+    switch (command.transport) {
+      case On::Mpi:
+        return run_with_mpi(command, result);
+      case On::Kernel:
+        return run(command, result, run_in_the_kernel, true);
+      case On::Threads:
+        break;
+    }
+    return run(command, result, run_on_threads, true);
   } catch (const Hang& hang) {
     throw hung("run", hang);
   }
