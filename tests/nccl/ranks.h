@@ -42,8 +42,8 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
       } catch (const std::exception& error) {
         thrown[n] = error.what();
       }
-      cudaStreamDestroy(mine.stream);
-      if (thrown[n].empty()) ncclCommDestroy(mine.comm);
+      if (mine.stream != nullptr) cudaStreamDestroy(mine.stream);
+      if (mine.comm != nullptr) ncclCommDestroy(mine.comm);
     });
   for (std::thread& thread : threads) thread.join();
   return thrown;

@@ -211,14 +211,14 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
-  *pool = new CUmemPool_st;
+  static CUmemPool_st only;  // programs keep theirs to the end
+  *pool = &only;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  delete pool;
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t) {
   return cudaSuccess;
 }
 
