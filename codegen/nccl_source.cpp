@@ -91,7 +91,7 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
       "[type]\n"
       "// runs it in one process, with a thread and a GPU for each of the {} ranks, checks every element, "
       "and prints the\n"
-      "// time. With -DCHORALE_NO_MAIN what is left is {}, for any program.\n\n",
+      "// time. With -DCHORALE_NO_MAIN what is left is {}, for a program that has no other such file.\n\n",
       name, collective.ranks, function_name(collective));
   for (const std::string& line : includes) head += line + "\n";
   std::string host = nccl_host_source();

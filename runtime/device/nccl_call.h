@@ -27,6 +27,18 @@ namespace chorale {
 // the input's block of this rank.
 enum class InputLies { AtOutput, InOutput, AroundOutput };
 
+// While this lives, the thread may do what has nothing to do with streams although one of them is captured.
+class Uncaptured {
+ public:
+  Uncaptured() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~Uncaptured() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  Uncaptured(const Uncaptured&) = delete;
+  Uncaptured& operator=(const Uncaptured&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 // Memory in the order of a stream, so that calls on several streams do not meet in it, and a graph that
 // captures a call has its own. A pool keeps what was freed: after the first call of a size it costs little.
 class StreamMemory {
@@ -39,9 +51,6 @@ class StreamMemory {
   StreamMemory& operator=(const StreamMemory&) = delete;
 
   cudaError_t allocate(std::size_t bytes) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (const cudaError_t code = cudaStreamIsCapturing(stream_, &status); code != cudaSuccess) return code;
-    if (status != cudaStreamCaptureStatusNone) return cudaMallocAsync(&data_, bytes, stream_);
     cudaMemPool_t pool = nullptr;
     if (const cudaError_t code = own_pool(&pool); code != cudaSuccess) return code;
     return cudaMallocFromPoolAsync(&data_, bytes, pool, stream_);
@@ -66,18 +75,39 @@ class StreamMemory {
     if (const cudaError_t code = cudaGetDevice(&device); code != cudaSuccess) return code;
     const std::lock_guard<std::mutex> lock(mutex);
     if (pools.count(device) == 0) {
-      cudaMemPoolProps wanted = {};
-      wanted.allocType = cudaMemAllocationTypePinned;
-      wanted.location.type = cudaMemLocationTypeDevice;
-      wanted.location.id = device;
+      const Uncaptured uncaptured;
       cudaMemPool_t fresh = nullptr;
-      if (const cudaError_t code = cudaMemPoolCreate(&fresh, &wanted); code != cudaSuccess) return code;
-      std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-      const cudaError_t code = cudaMemPoolSetAttribute(fresh, cudaMemPoolAttrReleaseThreshold, &all);
-      if (code != cudaSuccess) return code;
+      if (const cudaError_t code = make_pool(device, &fresh); code != cudaSuccess) return code;
       pools[device] = fresh;
     }
     *pool = pools[device];
+    return cudaSuccess;
+  }
+
+  static cudaError_t make_pool(int device, cudaMemPool_t* pool) {
+    cudaMemPoolProps wanted = {};
+    wanted.allocType = cudaMemAllocationTypePinned;
+    wanted.location.type = cudaMemLocationTypeDevice;
+    wanted.location.id = device;
+    if (const cudaError_t code = cudaMemPoolCreate(pool, &wanted); code != cudaSuccess) return code;
+    std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+    if (const cudaError_t code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &all);
+        code != cudaSuccess)
+      return code;
+    // Between GPUs of one process NCCL reads and writes the buffers of a call directly. What cudaMalloc gives, it
+    // can; what a pool gives, only after this.
+    int devices = 0;
+    if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess) return code;
+    for (int other = 0; other < devices; ++other) {
+      int can = 0;
+      if (other == device || cudaDeviceCanAccessPeer(&can, other, device) != cudaSuccess || can == 0)
+        continue;
+      cudaMemAccessDesc access = {};
+      access.location.type = cudaMemLocationTypeDevice;
+      access.location.id = other;
+      access.flags = cudaMemAccessFlagsProtReadWrite;
+      if (const cudaError_t code = cudaMemPoolSetAccess(*pool, &access, 1); code != cudaSuccess) return code;
+    }
     return cudaSuccess;
   }
 
@@ -151,7 +181,10 @@ class NcclAlgorithm {
                                                                                run.op, in_place};
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto at = plans_.find(key); at != plans_.end()) return at->second;
-    load_local_work(run.type, run.op);
+    {
+      const Uncaptured uncaptured;
+      load_local_work(run.type, run.op);
+    }
     if (plans_.size() >= kMostPlans) plans_.clear();
     return plans_[key] = std::make_shared<const StepPlan>(
                make_step_plan(tables_, run.rank, elements, {in_place, shift(run.rank, elements)}));

@@ -104,11 +104,16 @@ struct CUevent_st {
 
 namespace {
 
-thread_local int captures = 0;  // of this thread, that forbid unsafe calls
+thread_local int captures = 0;  // of this thread, that forbid unsafe calls unless it is relaxed
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 thread_local cudaError_t last_error = cudaSuccess;
 
 cudaError_t failed(cudaError_t error) {
   return last_error = error;
+}
+
+bool forbids() {
+  return captures > 0 && capture_mode != cudaStreamCaptureModeRelaxed;
 }
 
 int devices() {
@@ -158,6 +163,10 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaDeviceSynchronize() {
   return real(nullptr)->wait();
 }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = device != peer;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
   return cudaSuccess;
@@ -181,12 +190,12 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t shim_malloc(void** at, std::size_t bytes) {
-  if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
   *at = poisoned(bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
-  if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
   std::free(memory);
   return cudaSuccess;
 }
@@ -210,12 +219,15 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   });
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
-  if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
   static CUmemPool_st only;  // programs keep theirs to the end
   *pool = &only;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t) {
@@ -230,7 +242,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
   cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   return real(nullptr)->wait();
 }
@@ -241,7 +253,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
   });
 }
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
-  if (captures > 0) return failed(cudaErrorStreamCaptureUnsupported);
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
   cudaMemsetAsync(memory, value, bytes, nullptr);
   return real(nullptr)->wait();
 }
@@ -268,6 +280,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   *status = real(stream)->capture != nullptr ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode);
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
