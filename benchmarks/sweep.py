@@ -39,8 +39,8 @@ PRIMES = [2, 3, 5, 7, 31, 127, 1021, 8191, 65537, 1048573]
 BLOCKS = {"allreduce": 1, "broadcast": 1, "reduce": 1}  # of the largest buffer; of the others as many as ranks
 
 
-def sizes_and_types(key, collective, ranks, synthesized):
-    """What one schedule is run with: arguments of `chorale run`. Types rotate from schedule to schedule."""
+def sizes_and_types(key, collective, ranks, synthesized, transport):
+    """What a result is run with: arguments of `chorale run`. Types and operations rotate from result to result."""
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
     largest = LARGEST // BLOCKS.get(collective, ranks)
@@ -48,7 +48,9 @@ def sizes_and_types(key, collective, ranks, synthesized):
     if options.sizes == "quick":
         return [small, [*small, "--in-place"]]
     if synthesized:
-        return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], [*small, "--in-place"]]
+        # In place is the same program under mpirun, and starting the processes is what takes the time.
+        in_place = [[*small, "--in-place"]] if transport == "threads" else []
+        return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], *in_place]
     return [["--bytes", "1,13,127", "--type", "all", "--op", "all"],
             ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum", "--in-place"],
             ["--bytes", f"1M,{largest}", "--type", kind, "--op", op]]
@@ -78,7 +80,7 @@ def rows_of(text):
 
 
 def works():
-    """What there is to do: key, result file, point, collective, ranks, synthesized."""
+    """What there is to do: key, result file or none, hand-written algorithm or how many schedules, collective, ranks."""
     listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines()[1:]:
         name, collective = line.split()[:2]
@@ -88,22 +90,20 @@ def works():
     if options.results:
         for path in sorted(options.results.glob("*.json")):
             result = json.loads(path.read_text())
-            for point in range(len(result["points"])):
-                yield f"{path.stem} point {point}", path, point, result["collective"]["collective"], result["topology"]["ranks"]
+            schedules = sum(point["on_frontier"] for point in result["points"])
+            yield f"results {path.stem}", path, schedules, result["collective"]["collective"], result["topology"]["ranks"]
 
 
 def sweep(key, path, what, collective, ranks, transport, folder):
     """Runs, wrong elements and what was said of the commands that failed."""
     if path is None:
-        path, what_now = folder / "classic.json", 0
+        path = folder / "classic.json"
         made = subprocess.run([options.chorale, "classic", what, f"full:{ranks}", "--json", path], capture_output=True, text=True)
         if made.returncode != 0:
             return 0, 0, [made.stderr]
-    else:
-        what_now = what
     runs, wrong, failed = 0, 0, []
-    for arguments in sizes_and_types(key, collective, ranks, isinstance(what, int)):
-        command = [options.chorale, "run", path, "--point", str(what_now), "--iterations", "1", "--warmup", "0", *arguments]
+    for arguments in sizes_and_types(key, collective, ranks, isinstance(what, int), transport):
+        command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments]
         if transport == "mpi":
             command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]
         code, text = run(list(map(str, command)))
@@ -111,7 +111,7 @@ def sweep(key, path, what, collective, ranks, transport, folder):
         runs += rows
         wrong += bad
         if code != 0 or rows == 0:
-            failed.append(f"exit code {code}: {' '.join(map(str, command))}\n{text[-500:]}")
+            failed.append(f"exit code {code}: {' '.join(map(str, command))}\n{text[-200:]}")
     return runs, wrong, failed
 
 
@@ -134,7 +134,7 @@ with tempfile.TemporaryDirectory() as folder, options.state.open("a") as state:
             began = time.monotonic()
             runs, wrong, failed = sweep(key, *work, transport, pathlib.Path(folder))
             done[name] = {"key": name, "runs": runs, "wrong": wrong, "failed": failed, "seconds": time.monotonic() - began,
-                          "commit": commit}
+                          "commit": commit, "schedules": work[1] if isinstance(work[1], int) else 1}
             state.write(json.dumps(done[name]) + "\n")
             state.flush()
 
@@ -142,8 +142,8 @@ counts = collections.defaultdict(lambda: [0, 0, 0, 0, 0.0])
 for name, entry in done.items():
     if entry["wrong"] or entry["failed"]:
         print(f"FAILED {name}: {entry['wrong']} wrong elements; " + "; ".join(entry["failed"]).replace("\n", " "))
-    count = counts["synthesized" if " point " in name else "hand-written", name.rsplit(", ", 1)[1]]
-    for i, value in enumerate([1, entry["runs"], entry["wrong"], len(entry["failed"]), entry["seconds"]]):
+    count = counts["synthesized" if name.startswith("results ") else "hand-written", name.rsplit(", ", 1)[1]]
+    for i, value in enumerate([entry["schedules"], entry["runs"], entry["wrong"], len(entry["failed"]), entry["seconds"]]):
         count[i] += value
 model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
 print(f"machine: {model}, {os.cpu_count()} hardware threads, {os.uname().sysname} {os.uname().machine}; commit "
@@ -151,6 +151,6 @@ print(f"machine: {model}, {os.cpu_count()} hardware threads, {os.uname().sysname
 for (kind, transport), (schedules, runs, wrong, failed, seconds) in sorted(counts.items()):
     print(f"{kind}, {transport}: {schedules} schedules, {runs} runs, {wrong} wrong, {failed} failed, {seconds:.0f} s")
 if left:
-    print(f"{left} schedules are left: run it again")
+    print(f"{left} results are left: run it again")
 bad = any(entry["wrong"] or entry["failed"] for entry in done.values())
 sys.exit(1 if bad else 3 if left else 0)
