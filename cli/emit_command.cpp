@@ -133,6 +133,8 @@ Outcome perform(const EmitCommand& command) {
       program.name = fmt::format("{} on {}: {}, {}, {}", point.collective.name, result.topology.name,
                                  counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
                                  counted(point.cost.chunks, "chunk"));
+      if (command.in_place && command.target == Target::Mscclpp)
+        program = in_place(result.topology, point.collective, program);
       const std::string path = fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
                                            plain(point.collective.name), i, extension(command.target));
       std::string remark;

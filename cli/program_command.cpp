@@ -143,7 +143,8 @@ Outcome peers(const ProgramCommand& command, const std::string& source) {
   require_sums_of_halves(command.accumulation, command.types, file.collective);
   try {
     const auto [rows, wrong] = rows_of(
-        run_peers_on_threads(file.program, file.collective, run_options(command)), file.collective.combining);
+        run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
+        file.collective.combining);
     text += rows;
     if (wrong > 0) return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
   } catch (const Hang& hang) {

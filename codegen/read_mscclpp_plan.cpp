@@ -7,8 +7,8 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "ir/error.h"
@@ -594,17 +594,13 @@ class Translator {
     rank_ = n;
     for (const Operation& op : block.operations) {
       if (op.name != "pipeline") emit(op, nullptr, 0);
-      for (int unit = 0; op.name == "pipeline" && unit < units(op); ++unit) {
-        turn_ = static_cast<int>(unit * op.unit_bytes / grain_ / scratch_pieces_);
+      for (int unit = 0; op.name == "pipeline" && unit < units(op); ++unit)
         for (const Operation& inner : op.inner) emit(inner, &op, unit);
-      }
-      turn_ = 0;
     }
   }
 
   void put(PeerInstruction instruction) {
     result_.program.ranks[rank_].blocks[program_block_].instructions.push_back(std::move(instruction));
-    turns_.push_back(turn_);
   }
 
   void sync() { put({}); }
@@ -770,50 +766,37 @@ class Translator {
       }
   }
 
-  // Which piece a Move from scratch to scratch moves follows from where its data come from, or go.
+  // Which piece a Move from scratch to scratch moves depends on when it comes: so the program is run once, as
+  // far as it goes.
   void find_pieces() {
-    std::map<std::pair<PeerSlot, int>, int> held;  // by scratch slot and turn
-    std::vector<std::pair<PeerInstruction*, int>> open;
-    const int pieces = result_.program.chunks_per_block;
-    const auto know = [&](PeerInstruction& move, int turn, int piece) {
-      move.piece = piece;
-      for (const auto& places : {move.from, move.to})
-        for (const PeerSlot& place : places)
-          for (int k = 0; k < move.count && place.slot.buffer == Buffer::Scratch; ++k)
-            held.try_emplace({{place.rank, {Buffer::Scratch, place.slot.index + k}}, turn},
-                             (piece + k) % pieces);
-    };
-    auto turn = turns_.begin();
-    for (PeerRank& rank : result_.program.ranks)
-      for (PeerBlock& block : rank.blocks)
-        for (PeerInstruction& i : block.instructions) {
-          const int its_turn = *turn++;
-          if (i.opcode != PeerOpcode::Move) continue;
-          std::optional<int> piece;
-          for (const auto& places : {i.from, i.to})
-            for (const PeerSlot& place : places)
-              if (place.slot.buffer != Buffer::Scratch && !piece) piece = place.slot.index % pieces;
-          if (piece)
-            know(i, its_turn, *piece);
-          else
-            open.push_back({&i, its_turn});
-        }
+    std::vector<std::vector<int>> raised;  // by rank and counter
+    std::vector<std::pair<Rank, std::span<PeerInstruction>>> left;
+    for (Rank n = 0; n < ranks(); ++n) {
+      raised.emplace_back(result_.program.ranks[n].counters, 0);
+      for (PeerBlock& block : result_.program.ranks[n].blocks) left.push_back({n, block.instructions});
+    }
+    std::map<PeerSlot, int> held;  // scratch
     for (bool moved = true; moved;) {
       moved = false;
-      for (auto& [move, its_turn] : open)
-        if (const auto piece = move ? piece_of(*move, its_turn, held) : std::nullopt) {
-          know(*std::exchange(move, nullptr), its_turn, *piece);
-          moved = true;
+      for (auto& [n, instructions] : left)
+        for (; !instructions.empty(); instructions = instructions.subspan(1), moved = true) {
+          PeerInstruction& i = instructions.front();
+          if (i.opcode == PeerOpcode::Wait && raised[n][i.counter] < i.value) break;
+          if (i.opcode == PeerOpcode::Signal) raised[i.rank][i.counter] = i.value;
+          if (i.opcode == PeerOpcode::Move) find_piece(i, held);
         }
     }
   }
 
-  static std::optional<int> piece_of(const PeerInstruction& move, int turn,
-                                     const std::map<std::pair<PeerSlot, int>, int>& held) {
+  void find_piece(PeerInstruction& move, std::map<PeerSlot, int>& held) const {
+    const int pieces = result_.program.chunks_per_block;
+    if (const auto at = held.find(move.from[0]); at != held.end()) move.piece = at->second;
     for (const auto& places : {move.from, move.to})
       for (const PeerSlot& place : places)
-        if (const auto at = held.find({place, turn}); at != held.end()) return at->second;
-    return std::nullopt;
+        if (place.slot.buffer != Buffer::Scratch) move.piece = place.slot.index % pieces;
+    for (const PeerSlot& place : move.to)
+      for (int k = 0; k < move.count && place.slot.buffer == Buffer::Scratch; ++k)
+        held[{place.rank, {Buffer::Scratch, place.slot.index + k}}] = (move.piece + k) % pieces;
   }
 
   const JsonReader& root_;
@@ -828,8 +811,6 @@ class Translator {
   std::map<std::pair<Rank, int>, End> raised_ = {}, awaited_ = {};  // by counter
   Rank rank_ = 0;                                                   // whose block is being translated
   int program_block_ = 0;
-  int turn_ = 0;                 // how often units have gone through all of reused scratch
-  std::vector<int> turns_ = {};  // by instruction, in the order of ranks and blocks
 };
 
 }  // namespace

@@ -182,13 +182,15 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
 class BlockTime {
  public:
   BlockTime(const BlockProgram& program, const Topology& topology, double block_bytes, int depth)
-      : program_(program),
-        network_(topology),
-        chunk_bytes_(block_bytes / program.chunks_per_block),
-        depth_(depth) {
+      : network_(topology), chunk_bytes_(block_bytes / program.chunks_per_block), depth_(depth) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       first_.push_back(static_cast<int>(blocks_.size()));
-      for (const Block& block : program.ranks[n].blocks) blocks_.push_back({n, &block});
+      for (const Block& block : program.ranks[n].blocks) {
+        for (int i = 0; i < static_cast<int>(block.instructions.size()); ++i)
+          if (block.instructions[i].opcode == BlockOpcode::Barrier)
+            barriers_[{n, block.instructions[i].barrier}].push_back({static_cast<int>(blocks_.size()), i});
+        blocks_.push_back({n, &block});
+      }
     }
   }
 
@@ -220,8 +222,12 @@ class BlockTime {
       ++state.next;
       return true;
     }
-    for (const BlockReference& before : i.after)
-      if (blocks_[first_[state.rank] + before.block].next <= before.instruction) return false;
+    if (!free_to_start(state)) return false;
+    if (i.opcode == BlockOpcode::Barrier)
+      for (const auto& [block, number] : barriers_.at({state.rank, i.barrier}))
+        if (const State& other = blocks_[block];
+            other.next < number || (other.next == number && !free_to_start(other)))
+          return false;
     auto& in = queues_[{state.block->recv_from, state.rank, state.block->channel}];
     auto& out = queues_[{state.rank, state.block->send_to, state.block->channel}];
     if (receives(i.opcode) && (in.empty() || !network_.arrived(in.front()))) return false;
@@ -236,13 +242,21 @@ class BlockTime {
     return true;
   }
 
-  const BlockProgram& program_;
+  // Is what its next instruction names in `after` complete?
+  bool free_to_start(const State& state) const {
+    const std::vector<BlockReference>& all = state.block->instructions[state.next].after;
+    return std::all_of(all.begin(), all.end(), [&](const BlockReference& before) {
+      return blocks_[first_[state.rank] + before.block].next > before.instruction;
+    });
+  }
+
   Network network_;
   const double chunk_bytes_;
   const int depth_;
   std::vector<int> first_ = {};  // block, by rank
   std::vector<State> blocks_ = {};
-  std::map<Connection, std::deque<int>> queues_ = {};  // transfers
+  std::map<std::pair<Rank, int>, std::vector<std::pair<int, int>>> barriers_ = {};  // blocks, instructions
+  std::map<Connection, std::deque<int>> queues_ = {};                               // transfers
 };
 
 class PeerTime {

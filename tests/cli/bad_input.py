@@ -267,6 +267,21 @@ for name, (arguments, word) in places.items():
 
 (work / "wrong.xml").write_text('<algo name="x" ngpus="2"></algo>')
 (work / "many.json").write_text("[" * 100)
+assert chorale_runs("emit", "good.json", "--target", "mscclpp", "--point", "0").returncode == 0
+plan_path = work / "ring_4_allgather_0.plan.json"
+
+
+def plan(name, change):
+    changed = json.loads(plan_path.read_text())
+    change(changed, changed["gpus"][1]["threadblocks"][0]["ops"])
+    (work / name).write_text(json.dumps(changed))
+
+
+plan("unknown.plan", lambda plan, ops: ops[0].update(name="fly"))
+plan("proxy.plan", lambda plan, ops: plan["gpus"][1]["channels"][0].update(channel_type="port"))
+plan("race.plan", lambda plan, ops: ops.remove({"name": "nop"}))
+plan("cut.plan", lambda plan, ops: plan["gpus"][1].pop("channels"))
+plan("empty.plan", lambda plan, ops: plan["gpus"].clear())
 for name, (arguments, word) in {
     "emit an unknown target": (["emit", "good.json", "--target", "ptx"], "--target"),
     "emit into nowhere": (["emit", "good.json", "-o", "nowhere"], "-o"),
@@ -276,6 +291,14 @@ for name, (arguments, word) in {
     "a program that is not there": (["program", "nowhere.xml"], "nowhere.xml"),
     "a program that is no JSON": (["program", "many.json"], "many.json"),
     "a result for a program": (["program", "good.json"], "unknown key"),
+    "a plan with an unknown operation": (["program", "unknown.plan"], "gpus[1].threadblocks[0].ops[0]: fly"),
+    "a plan through a proxy": (["program", "proxy.plan"], "gpus[1].channels[0].channel_type: port"),
+    "a plan with a race": (["program", "race.plan"], "is wrong out of place: rank"),
+    "a plan without channels": (["program", "cut.plan"], "gpus[1]: 'channels' is missing"),
+    "a plan without ranks": (["program", "empty.plan"], "has no ranks"),
+    "an estimate on nothing": (["program", plan_path.name, "--topology", "nowhere"], "nowhere"),
+    "an estimate on a machine of another size": (["program", plan_path.name, "--topology", "dgx1"], "8 ranks, the program 4"),
+    "an estimate without a link": (["program", plan_path.name, "--topology", "line:4"], "no link from rank"),
     "a program with no depth": (["program", "wrong.xml", "--depth", "0"], "--depth"),
 }.items():
     expect(name, arguments, word)

@@ -85,6 +85,27 @@ TEST(ProgramTime, shared_limits_are_shared) {
   EXPECT_EQ(shared.busiest, "limit into 0");
 }
 
+// Block 1 sends when block 0 has sent its message, over another link: one after the other.
+TEST(ProgramTime, barriers_are_waited_for) {
+  const auto times = [](bool meet) {
+    BlockProgram program{.name = "meet", .collective = "broadcast"};
+    program.ranks.resize(3, {.input_chunks = 1, .output_chunks = 1});
+    const BlockInstruction send{.opcode = BlockOpcode::Send}, receive{.opcode = BlockOpcode::Recv},
+        barrier{.opcode = BlockOpcode::Barrier, .barrier = 7};
+    program.ranks[0].blocks = {{.send_to = 1, .instructions = {send}},
+                               {.send_to = 2, .instructions = {send}}};
+    if (meet) {
+      program.ranks[0].blocks[0].instructions.push_back(barrier);
+      program.ranks[0].blocks[1].instructions.insert(program.ranks[0].blocks[1].instructions.begin(),
+                                                     barrier);
+    }
+    for (Rank n : {1, 2}) program.ranks[n].blocks = {{.recv_from = 0, .instructions = {receive}}};
+    return program_time(program, test::full(3), kBytes, 1).us;
+  };
+  EXPECT_NEAR(times(false), kAlpha + kBeta * kBytes, 1e-9);
+  EXPECT_NEAR(times(true), kAlpha + 2 * kBeta * kBytes, 1e-9);
+}
+
 // A link of bandwidth 2 takes half the time; two links side by side carry two messages at once.
 TEST(ProgramTime, bandwidth_and_parallel_links) {
   PeerProgram program{.name = "twice", .collective = "broadcast"};
