@@ -786,6 +786,9 @@ class Translator {
           if (i.opcode == PeerOpcode::Move) find_piece(i, held);
         }
     }
+    for (auto& [n, instructions] : left)  // they wait forever
+      for (PeerInstruction& i : instructions)
+        if (i.opcode == PeerOpcode::Move) find_piece(i, held);
   }
 
   void find_piece(PeerInstruction& move, std::map<PeerSlot, int>& held) const {

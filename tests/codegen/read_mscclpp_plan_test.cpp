@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/lower.h"
@@ -402,6 +403,55 @@ TEST(ReadMscclppPlan, samples_of_mscclpp) {
     } else {
       EXPECT_THAT(faults(plan, true), ElementsAre(HasSubstr(verdict))) << name;
     }
+  }
+  // Scratch has room for 32 units.
+  std::ifstream in(folder / "allreduce_pipeline.json");
+  Json plan = Json::parse(in);
+  for (Json& gpu : plan["gpus"]) gpu["semaphores"][2]["init_value"] = 33;
+  EXPECT_THAT(faults(plan), ElementsAre(HasSubstr("nothing orders")));
+}
+
+// One change at a time in plans of ours: what is left out or mixed up is noticed, but for syncs and waits
+// that others make superfluous.
+TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
+  const Topology ring = test::ring(4);
+  const std::vector<std::pair<Collective, Schedule>> algorithms = {
+      {make_collective("allgather", 4, 1), test::ring_allgather(4, 1)},
+      {make_collective("reducescatter", 4, 1), test::ring_reducescatter(4, 1)},
+      {make_collective("allreduce", 4, 4), test::ring_allreduce(4, 1)}};
+  using Change = std::function<bool(PeerInstruction&)>;  // false: not of this instruction
+  const auto shift = [](std::vector<PeerSlot>& places) {
+    if (places.empty()) return false;
+    places[0].slot.index ^= 1;
+    return true;
+  };
+  const std::map<std::string, Change> changes = {
+      {"a sync", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Sync; }},
+      // Of the two waits at the start either does: news of the last launch goes round the ring.
+      {"a wait", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Wait && i.value > 1; }},
+      {"a move", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Move; }},
+      {"another source", [&](PeerInstruction& i) { return shift(i.from); }},
+      {"another destination", [&](PeerInstruction& i) { return shift(i.to); }},
+      {"a relaxed signal",
+       [](PeerInstruction& i) { return i.opcode == PeerOpcode::Signal && !std::exchange(i.relaxed, true); }}};
+  for (const auto& [kind, change] : changes) {
+    int tried = 0, noticed = 0;
+    for (const auto& [collective, schedule] : algorithms) {
+      const MscclppFile file =
+          mscclpp_from_json(to_mscclpp_plan(collective, lower(ring, collective, schedule, false)), "ours");
+      for (std::size_t b = 0; b < file.program.ranks[0].blocks.size(); ++b)
+        for (std::size_t k = 0; k < file.program.ranks[0].blocks[b].instructions.size(); ++k) {
+          PeerProgram changed = file.program;
+          auto& instructions = changed.ranks[0].blocks[b].instructions;
+          if (!change(instructions[k])) continue;
+          if (instructions[k] == file.program.ranks[0].blocks[b].instructions[k])
+            instructions.erase(instructions.begin() + static_cast<std::ptrdiff_t>(k));
+          ++tried;
+          if (!violations(collective, changed, {}, 1).empty()) ++noticed;
+        }
+    }
+    EXPECT_GE(tried, 10) << kind;
+    EXPECT_GE(noticed, 0.95 * tried) << kind << ": " << noticed << " of " << tried;
   }
 }
 
