@@ -14,6 +14,7 @@
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "library/classic.h"
+#include "runtime/nccl_run.h"
 #include "runtime/run.h"
 #include "runtime/transport.h"
 #include "semantics/verify.h"
@@ -35,13 +36,16 @@ std::vector<std::int64_t> sizes(const BenchCommand& command) {
 // One of the algorithms that are compared.
 struct Candidate {
   std::string name = {};
-  bool library = false;  // MPI's own
+  bool library = false;  // MPI's own, or NCCL's
   std::vector<Point> points = {};
   Topology topology = {};
 };
 
 Candidate candidate(const std::string& name, const BenchCommand& command, int ranks) {
-  if (name == "mpi") return {.name = name, .library = true};
+  if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name, .library = true};
+  if (name == "nccl")
+    throw InputError("nccl", "works on GPUs", "use --gpu, under mpirun with a GPU a process");
+  if (name == "mpi") throw InputError("mpi", "is not measured on GPUs", "leave it out, or leave out --gpu");
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     const Result result = load_sound_result(name);
     Candidate file{.name = name, .topology = result.topology};
@@ -60,14 +64,15 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
   });
   if (entry == known.end() || entry->collective != command.collective)
     throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + command.collective,
-                     "use mpi, one of 'chorale classic list', or a result file");
+                     "use mpi, nccl, one of 'chorale classic list', or a result file");
   Candidate classic{.name = entry->name, .topology = named_topology(fmt::format("full:{}", ranks))};
   classic.points = {classic_algorithm(entry->name, classic.topology, {.root = command.root})};
   return classic;
 }
 
 RunRow measure(MpiSession& session, const Candidate& candidate, const Collective& collective,
-               const RunOptions& options, bool shared) {
+               const RunOptions& options, bool gpus, bool shared) {
+  if (candidate.library && gpus) return run_nccl_library(session, collective, options, shared).front();
   if (candidate.library) return run_mpi_library(session, collective, options, shared).front();
   const auto time = [&](const Point& point) {
     return time_us(point.cost, candidate.topology, static_cast<double>(options.bytes.front()));
@@ -75,6 +80,7 @@ RunRow measure(MpiSession& session, const Candidate& candidate, const Collective
   const Point& point = *std::min_element(candidate.points.begin(), candidate.points.end(),
                                          [&](const Point& a, const Point& b) { return time(a) < time(b); });
   const Program apart = lower(candidate.topology, point.collective, point.schedule);
+  if (gpus) return run_on_nccl(session, apart, point.collective, options, shared).front();
   return run_on_mpi(session, shared ? in_place(candidate.topology, point.collective, apart) : apart,
                     point.collective, options)
       .front();
@@ -153,11 +159,11 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   const std::string body = table(cells, "lrrllrrrrrrrrr");
   // The names of the halves stand over their first columns.
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
-  std::string text = fmt::format("# {}, {} ranks as processes; times are medians of {}\n", collective.name,
-                                 collective.ranks, command.iterations) +
-                     fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) +
-                     body +
-                     fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+  std::string text =
+      fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", collective.name,
+                  collective.ranks, command.gpus ? " with a GPU each" : "", command.iterations) +
+      fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
+      fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
   for (const auto& [algorithm, sum] : busbw)
     text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, algorithm);
   return text;
@@ -184,7 +190,9 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
   const Collective collective = make_collective(command.collective, ranks, 1, command.root);
   require_sums_of_halves(command.accumulation, command.types, collective);
   std::vector<Candidate> candidates;
-  for (const std::string& name : command.algorithms) candidates.push_back(candidate(name, command, ranks));
+  std::vector<std::string> names = command.algorithms;
+  if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
+  for (const std::string& name : names) candidates.push_back(candidate(name, command, ranks));
   const int blocks = blocks_of(collective.name, ranks);
   std::vector<BenchLine> lines;
   std::int64_t wrong = 0;
@@ -210,7 +218,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
                                 .timeout = command.time_limit,
                                 .check = command.check,
                                 .accumulation = command.accumulation},
-                               shared);
+                               command.gpus, shared);
             half.algorithm_gbs = algbw(static_cast<double>(line.bytes), half.row.median_us);
             half.bus_gbs = busbw(collective.name, ranks, static_cast<double>(line.bytes), half.row.median_us);
             wrong += half.row.wrong;

@@ -271,11 +271,14 @@ void run_options(CLI::App& app, Command& parsed) {
          "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)")
       ->option_text("SIZES");
   using Transport = RunCommand::Transport;
-  choice<Transport>(
-      sub, "--transport", options->transport,
-      {{"threads", Transport::Threads}, {"mpi", Transport::Mpi}, {"kernel", Transport::Kernel}},
-      "Ranks are threads of this process, or processes started by mpirun, or thread blocks of the kernel "
-      "for GPUs, on threads (threads)");
+  choice<Transport>(sub, "--transport", options->transport,
+                    {{"threads", Transport::Threads},
+                     {"mpi", Transport::Mpi},
+                     {"nccl", Transport::Nccl},
+                     {"kernel", Transport::Kernel}},
+                    "Ranks are threads of this process, or processes started by mpirun, or those with a GPU "
+                    "each, or thread "
+                    "blocks of the kernel for GPUs, on threads (threads)");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   sub->add_flag("--in-place", options->in_place,
@@ -390,7 +393,9 @@ void bench_options(CLI::App& app, Command& parsed) {
       "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
   auto options = std::make_shared<BenchCommand>();
   sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
-  sub->add_option("algorithms", options->algorithms, "What to compare (mpi)")->option_text("ALGORITHM ...");
+  sub->add_option("algorithms", options->algorithms, "What to compare (mpi, or with --gpu nccl)")
+      ->option_text("ALGORITHM ...");
+  sub->add_flag("--gpu", options->gpus, "A GPU a process: algorithms run over NCCL; 'nccl' is NCCL's own");
   const auto size = [&](const Text& name, std::int64_t& target, const Text& help) {
     sub->add_option_function<Text>(
            name, [name, &target](const Text& t) { target = parse_size(name, t); }, help)

@@ -80,7 +80,7 @@ struct ShowCommand {
 struct RunCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
-  enum class Transport { Threads, Mpi, Kernel };
+  enum class Transport { Threads, Mpi, Nccl, Kernel };
   Transport transport = Transport::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
@@ -125,7 +125,9 @@ struct EmitCommand {
 
 struct BenchCommand {
   std::string collective = {};
-  std::vector<std::string> algorithms = {"mpi"};  // "mpi", hand-written ones, result files
+  std::vector<std::string> algorithms =
+      {};             // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own
+  bool gpus = false;  // each process has one, and messages go over NCCL
   int root = 0;
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
   int factor = 2;

@@ -15,6 +15,7 @@
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "ir/error.h"
+#include "runtime/nccl_run.h"
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
 
@@ -65,8 +66,15 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
                      "use smaller sizes");
 }
 
+bool is_many_processes(On transport) {
+  return transport == On::Mpi || transport == On::Nccl;
+}
+
 const char* who(On transport) {
-  return transport == On::Mpi ? "processes" : transport == On::Kernel ? "blocks of the kernel" : "threads";
+  return transport == On::Nccl     ? "processes with a GPU each"
+         : transport == On::Mpi    ? "processes"
+         : transport == On::Kernel ? "blocks of the kernel"
+                                   : "threads";
 }
 
 Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print) {
@@ -76,7 +84,9 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
   for (const auto& [i, sizes] : work(command, result)) {
     const Point& point = result.points[i];
     const Program apart = lower(result.topology, point.collective, point.schedule);
-    const Program program = command.in_place ? in_place(result.topology, point.collective, apart) : apart;
+    // Over NCCL the program for two buffers is planned for one.
+    const bool other = command.in_place && command.transport != On::Nccl;
+    const Program program = other ? in_place(result.topology, point.collective, apart) : apart;
     const RunOptions options = {.bytes = sizes,
                                 .types = command.types,
                                 .ops = command.ops,
@@ -84,7 +94,7 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
                                 .warm_up = command.warmup,
                                 .timeout = command.time_limit,
                                 .accumulation = command.accumulation};
-    require_memory(program, options, command.transport != On::Mpi);
+    require_memory(program, options, !is_many_processes(command.transport));
     for (const RunRow& row : runner(program, point.collective, options)) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
@@ -106,10 +116,11 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
 
 void require_transport(const RunCommand& command, const Result& result) {
   const int ranks = result.topology.ranks;
-  if (command.transport == On::Mpi && !started_by_mpirun())
-    throw InputError("--transport mpi", "this process was not started by mpirun",
+  if (is_many_processes(command.transport) && !started_by_mpirun())
+    throw InputError(command.transport == On::Mpi ? "--transport mpi" : "--transport nccl",
+                     "this process was not started by mpirun",
                      fmt::format("use mpirun -n {} chorale run ...", ranks));
-  if (command.transport != On::Mpi && ranks > 256)
+  if (!is_many_processes(command.transport) && ranks > 256)
     throw InputError("--transport threads", fmt::format("{} ranks are too many for one process", ranks),
                      "use --transport mpi");
 }
@@ -118,6 +129,14 @@ Outcome run_with_mpi(const RunCommand& command, const Result& result) {
   MpiSession session;
   const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
     return run_on_mpi(session, program, collective, options);
+  };
+  return run(command, result, runner, session.rank() == 0);
+}
+
+Outcome run_with_nccl(const RunCommand& command, const Result& result) {
+  MpiSession session;
+  const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
+    return run_on_nccl(session, program, collective, options, command.in_place);
   };
   return run(command, result, runner, session.rank() == 0);
 }
@@ -136,6 +155,8 @@ Outcome perform(const RunCommand& command) {
     switch (command.transport) {
       case On::Mpi:
         return run_with_mpi(command, result);
+      case On::Nccl:
+        return run_with_nccl(command, result);
       case On::Kernel:
         return run(command, result, run_in_the_kernel, true);
       case On::Threads:

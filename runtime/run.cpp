@@ -7,92 +7,11 @@
 
 #include "ir/error.h"
 #include "runtime/mpi_library.h"
-#include "runtime/test_data.h"
+#include "runtime/rows.h"
 #include "runtime/thread_transport.h"
 
 namespace chorale {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-void check(const RunOptions& options) {
-  for (std::int64_t bytes : options.bytes)
-    if (bytes < 0 || bytes > std::int64_t{1} << 40)
-      throw InputError("run", fmt::format("a block of {} bytes", bytes), "use 0 to 1T");
-  if (options.iterations < 1)
-    throw InputError("run", fmt::format("{} iterations", options.iterations), "use at least 1");
-  if (options.warm_up < 0)
-    throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
-}
-
-// A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport).
-
-// Elements that are wrong after one run over spoilt outputs, in this rank.
-template <typename Plan>
-std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Transport& transport) {
-  TestData::spoil_output(plan.output());
-  if (plan.in_place()) data.fill_input(transport.rank(), plan.input());
-  plan.execute(op, transport);
-  return data.wrong_elements(transport.rank(), plan.output()) +
-         (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
-}
-
-// Sorted.
-template <typename Plan>
-std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
-  std::vector<double> times;
-  for (int i = -options.warm_up; i < options.iterations; ++i) {
-    transport.barrier();
-    const Clock::time_point start = Clock::now();
-    plan.execute(op, transport);
-    const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-    if (i >= 0) times.push_back(us);
-  }
-  for (double& us : times) us = transport.all_reduce(ReduceOp::Max, us);
-  std::ranges::sort(times);
-  return times;
-}
-
-template <typename Plan>
-RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
-               const RunOptions& options, Transport& transport) {
-  const TestData data(collective, shape, op, options.seed);
-  data.fill_input(transport.rank(), plan.input());
-  std::int64_t wrong = options.check ? wrong_in_one_run(plan, data, op, transport) : 0;
-  const std::vector<double> times = times_us(plan, op, options, transport);
-  if (options.check) wrong += wrong_in_one_run(plan, data, op, transport);
-
-  const double largest = static_cast<double>(std::max(plan.input().size(), plan.output().size()));
-  RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
-             .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
-             .type = shape.type,
-             .op = op};
-  row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
-  row.min_us = times.front();
-  row.max_us = times.back();
-  row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
-  row.wrong = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Sum, static_cast<double>(wrong)));
-  return row;
-}
-
-// make_plan(shape) for each row.
-template <typename MakePlan>
-std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& collective,
-                         const RunOptions& options, Transport& transport) {
-  std::vector<ReduceOp> ops = options.ops;
-  if (one_op && !ops.empty()) ops = {ops.front()};
-  std::vector<RunRow> result;
-  for (ElementType type : options.types)
-    for (ReduceOp op : ops)
-      for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type,
-                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
-                               .accumulation = options.accumulation};
-        auto plan = make_plan(shape);
-        result.push_back(run_row(plan, collective, shape, op, options, transport));
-      }
-  return result;
-}
 
 std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
                          Transport& transport) {

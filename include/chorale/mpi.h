@@ -27,12 +27,12 @@ int chorale_mpi_load(const char* path);
 
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                           MPI_Comm comm);
-int chorale_mpi_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                          MPI_Datatype recvtype, MPI_Comm comm);
+int chorale_mpi_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
                                      MPI_Op op, MPI_Comm comm);
-int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                         MPI_Datatype recvtype, MPI_Comm comm);
+int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 
 /* What went wrong in the last function above that returned an error and was not MPI's own; "" before. Valid until

@@ -6,6 +6,7 @@ Usage: bench.py CHORALE
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,4 +63,11 @@ for arguments, words in [(["allreduce", "nonsense"], "no way to do"), (["allredu
     said = [line for line in bench(3, *arguments, code=2).stderr.splitlines() if line.startswith("chorale: ")]
     assert said and words in said[0], (arguments, said)
 assert "not started by mpirun" in run(chorale, "bench", "allreduce", code=2).stderr
+
+# GPUs are asked for, and there are none, or not what it takes to use them.
+assert "use --gpu" in bench(2, "allreduce", "nccl", code=2).stderr
+assert "leave out --gpu" in bench(2, "allreduce", "mpi", "--gpu", code=2).stderr
+if shutil.which("nvidia-smi") is None:
+    said = bench(2, "allreduce", "--gpu", code=2).stderr
+    assert "nccl: " in said and said.count("chorale: error") == 1, said
 print("every collective benchmarked, every element right")

@@ -10,8 +10,9 @@ add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_c
 target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim cost codegen runtime fmt::fmt PRIVATE chorale_warnings)
 
-add_executable(test_nccl nccl/api_test.cpp nccl/steps_test.cpp ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp)
-target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives topology library pareto GTest::gtest_main GTest::gmock
+add_executable(test_nccl nccl/api_test.cpp nccl/run_test.cpp nccl/steps_test.cpp ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp
+                         ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp)
+target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology library pareto GTest::gtest_main GTest::gmock
                                         chorale_warnings)
 gtest_discover_tests(test_nccl TEST_PREFIX nccl. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 

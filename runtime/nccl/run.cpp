@@ -1,0 +1,294 @@
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <mpi.h>
+#include <nccl.h>
+
+#include <cstring>
+#include <memory>
+
+#include "ir/error.h"
+#include "runtime/device/nccl_call.h"
+#include "runtime/mpi_session.h"
+#include "runtime/nccl_run.h"
+#include "runtime/rank_buffers.h"
+#include "runtime/rank_plan.h"
+#include "runtime/rows.h"
+#include "runtime/step_tables.h"
+
+namespace chorale {
+namespace {
+
+void require(cudaError_t code, const char* what) {
+  if (code != cudaSuccess)
+    throw InputError("nccl", fmt::format("{}: {}", what, cudaGetErrorString(code)), "each rank needs a GPU");
+}
+void require(ncclResult_t code, const char* what) {
+  if (code != ncclSuccess)
+    throw InputError("nccl", fmt::format("{}: {}", what, ncclGetErrorString(code)), "see NCCL_DEBUG=INFO");
+}
+
+ncclDataType_t nccl_type(ElementType type) {
+  switch (type) {
+    case ElementType::Float32:
+      return ncclFloat32;
+    case ElementType::Float64:
+      return ncclFloat64;
+    case ElementType::Int32:
+      return ncclInt32;
+    case ElementType::Int64:
+      return ncclInt64;
+    case ElementType::Int8:
+      return ncclInt8;
+    case ElementType::Uint8:
+      return ncclUint8;
+    case ElementType::Uint32:
+      return ncclUint32;
+    case ElementType::Uint64:
+      return ncclUint64;
+    case ElementType::Float16:
+      return ncclFloat16;
+    case ElementType::Bfloat16:
+      return ncclBfloat16;
+  }
+  return ncclInt8;
+}
+
+ncclRedOp_t nccl_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum:
+      return ncclSum;
+    case ReduceOp::Max:
+      return ncclMax;
+    case ReduceOp::Min:
+      return ncclMin;
+    case ReduceOp::Prod:
+      return ncclProd;
+    case ReduceOp::Avg:
+      return ncclAvg;
+  }
+  return ncclSum;
+}
+
+// As ir/block_program.h has it.
+InputLies input_lies(const std::string& collective) {
+  if (collective == "allgather") return InputLies::InOutput;
+  if (collective == "reducescatter") return InputLies::AroundOutput;
+  return InputLies::AtOutput;
+}
+
+// A rank's GPU, stream and communicator.
+class Gpu {
+ public:
+  Gpu(Transport& transport, int host_rank) {
+    int devices = 0;
+    require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+    if (devices == 0) throw InputError("nccl", "no GPU here", "run it where each rank has one");
+    require(cudaSetDevice(host_rank % devices), "cudaSetDevice");
+    require(cudaStreamCreate(&stream), "cudaStreamCreate");
+    const ncclUniqueId id = from_the_first(transport);
+    require(ncclCommInitRank(&comm, transport.ranks(), id, transport.rank()), "ncclCommInitRank");
+  }
+  ~Gpu() {
+    if (comm != nullptr) ncclCommDestroy(comm);
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+
+ private:
+  // Byte by byte, by what every transport can do.
+  static ncclUniqueId from_the_first(Transport& transport) {
+    ncclUniqueId id = {};
+    if (transport.rank() == 0) require(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    for (char& byte : id.internal) {
+      const double mine = transport.rank() == 0 ? static_cast<unsigned char>(byte) : 0;
+      byte = static_cast<char>(static_cast<unsigned char>(transport.all_reduce(ReduceOp::Max, mine)));
+    }
+    return id;
+  }
+};
+
+// Buffers on the host and their likes on the GPU.
+class GpuBuffers {
+ public:
+  explicit GpuBuffers(RankBuffers host) : host_(std::move(host)) {
+    require(cudaMalloc(&memory_, host_.memory.size() + 1), "cudaMalloc");
+    require(cudaMalloc(&rest_, host_.rest.size() + 1), "cudaMalloc");
+  }
+  ~GpuBuffers() {
+    cudaFree(memory_);
+    cudaFree(rest_);
+  }
+  GpuBuffers(const GpuBuffers&) = delete;
+  GpuBuffers& operator=(const GpuBuffers&) = delete;
+
+  const RankBuffers& host() const { return host_; }
+
+  // The likes of input and output. The input is in the first memory always, the output where the second is empty.
+  void* input() const { return at(host_.input); }
+  void* output() const { return host_.rest.empty() ? at(host_.output) : rest_; }
+
+  void upload() { copy(cudaMemcpyHostToDevice); }
+  void download() { copy(cudaMemcpyDeviceToHost); }
+
+ private:
+  void* at(std::span<std::byte> part) const {
+    return part.empty() ? memory_ : static_cast<char*>(memory_) + (part.data() - host_.memory.data());
+  }
+
+  void copy(cudaMemcpyKind kind) {
+    const bool up = kind == cudaMemcpyHostToDevice;
+    for (auto [here, there] : {std::pair(&host_.memory, memory_), std::pair(&host_.rest, rest_)})
+      if (!here->empty())
+        require(cudaMemcpy(up ? there : here->data(), up ? here->data() : there, here->size(), kind),
+                "cudaMemcpy");
+  }
+
+  RankBuffers host_;
+  void* memory_ = nullptr;
+  void* rest_ = nullptr;
+};
+
+// In the shape of RankPlan. work(input, output, op) enqueues on the GPU's stream.
+template <typename Work>
+class GpuPlan {
+ public:
+  GpuPlan(RankBuffers buffers, bool in_place, cudaStream_t stream, Work work)
+      : buffers_(std::make_unique<GpuBuffers>(std::move(buffers))),
+        in_place_(in_place),
+        stream_(stream),
+        work_(std::move(work)) {
+    upload();
+  }
+
+  std::span<std::byte> input() const { return buffers_->host().input; }
+  std::span<std::byte> output() const { return buffers_->host().output; }
+  bool in_place() const { return in_place_; }
+  void upload() { buffers_->upload(); }
+  void download() { buffers_->download(); }
+
+  void execute(ReduceOp op, Transport&) {
+    work_(buffers_->input(), buffers_->output(), op);
+    require(cudaStreamSynchronize(stream_), "the collective");
+  }
+
+ private:
+  std::unique_ptr<GpuBuffers> buffers_;
+  const bool in_place_;
+  const cudaStream_t stream_;
+  Work work_;
+};
+
+// Bytes of the buffers of a rank, and where they begin in one memory.
+RankBuffers buffers(const Collective& collective, Rank rank, const BlockShape& shape, bool in_place) {
+  const std::int64_t size = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
+  const int k = collective.chunks_per_block;
+  const std::int64_t input = input_chunks(collective, rank) / k * size,
+                     output = output_chunks(collective, rank) / k * size;
+  if (!in_place) return buffers_apart(input, output);
+  const std::int64_t own = rank * size;
+  return buffers_in_place(collective.name == "allgather" ? own : 0, input,
+                          collective.name == "reducescatter" ? own : 0, output);
+}
+
+void require_own_type(const RunOptions& options) {
+  if (options.accumulation != Accumulation::OwnType)
+    throw InputError("--accumulate float32", "is not for GPUs here", "run it as threads or processes");
+}
+
+void require_ranks(const Transport& transport, const std::string& name, int ranks) {
+  if (transport.ranks() != ranks)
+    throw InputError(name, fmt::format("needs {} ranks, there are {}", ranks, transport.ranks()),
+                     fmt::format("use mpirun -n {}", ranks));
+}
+
+// NCCL's own.
+ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const void* input, void* output,
+                          std::size_t count, ncclDataType_t type, ncclRedOp_t op) {
+  if (collective.name == "allreduce")
+    return ncclAllReduce(input, output, count, type, op, gpu.comm, gpu.stream);
+  if (collective.name == "reducescatter")
+    return ncclReduceScatter(input, output, count, type, op, gpu.comm, gpu.stream);
+  if (collective.name == "allgather") return ncclAllGather(input, output, count, type, gpu.comm, gpu.stream);
+  if (collective.name == "broadcast")
+    return ncclBroadcast(input, output, count, type, collective.root, gpu.comm, gpu.stream);
+  if (collective.name == "reduce")
+    return ncclReduce(input, output, count, type, op, collective.root, gpu.comm, gpu.stream);
+#if NCCL_VERSION_CODE >= 22800
+  if (collective.name == "alltoall") return ncclAlltoAll(input, output, count, type, gpu.comm, gpu.stream);
+#endif
+  throw InputError("nccl", "NCCL has no " + collective.name, "compare other algorithms");
+}
+
+int rank_on_host() {
+  MPI_Comm host = MPI_COMM_NULL;
+  int rank = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_free(&host);
+  return rank;
+}
+
+}  // namespace
+
+std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Program& program,
+                                const Collective& collective, const RunOptions& options, bool in_place) {
+  check(options);
+  require_own_type(options);
+  require_ranks(transport, program.name, static_cast<int>(program.ranks.size()));
+  const Gpu gpu(transport, host_rank);
+  const StepProgram tables(program);
+  const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
+                           ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
+  NcclAlgorithm algorithm(tables.tables(), input_lies(collective.name), calls);
+  const auto make_plan = [&](const BlockShape& shape) {
+    return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
+                   [&, shape](const void* input, void* output, ReduceOp op) {
+                     std::string fault;
+                     if (algorithm.run({.type = nccl_type(shape.type),
+                                        .op = nccl_op(op),
+                                        .input = input,
+                                        .output = output,
+                                        .comm = gpu.comm,
+                                        .stream = gpu.stream,
+                                        .rank = transport.rank()},
+                                       shape.elements, std::chrono::milliseconds(0), fault) != ncclSuccess)
+                       throw Hang(fault);
+                   });
+  };
+  return rows(make_plan, !reduces(program), collective, options, transport);
+}
+
+std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const Collective& collective,
+                                     const RunOptions& options, bool in_place) {
+  check(options);
+  require_own_type(options);
+  require_ranks(transport, collective.name, collective.ranks);
+  const Gpu gpu(transport, host_rank);
+  const auto make_plan = [&](const BlockShape& shape) {
+    return GpuPlan(
+        buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
+        [&, shape](const void* input, void* output, ReduceOp op) {
+          require(call_library(collective, gpu, input, output, static_cast<std::size_t>(shape.elements),
+                               nccl_type(shape.type), nccl_op(op)),
+                  "NCCL's own");
+        });
+  };
+  return rows(make_plan, !collective.combining, collective, options, transport);
+}
+
+std::vector<RunRow> run_on_nccl(MpiSession& session, const Program& program, const Collective& collective,
+                                const RunOptions& options, bool in_place) {
+  return run_on_nccl(*session.transport(options.timeout), rank_on_host(), program, collective, options,
+                     in_place);
+}
+
+std::vector<RunRow> run_nccl_library(MpiSession& session, const Collective& collective,
+                                     const RunOptions& options, bool in_place) {
+  return run_nccl_library(*session.transport(options.timeout), rank_on_host(), collective, options, in_place);
+}
+
+}  // namespace chorale
