@@ -35,15 +35,16 @@ TYPES = ["float", "double", "int", "long", "int8", "uint8", "uint32", "uint64", 
 OPS = ["sum", "prod", "min", "max", "avg"]
 FAMILIES = ("ring_", "tree_", "two_tree_", "direct_")
 LARGEST = 64 << 20  # of a buffer
+MEMORY = 6 << 30  # of all ranks together: what arrives in one step to be added has room of its own, beside the buffers
 PRIMES = [2, 3, 5, 7, 31, 127, 1021, 8191, 65537, 1048573]
 BLOCKS = {"allreduce": 1, "broadcast": 1, "reduce": 1}  # of the largest buffer; of the others as many as ranks
 
 
-def sizes_and_types(key, collective, ranks, synthesized, transport):
+def sizes_and_types(key, collective, ranks, blocks_in_memory, synthesized, transport):
     """What a result is run with: arguments of `chorale run`. Types and operations rotate from result to result."""
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
-    largest = LARGEST // BLOCKS.get(collective, ranks)
+    largest = min(LARGEST // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
     small = ["--bytes", "1,8,1021", "--type", kind, "--op", op]
     if options.sizes == "quick":
         return [small, [*small, "--in-place"]]
@@ -79,22 +80,36 @@ def rows_of(text):
     return len(rows), sum(int(row[-1]) for row in rows)
 
 
+def blocks_in_memory(result, point):
+    """Inputs, outputs, and for each rank what arrives in its fullest step: an upper bound, in blocks."""
+    ranks, collective = result["topology"]["ranks"], result["collective"]["collective"]
+    fullest = collections.Counter()
+    for step in point["schedule"]:
+        arrivals = collections.Counter(send[2] for send in step["sends"])
+        for rank, count in arrivals.items():
+            fullest[rank] = max(fullest[rank], count)
+    buffers = 2 * ranks * (1 if collective in BLOCKS else ranks)
+    return buffers + sum(fullest.values()) / point["does"]["chunks"]
+
+
 def works():
-    """What there is to do: key, result file or none, hand-written algorithm or how many schedules, collective, ranks."""
+    """What there is to do: key, result file or none, hand-written algorithm or how many schedules, collective, ranks,
+    and the blocks that all ranks hold at once."""
     listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines()[1:]:
         name, collective = line.split()[:2]
         if name.startswith(FAMILIES):
             for ranks in options.ranks:
-                yield f"{name} on {ranks}", None, name, collective, ranks
+                yield f"{name} on {ranks}", None, name, collective, ranks, 3 * ranks * (1 if collective in BLOCKS else ranks)
     if options.results:
         for path in sorted(options.results.glob("*.json")):
             result = json.loads(path.read_text())
             schedules = sum(point["on_frontier"] for point in result["points"])
-            yield f"results {path.stem}", path, schedules, result["collective"]["collective"], result["topology"]["ranks"]
+            blocks = max(blocks_in_memory(result, point) for point in result["points"])
+            yield (f"results {path.stem}", path, schedules, result["collective"]["collective"], result["topology"]["ranks"], blocks)
 
 
-def sweep(key, path, what, collective, ranks, transport, folder):
+def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folder):
     """Runs, wrong elements and what was said of the commands that failed."""
     if path is None:
         path = folder / "classic.json"
@@ -102,7 +117,7 @@ def sweep(key, path, what, collective, ranks, transport, folder):
         if made.returncode != 0:
             return 0, 0, [made.stderr]
     runs, wrong, failed = 0, 0, []
-    for arguments in sizes_and_types(key, collective, ranks, isinstance(what, int), transport):
+    for arguments in sizes_and_types(key, collective, ranks, blocks_in_memory, isinstance(what, int), transport):
         command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments]
         if transport == "mpi":
             command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]

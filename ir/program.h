@@ -66,8 +66,8 @@ struct Program {
   int steps = 0;
   // Slot i of input and output is chunk i % chunks_per_block of block i / chunks_per_block.
   int chunks_per_block = 1;
-  // For input and output that share memory as NCCL has it (in_place_slot in ir/block_program.h), and then only
-  // so; a write of an output slot may end the life of an input slot.
+  // For input and output that share memory as NCCL has it (in_place_slot in ir/block_program.h), and then
+  // only so; a write of an output slot may end the life of an input slot.
   bool in_place = false;
   std::vector<RankProgram> ranks = {};
   bool operator==(const Program&) const = default;

@@ -1,8 +1,8 @@
-// MPI's collectives by algorithms of ours, where there is one for the communicator's size; else MPI's own, by its
-// profiling interface. What libchorale-mpi and the preload library share.
+// MPI's collectives by algorithms of ours, where there is one for the communicator's size; else MPI's own, by
+// its profiling interface. What libchorale-mpi and the preload library share.
 //
-// All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI requires
-// to be the same everywhere. Data that lie scattered are packed first.
+// All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
+// requires to be the same everywhere. Data that lie scattered are packed first.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -39,8 +39,8 @@ class MpiCollectives {
 
   Algorithms& algorithms() { return algorithms_; }
 
-  // MPI's own signatures and results. Throw what is no fault of the call (no memory, a rank that never comes);
-  // other ranks may then be waiting.
+  // MPI's own signatures and results. Throw what is no fault of the call (no memory, a rank that never
+  // comes); other ranks may then be waiting.
   int allreduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,

@@ -37,8 +37,8 @@ struct Rendezvous {
   std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
 };
 
-// A rank's memory, in the type in which values are kept. Slots of one buffer follow each other as the pieces of
-// its blocks do; a scratch slot has room for the longest piece.
+// A rank's memory, in the type in which values are kept. Slots of one buffer follow each other as the pieces
+// of its blocks do; a scratch slot has room for the longest piece.
 class Memory {
  public:
   Memory(const BlockProgram& program, Rank n, const BlockShape& shape, ElementType kept, bool in_place)

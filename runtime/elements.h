@@ -13,8 +13,8 @@ enum class ElementType { Float32, Float64, Int32, Int64, Int8, Uint8, Uint32, Ui
 // Avg is the sum divided by the number of ranks, at the end; integers are truncated.
 enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 
-// What values are between operations: numbers of their own type, or float32 for halves, which are then rounded
-// only once, at the end. Of other types and without reductions the two are the same.
+// What values are between operations: numbers of their own type, or float32 for halves, which are then
+// rounded only once, at the end. Of other types and without reductions the two are the same.
 enum class Accumulation { OwnType, Float32 };
 
 std::size_t size_of(ElementType);
@@ -35,8 +35,8 @@ inline constexpr int kReduceOps = 5;
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);
 void divide(ElementType, std::byte* data, std::int64_t elements, int count);
 
-// What a caller wants done to a complete result: value = f(value, index) for consecutive elements of a type, of
-// which the first has that index. Several threads may call it at once.
+// What a caller wants done to a complete result: value = f(value, index) for consecutive elements of a type,
+// of which the first has that index. Several threads may call it at once.
 using EpilogueFunction =
     std::function<void(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index)>;
 

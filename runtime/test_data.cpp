@@ -61,8 +61,8 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
       most_terms = std::max(most_terms, count);
     }
   }
-  // What is held exactly as an integer is as well in eighths. The inputs have to fit into the element type, the
-  // sums into the type in which they are kept.
+  // What is held exactly as an integer is as well in eighths. The inputs have to fit into the element type,
+  // the sums into the type in which they are kept.
   const bool bytes = shape.type == ElementType::Int8 || shape.type == ElementType::Uint8;
   const std::int64_t most = std::min<std::int64_t>(bytes ? 60 : 4096, exact_integers(shape.type));
   largest_ = std::clamp<std::int64_t>(exact_integers(kept_type(shape)) / most_terms, 1, most);

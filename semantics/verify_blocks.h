@@ -19,9 +19,9 @@ namespace chorale {
 // promised.
 //
 // A barrier is wrong if a block has it twice or nobody else has it; it orders what its blocks do before and
-// after it. If there is an epilogue at all, every promised output must have had it exactly once, on the complete
-// sum and with the position of its chunk, and nothing may be added to a value that had it; so what is sent on is
-// the value after it.
+// after it. If there is an epilogue at all, every promised output must have had it exactly once, on the
+// complete sum and with the position of its chunk, and nothing may be added to a value that had it; so what
+// is sent on is the value after it.
 //
 // In such programs what arrives where does not depend on timing (one sender and one receiver a queue), so one
 // run decides about deadlock; races are found by vector clocks.

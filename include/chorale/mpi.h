@@ -3,13 +3,13 @@
  *   chorale_mpi_load("results/");
  *   chorale_mpi_allreduce(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
  *
- * Each function has the signature, the meaning and the result of MPI's (MPI_IN_PLACE too), and may be called
- * instead of it by all ranks of the communicator. Where no algorithm fits (another number of ranks, an operation
- * or type of one's own, between groups, MPI used by several threads at once) MPI's own does it. Sums are added in
- * another order than MPI's, so floating-point results may differ in the last bits.
+ * Each function has the signature, the meaning and the result of MPI's (MPI_IN_PLACE too), and may be
+ * called instead of it by all ranks of the communicator. Where no algorithm fits (another number of ranks,
+ * an operation or type of one's own, between groups, MPI used by several threads at once) MPI's own does it.
+ * Sums are added in another order than MPI's, so floating-point results may differ in the last bits.
  *
- * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their own. They
- * are not to be called by several threads at once. */
+ * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their
+ * own. They are not to be called by several threads at once. */
 #ifndef CHORALE_MPI_H
 #define CHORALE_MPI_H
 
@@ -19,10 +19,10 @@
 extern "C" {
 #endif
 
-/* Adds the algorithms of a result file, or of all *.json of a directory; several paths are separated by colons.
- * All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there; otherwise, or if something
- * cannot be read, nothing is added in any rank: MPI_ERR_FILE (MPI_ERR_ARG without a path, MPI_ERR_OTHER outside
- * of MPI_Init and MPI_Finalize). */
+/* Adds the algorithms of a result file, or of all *.json of a directory; several paths are separated by
+ * colons. All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there; otherwise, or if
+ * something cannot be read, nothing is added in any rank: MPI_ERR_FILE (MPI_ERR_ARG without a path,
+ * MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
 int chorale_mpi_load(const char* path);
 
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
@@ -35,8 +35,8 @@ int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendty
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 
-/* What went wrong in the last function above that returned an error and was not MPI's own; "" before. Valid until
- * the next one. */
+/* What went wrong in the last function above that returned an error and was not MPI's own; "" before. Valid
+ * until the next one. */
 const char* chorale_mpi_last_error(void);
 
 /* Which algorithm the last collective used, by file and point; "" if it was MPI's own. */

@@ -361,8 +361,8 @@ TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
   expect_killed(changed, 1000);
 }
 
-// By whom a chunk is completed decides whether a function may keep state with it: around a ring, by direct sums
-// and by halving by one rank; by doubling, where all add all, by each.
+// By whom a chunk is completed decides whether a function may keep state with it: around a ring, by direct
+// sums and by halving by one rank; by doubling, where all add all, by each.
 TEST(Epilogue, CompletionPoints) {
   const std::map<std::string, std::size_t> points = {{"ring_allreduce", 1},
                                                      {"direct_allreduce", 1},

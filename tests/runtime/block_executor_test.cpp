@@ -131,8 +131,8 @@ TEST(BlockExecutor, InPlaceWithOneBufferOnly) {
   }
 }
 
-// Sums of 1 become 5, and each element gets its index: e % 7 + 1 is added once, wherever sums are completed, and
-// averages are divided before that. In place, of halves added in float32, of all types.
+// Sums of 1 become 5, and each element gets its index: e % 7 + 1 is added once, wherever sums are completed,
+// and averages are divided before that. In place, of halves added in float32, of all types.
 TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
   for (const char* name : {"ring_allreduce", "ring_reducescatter", "recursive_doubling_allreduce",
                            "tree_reduce", "one_shot_allreduce"}) {

@@ -207,8 +207,8 @@ TEST(Run, WrongProgramsAreSeenInTheData) {
   EXPECT_EQ(changed, 3 + 5);  // three sums, and all sends but the first, which is of the input
 }
 
-// Whatever is lowered works in place as well, in all shapes; in a Reduce, Gather, Broadcast or Scatter only the
-// root has both buffers.
+// Whatever is lowered works in place as well, in all shapes; in a Reduce, Gather, Broadcast or Scatter only
+// the root has both buffers.
 TEST(InPlace, EveryHandWrittenAlgorithm) {
   for (int ranks : {2, 4, 5}) {
     const Topology t = test::full(ranks);
@@ -244,8 +244,8 @@ TEST(InPlace, RandomSchedulesOfEveryCollective) {
   }
 }
 
-// Around a ring, sums go into the inputs themselves: nothing is copied aside. An exchange of all with all needs
-// every input once more, but for the block that stays.
+// Around a ring, sums go into the inputs themselves: nothing is copied aside. An exchange of all with all
+// needs every input once more, but for the block that stays.
 TEST(InPlace, CopiesNoMoreThanItMust) {
   const auto copies = [](const Program& p) {
     std::ptrdiff_t count = 0;
@@ -271,8 +271,8 @@ TEST(InPlace, NotWithoutThePass) {
   EXPECT_NE(violations(ring, c, p), std::vector<std::string>());
 }
 
-// Rank 0 has 2048, where halves are 2 apart, and 15 ranks have 1: who adds ones to the large number loses all of
-// them. The sum, 2063, lies half way between 2062 and 2064 and is rounded to the even one, 1032 * 2.
+// Rank 0 has 2048, where halves are 2 apart, and 15 ranks have 1: who adds ones to the large number loses all
+// of them. The sum, 2063, lies half way between 2062 and 2064 and is rounded to the even one, 1032 * 2.
 TEST(Accumulation, HalvesInFloat32AreRoundedOnce) {
   const Topology t = test::ring(16);
   const Collective c = make_collective("allreduce", 16, 16);
