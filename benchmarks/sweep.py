@@ -138,7 +138,7 @@ if options.state.exists():
         done[entry["key"]] = entry
 start, left = time.monotonic(), 0
 with tempfile.TemporaryDirectory() as folder, options.state.open("a") as state:
-    for key, *work in list(works()):
+    for key, *work in sorted(works(), key=lambda work: work[4]):  # few ranks first: they are quick
         for transport in options.transports:
             name = f"{key}, {transport}"
             if name in done and not done[name]["failed"] and not done[name]["wrong"]:
