@@ -1,0 +1,305 @@
+#include "codegen/mscclpp_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/error.h"
+
+namespace chorale::mscclpp {
+namespace {
+
+// Of the executor.
+constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
+constexpr int kMostBarriers = 16, kMostSemaphores = 16;
+// Ours.
+constexpr int kMostRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
+
+constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
+               kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {
+      {"put", true, {}, kLocal, {}, kRemote},
+      {"get", true, {}, kRemote, {}, kLocal},
+      {"copy", false, {kLocal}, kNone, {kLocal}, kNone},
+      {"re", false, {kLocal}, kLocal, {kLocal}, kNone},
+      {"res", false, {kLocal}, kLocal, {kLocal}, kRemote},
+      {"rre", false, {kLocal}, kRemote, {kLocal}, kNone},
+      {"rres", false, {kLocal}, kRemote, {kLocal}, kRemote},
+      {"ppkt", true, {}, kLocal, {}, kRemotePacket},
+      {"rppkt", false, {kLocalPacket}, kNone, {}, kRemotePacket},
+      {"upkt", false, {kLocalPacket}, kNone, {kLocal}, kNone},
+      {"cpkt", false, {kLocal}, kNone, {kLocalPacket}, kNone},
+      {"repkt", false, {kLocal}, kLocalPacket, {kLocal}, kNone},
+      {"respkt", false, {kLocal}, kLocalPacket, {kLocal}, kRemotePacket},
+      {"recpkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kNone},
+      {"recspkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kRemotePacket},
+      {"glres", false, {kSwitch}, kNone, {kSwitch}, kNone},
+      {"gstore", false, {kLocal}, kNone, {kSwitch}, kNone}};
+  return all;
+}
+
+const Shape* shape_of(const std::string& name) {
+  for (const Shape& shape : shapes())
+    if (name == shape.name) return &shape;
+  return nullptr;
+}
+
+// The file as it is, with names resolved.
+class Parser {
+ public:
+  Parser(const JsonReader& root, int most_operations, std::vector<std::string>& notes)
+      : root_(root), most_operations_(most_operations), notes_(notes) {}
+
+  std::vector<Gpu> gpus() {
+    const JsonReader list = root_["gpus"];
+    ranks_ = static_cast<int>(list.size(kMostRanks));
+    if (ranks_ == 0) list.fail("has no ranks", "give at least one");
+    for (Rank n = 0; n < ranks_; ++n) gpus_.push_back(gpu(list.at(n), n));
+    return std::move(gpus_);
+  }
+
+ private:
+  Gpu gpu(const JsonReader& json, Rank n) {
+    if (json["id"].integer(0, kMostRanks) != n) json["id"].fail("ranks are not in order", "sort them");
+    Gpu gpu{.input = json["input_chunks"].integer(0, kMostChunks),
+            .output = json["output_chunks"].integer(0, kMostChunks),
+            .scratch = json["scratch_chunks"].integer(0, kMostChunks)};
+    channels(json["channels"], n, gpu);
+    const JsonReader remotes = json["remote_buffers"];
+    for (std::size_t i = 0; i < remotes.size(kMostChunks); ++i) {
+      gpu.remotes.push_back({remotes.at(i)["rank"].integer(0, ranks_ - 1), buffer(remotes.at(i)["type"])});
+      remotes.at(i)["access_channel_types"].size(4);
+    }
+    if (json.has("semaphores"))
+      for (std::size_t i = 0; i < json["semaphores"].size(kMostSemaphores); ++i)
+        gpu.semaphores.push_back(json["semaphores"].at(i)["init_value"].integer(0, kMostChunks));
+    const JsonReader blocks = json["threadblocks"];
+    for (std::size_t b = 0; b < blocks.size(kMostBlocks); ++b)
+      gpu.blocks.push_back(threadblock(blocks.at(b), static_cast<int>(b), n, gpu));
+    return gpu;
+  }
+
+  static Buffer buffer(const JsonReader& json) {
+    const std::string type = json.text();
+    if (type != "i" && type != "o" && type != "s") json.fail("'" + type + "' is no buffer", "use i, o or s");
+    return type == "i" ? Buffer::Input : type == "o" ? Buffer::Output : Buffer::Scratch;
+  }
+
+  static std::string channel_type(const JsonReader& json) {
+    const std::string type = json.text();
+    if (type == "port")
+      json.fail("port channels need a proxy, and are not understood", "use memory channels");
+    if (type != "memory" && type != "switch")
+      json.fail("'" + type + "' is no type of channels", "use memory or switch");
+    return type;
+  }
+
+  void channels(const JsonReader& json, Rank n, Gpu& gpu) {
+    for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
+      const JsonReader entry = json.at(i);
+      if (channel_type(entry["channel_type"]) == "memory") {
+        const JsonReader peers = entry["connected_to"];
+        for (std::size_t k = 0; k < peers.size(kMostChunks); ++k) {
+          gpu.peers.push_back(peers.at(k).integer(0, ranks_ - 1));
+          if (gpu.peers.back() == n) peers.at(k).fail("a channel to the rank itself");
+        }
+        continue;
+      }
+      const bool old = !entry.has("buffer_type") && entry.has("buff");
+      if (old && notes_.empty())
+        notes_.push_back(entry.where() + ": 'buff' is an old name, the loader demands 'buffer_type'");
+      Group group{.buffer = buffer(entry[old ? "buff" : "buffer_type"])};
+      const JsonReader groups = entry["rank_groups"];
+      for (std::size_t k = 0; k < groups.size(kMostChunks); ++k) {
+        const JsonReader members = groups.at(k)["ranks"];
+        group.ranks.clear();
+        for (std::size_t m = 0; m < members.size(kMostRanks); ++m)
+          group.ranks.push_back(members.at(m).integer(0, ranks_ - 1));
+        std::sort(group.ranks.begin(), group.ranks.end());
+        if (std::adjacent_find(group.ranks.begin(), group.ranks.end()) != group.ranks.end())
+          members.fail("names a rank twice");
+        if (!std::binary_search(group.ranks.begin(), group.ranks.end(), n))
+          members.fail(fmt::format("rank {} is not of its own group", n));
+        gpu.groups.push_back(group);
+      }
+    }
+  }
+
+  Threadblock threadblock(const JsonReader& json, int b, Rank n, const Gpu& gpu) {
+    if (json["id"].integer(0, kMostBlocks) != b)
+      json["id"].fail("thread blocks are not in order", "sort them");
+    Threadblock block;
+    const JsonReader used = json["channels"];
+    for (std::size_t i = 0; i < used.size(kMostChunks); ++i) {
+      const bool memory = channel_type(used.at(i)["channel_type"]) == "memory";
+      ids(used.at(i)["channel_ids"], memory ? gpu.peers.size() : gpu.groups.size(),
+          memory ? block.channels : block.switches);
+    }
+    if (block.channels.size() > kMostChannels || block.switches.size() > kMostChannels)
+      used.fail("more channels than the executor has room for", fmt::format("use at most {}", kMostChannels));
+    if (json.has("remote_buffer_refs")) {
+      const JsonReader references = json["remote_buffer_refs"];
+      for (std::size_t i = 0; i < references.size(kMostChunks); ++i) {
+        if (channel_type(references.at(i)["access_channel_type"]) != "memory")
+          references.at(i).fail("buffers of peers are reached by memory channels");
+        ids(references.at(i)["remote_buffer_ids"], gpu.remotes.size(), block.remotes);
+      }
+      if (block.remotes.size() > kMostChannels)
+        references.fail("more buffers than the executor has room for",
+                        fmt::format("use at most {}", kMostChannels));
+    }
+    int operations = 0;
+    const JsonReader list = json["ops"];
+    for (std::size_t i = 0; i < list.size(kMostChunks); ++i) {
+      block.operations.push_back(operation(list.at(i), n, gpu, block, false));
+      operations += 1 + static_cast<int>(block.operations.back().inner.size());
+    }
+    if (operations > most_operations_)
+      list.fail(fmt::format("{} operations", operations),
+                fmt::format("the executor has room for {}", most_operations_));
+    return block;
+  }
+
+  static void ids(const JsonReader& json, std::size_t most, std::vector<int>& to) {
+    for (std::size_t i = 0; i < json.size(kMostChunks); ++i)
+      to.push_back(json.at(i).integer(0, static_cast<int>(most) - 1));
+  }
+
+  Operation operation(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, bool inside) {
+    Operation op{.name = json["name"].text(), .where = json.where()};
+    op.shape = shape_of(op.name);
+    const auto fail = [&](const std::string& problem, const std::string& remedy = "") {
+      json.fail(op.name + ": " + problem, remedy);
+    };
+    std::string channel;
+    if (json.has("channel_type")) channel = channel_type(json["channel_type"]);
+    if (json.has("tbg_info")) {
+      op.parts = json["tbg_info"]["tbg_size"].integer(1, kMostBlocks);
+      op.part = json["tbg_info"]["tb_id"].integer(0, op.parts - 1);
+      if (inside && op.parts > 1) fail("groups of thread blocks do not work in pipelines of the executor");
+    }
+    if (op.shape) {
+      moves(json, n, gpu, block, op);
+    } else if (op.name == "signal" || op.name == "rlxsignal" || op.name == "wait" || op.name == "rlxwait") {
+      if (channel != "memory") fail("works on memory channels");
+      const JsonReader list = json["channel_ids"];
+      if (list.size(kMostChunks) > kMostChannelsAnOperation)
+        fail(fmt::format("{} channels", list.size(kMostChunks)),
+             fmt::format("the executor has room for {}", kMostChannelsAnOperation));
+      ids(list, block.channels.size(), op.channels);
+      for (int& id : op.channels) id = block.channels[id];
+    } else if (op.name == "barrier") {
+      op.barrier = json["barrier_id"].integer(0, kMostBarriers - 1);
+      op.blocks = json["num_threadblocks"].integer(1, kMostBlocks);
+    } else if (op.name == "sem_acquire" || op.name == "sem_release") {
+      ids(json["semaphore_ids"], gpu.semaphores.size(), op.semaphores);
+    } else if (op.name == "pipeline") {
+      if (inside) fail("pipelines in pipelines do not work in the executor");
+      op.unit_bytes = json["iter_context"]["unit_size"].long_integer(1, std::numeric_limits<unsigned>::max());
+      op.chunks = json["iter_context"]["num_chunks"].integer(1, kMostChunks);
+      for (std::size_t i = 0; i < json["ops"].size(kMostChunks); ++i) {
+        op.inner.push_back(operation(json["ops"].at(i), n, gpu, block, true));
+        const Operation& inner = op.inner.back();
+        if (inner.shape && packets(*inner.shape))
+          json["ops"].at(i).fail(inner.name +
+                                 ": the executor sends whole packets in each unit of a pipeline");
+        if (inner.shape && inner.size != op.chunks)
+          json["ops"].at(i).fail(
+              fmt::format("{}: moves {} chunks in a pipeline over {}", inner.name, inner.size, op.chunks));
+      }
+    } else if (op.name == "pws" || op.name == "pwsf" || op.name == "flush") {
+      fail("is for port channels, which need a proxy", "use put, signal and wait");
+    } else if (op.name != "nop") {
+      fail("is no operation that is understood here");
+    }
+    return op;
+  }
+
+  static bool packets(const Shape& shape) {
+    const auto any = [](const std::vector<Role>& roles) {
+      return std::any_of(roles.begin(), roles.end(), [](const Role& role) { return role.packet; });
+    };
+    return any(shape.from) || any(shape.to) || shape.more_from.packet || shape.more_to.packet;
+  }
+
+  void moves(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, Operation& op) {
+    op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
+    op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);
+    if (op.from.empty() || op.to.empty()) json.fail(op.name + ": moves from nowhere, or to nowhere");
+    if (!op.shape->pairs) return;
+    if (op.from.size() != op.to.size())
+      json.fail(fmt::format("{}: {} sources, {} destinations", op.name, op.from.size(), op.to.size()));
+    for (std::size_t i = 0; i < op.from.size(); ++i) {
+      if (op.name == "get" && op.from[i].index != op.to[i].index)
+        json.fail("get: the executor exchanges the indices of source and destination",
+                  "let them be the same");
+      if (op.name != "get" && op.from[i].buffer != op.from[0].buffer)
+        json.fail(op.name + ": the executor takes all sources from the buffer of the first");
+    }
+  }
+
+  std::vector<Place> places(const JsonReader& json, const char* key, const std::vector<Role>& first,
+                            const Role& more, Rank n, const Gpu& gpu, const Threadblock& block,
+                            Operation& op) {
+    const JsonReader list = json[key];
+    const std::size_t given = list.size(kMostChunks);
+    if (given < first.size() || (given > first.size() && more.where == Where::Nowhere))
+      list.fail(fmt::format("{} with {} buffers", op.name, given));
+    if (given > kMostChannelsAnOperation + kMostLocalPlaces)
+      list.fail(fmt::format("{} with {} buffers", op.name, given),
+                fmt::format("the executor has room for {}", kMostChannelsAnOperation + kMostLocalPlaces));
+    std::vector<Place> result;
+    for (std::size_t i = 0; i < given; ++i) {
+      const Role role = i < first.size() ? first[i] : more;
+      result.push_back(place(list.at(i), role, n, gpu, block));
+      const int size = list.at(i)["size"].integer(1, kMostChunks);
+      if (op.size != 0 && size != op.size)
+        list.at(i).fail(fmt::format("{}: {} chunks and {} chunks", op.name, op.size, size));
+      op.size = size;
+    }
+    return result;
+  }
+
+  Place place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu, const Threadblock& block) {
+    Place place{.role = role, .index = json["index"].integer(0, kMostChunks)};
+    switch (role.where) {
+      case Where::Local:
+        place.buffer = buffer(json["type"]);
+        place.ranks = {n};
+        break;
+      case Where::Remote: {
+        const int id = json["buffer_id"].integer(0, static_cast<int>(block.remotes.size()) - 1);
+        place.ranks = {gpu.remotes[block.remotes[id]].first};
+        place.buffer = gpu.remotes[block.remotes[id]].second;
+        break;
+      }
+      case Where::Switch: {
+        const int id = json["switch_channel_id"].integer(0, static_cast<int>(block.switches.size()) - 1);
+        place.ranks = gpu.groups[block.switches[id]].ranks;
+        place.buffer = gpu.groups[block.switches[id]].buffer;
+        break;
+      }
+      case Where::Nowhere:
+        break;
+    }
+    if (role.packet && place.buffer != Buffer::Scratch) json.fail("packets live in scratch");
+    return place;
+  }
+
+  const JsonReader& root_;
+  const int most_operations_;
+  std::vector<std::string>& notes_;
+  int ranks_ = 0;
+  std::vector<Gpu> gpus_ = {};
+};
+
+}  // namespace
+
+std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes) {
+  return Parser(root, most_operations, notes).gpus();
+}
+
+}  // namespace chorale::mscclpp
