@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The big sweep: hand-written algorithms for 2 to 16 ranks and every schedule of a directory of results, on threads and under
 mpirun, from 1 byte to 64 MB, all types and operations, in and out of place, every element checked. Prints counts, and a line for each failure.
+The transport `kernel` is the source of the CUDA kernel on threads, up to 1 MB.
 
-Usage: sweep.py STATE [--results DIR] [--minutes M] [--ranks N ...] [--sizes quick|all] [--transports threads mpi]
+Usage: sweep.py STATE [--results DIR] [--minutes M] [--ranks N ...] [--sizes quick|all] [--transports threads mpi kernel]
 
 STATE is a file of what is done: interrupted, or out of its minutes, the sweep goes on from there when it is run again. With
 --results DIR (of `synthesis --grid --results DIR`) the schedules there are swept as well. Exit code 1 if anything was wrong, 3 if
@@ -44,17 +45,17 @@ def sizes_and_types(key, collective, ranks, blocks_in_memory, synthesized, trans
     """What a result is run with: arguments of `chorale run`. Types and operations rotate from result to result."""
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
-    largest = min(LARGEST // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
+    largest = min((LARGEST if transport != "kernel" else 1 << 20) // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
     small = ["--bytes", "1,8,1021", "--type", kind, "--op", op]
     if options.sizes == "quick":
         return [small, [*small, "--in-place"]]
     if synthesized:
         # In place is the same program under mpirun, and starting the processes is what takes the time.
-        in_place = [[*small, "--in-place"]] if transport == "threads" else []
+        in_place = [[*small, "--in-place"]] if transport != "mpi" else []
         return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], *in_place]
     return [["--bytes", "1,13,127", "--type", "all", "--op", "all"],
             ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum", "--in-place"],
-            ["--bytes", f"1M,{largest}", "--type", kind, "--op", op]]
+            ["--bytes", f"{min(1 << 20, largest)},{largest}", "--type", kind, "--op", op]]
 
 
 def run(command):
@@ -119,8 +120,10 @@ def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folde
     runs, wrong, failed = 0, 0, []
     for arguments in sizes_and_types(key, collective, ranks, blocks_in_memory, isinstance(what, int), transport):
         command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments]
+        if transport != "threads":
+            command += ["--transport", transport]
         if transport == "mpi":
-            command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command, "--transport", "mpi"]
+            command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command]
         code, text = run(list(map(str, command)))
         rows, bad = rows_of(text)
         runs += rows

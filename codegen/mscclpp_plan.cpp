@@ -220,12 +220,13 @@ class BlockWriter {
 
 class PlanWriter {
  public:
-  PlanWriter(const Program& program, const MscclppOptions& options) : program_(program), options_(options) {
+  PlanWriter(const Program& program, const MscclppOptions& options, bool merge)
+      : program_(program), options_(options) {
     where_ = [&program, in_place = options.in_place](Rank n, const Slot& slot) {
       return in_place ? in_place_slot(program.collective, program.chunks_per_block, n, slot) : slot;
     };
     for (const RankProgram& rank : program.ranks) ranks_.push_back(landed(rank));
-    merge_messages(ranks_, program.chunks_per_block);
+    if (merge) merge_messages(ranks_, program.chunks_per_block);
     landings_ = landings_of(ranks_, program);
     Components components(ranks_, where_, options.in_place);
     for (const Events& events : ranks_) {
@@ -355,6 +356,15 @@ void require_right(const std::string& text, const std::string& name, const Msccl
   throw InputError(name, "is wrong in place: " + faults.front(), "use it out of place");
 }
 
+// Chunks that are one message belong together; where that is too much for a thread block, they go one by one.
+PlanWriter within_limits(const Program& program, const MscclppOptions& options) {
+  try {
+    return PlanWriter(program, options, true);
+  } catch (const InputError&) {
+    return PlanWriter(program, options, false);
+  }
+}
+
 }  // namespace
 
 std::string to_mscclpp_plan(const Collective& collective, const Program& program,
@@ -362,7 +372,7 @@ std::string to_mscclpp_plan(const Collective& collective, const Program& program
   if (collective.custom || collective.name == "allreduce_by_gather")
     throw InputError(program.name, "MSCCL++ has no name for the collective " + collective.name,
                      "use another target");
-  const PlanWriter writer(program, options);
+  const PlanWriter writer = within_limits(program, options);
   const Json plan = {
       {"name", program.name},
       {"collective", collective.name},
