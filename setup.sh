@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 preset=${1:-release}
 
-packages=(g++ cmake ninja-build pkg-config python3 libcadical-dev libz3-dev libbliss-dev libgmp-dev coinor-libclp-dev libcli11-dev
+packages=(g++ make cmake ninja-build pkg-config python3 libcadical-dev libz3-dev libbliss-dev libgmp-dev coinor-libclp-dev libcli11-dev
           nlohmann-json3-dev libpugixml-dev libfmt-dev libssl-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev hpcc clang-format)
 missing=()
 for package in "${packages[@]}"; do
