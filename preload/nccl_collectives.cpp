@@ -27,13 +27,6 @@ bool is_captured(cudaStream_t stream) {
   return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone;
 }
 
-// As ir/block_program.h has it.
-InputLies input_lies(const std::string& collective) {
-  if (collective == "allgather") return InputLies::InOutput;
-  if (collective == "reducescatter") return InputLies::AroundOutput;
-  return InputLies::AtOutput;
-}
-
 // NCCL takes calls whatever the current device is; kernels and memory are on the current one.
 class OnDevice {
  public:

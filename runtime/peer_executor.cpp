@@ -14,6 +14,7 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/kernel.h"
 #include "runtime/element_types.h"
+#include "runtime/rows.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
 
@@ -278,6 +279,7 @@ void check(const PeerProgram& program, const PeerRunOptions& options, Accumulati
 
 std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Collective& collective,
                                          const RunOptions& options, const PeerRunOptions& how) {
+  check(options);
   check(program, how, options.accumulation);
   std::vector<RunRow> rows;
   for (ElementType type : options.types)

@@ -27,6 +27,13 @@ namespace chorale {
 // the input's block of this rank.
 enum class InputLies { AtOutput, InOutput, AroundOutput };
 
+// Of a collective, by our name for it.
+inline InputLies input_lies(const std::string& collective) {
+  if (collective == "allgather") return InputLies::InOutput;
+  if (collective == "reducescatter") return InputLies::AroundOutput;
+  return InputLies::AtOutput;
+}
+
 // While this lives, the thread may do what has nothing to do with streams although one of them is captured.
 class Uncaptured {
  public:

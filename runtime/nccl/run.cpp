@@ -69,13 +69,6 @@ ncclRedOp_t nccl_op(ReduceOp op) {
   return ncclSum;
 }
 
-// As ir/block_program.h has it.
-InputLies input_lies(const std::string& collective) {
-  if (collective == "allgather") return InputLies::InOutput;
-  if (collective == "reducescatter") return InputLies::AroundOutput;
-  return InputLies::AtOutput;
-}
-
 // A rank's GPU, stream and communicator.
 class Gpu {
  public:
