@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "ir/error.h"
+#include "runtime/rows.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
 
@@ -365,6 +366,7 @@ std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, cons
 
 std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Collective& collective,
                                           const RunOptions& options, const BlockRunOptions& how) {
+  check(options);
   require_depth(program, how);
   const int ranks = static_cast<int>(program.ranks.size());
   BlockRunOptions block_options = how;
@@ -409,11 +411,7 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
         std::vector<double> times = machine.run(options.warm_up + options.iterations, prepare);
         count_wrong();
         times.erase(times.begin(), times.begin() + options.warm_up);
-        std::ranges::sort(times);
-        row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
-        row.min_us = times.front();
-        row.max_us = times.back();
-        row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+        put_times(row, std::move(times));
         rows.push_back(row);
       }
   return rows;

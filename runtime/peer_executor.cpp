@@ -317,11 +317,7 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
                                                                         average, options.timeout, prepare);
           count_wrong();
           times.erase(times.begin(), times.begin() + options.warm_up);
-          std::ranges::sort(times);
-          row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
-          row.min_us = times.front();
-          row.max_us = times.back();
-          row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+          put_times(row, std::move(times));
         });
         rows.push_back(row);
       }

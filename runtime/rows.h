@@ -39,7 +39,7 @@ std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Tra
          (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }
 
-// Sorted.
+// Of each timed run, of its slowest rank.
 template <typename Plan>
 std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
   std::vector<double> times;
@@ -52,8 +52,16 @@ std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options,
     if (i >= 0) times.push_back(us);
   }
   for (double& us : times) us = transport.all_reduce(ReduceOp::Max, us);
-  std::ranges::sort(times);
   return times;
+}
+
+// The times of a row, from those of its runs; requires buffer_bytes.
+inline void put_times(RunRow& row, std::vector<double> times) {
+  std::ranges::sort(times);
+  row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+  row.min_us = times.front();
+  row.max_us = times.back();
+  row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
 }
 
 template <typename Plan>
@@ -70,10 +78,7 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
              .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
              .type = shape.type,
              .op = op};
-  row.median_us = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
-  row.min_us = times.front();
-  row.max_us = times.back();
-  row.algbw = row.median_us > 0 ? static_cast<double>(row.buffer_bytes) / row.median_us / 1e3 : 0;
+  put_times(row, times);
   row.wrong = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Sum, static_cast<double>(wrong)));
   return row;
 }
