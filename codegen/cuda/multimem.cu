@@ -20,6 +20,7 @@
 #include "algorithm.h"
 #include "expected.h"
 #include "options.h"
+#include "ranks.h"
 #include "runtime/device/elements.h"
 #include "runtime/device/kernel.h"
 
@@ -81,18 +82,6 @@ __global__ void __launch_bounds__(512, 1)
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }
 
-[[noreturn]] void fail(const char* what, const char* why) {
-  std::fprintf(stderr, "%s: %s\n", what, why);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  std::abort();
-}
-void require(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
-}
-void require(ncclResult_t result, const char* what) {
-  if (result != ncclSuccess) fail(what, ncclGetErrorString(result));
-}
-
 void measure(int rank, ncclComm_t comm, const Options& options) {
   const long most = std::max(options.from, options.to) / static_cast<long>(sizeof(T));
   const auto units = [](long elements) { return (elements + kUnit - 1) / kUnit; };
@@ -102,12 +91,7 @@ void measure(int rank, ncclComm_t comm, const Options& options) {
   require(ncclMemAlloc(reinterpret_cast<void**>(&memory), 2 * room), "ncclMemAlloc");
   require(ncclCommWindowRegister(comm, memory, 2 * room, &window, NCCL_WIN_COLL_SYMMETRIC),
           "ncclCommWindowRegister");
-#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
-  ncclDevCommRequirements requirements = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
-#else
-  ncclDevCommRequirements requirements;
-  std::memset(&requirements, 0, sizeof requirements);
-#endif
+  ncclDevCommRequirements requirements = no_requirements();
   requirements.lsaMultimem = true;
   requirements.lsaBarrierCount = options.slices;
   ncclDevComm device_comm;
@@ -183,28 +167,5 @@ void measure(int rank, ncclComm_t comm, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0, devices = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Options options = read_options(argc, argv);
-  if (options.slices == 0) options.slices = 16;
-  if (options.threads == 0) options.threads = 512;
-  if (ranks != algorithm::kRanks) {
-    if (rank == 0)
-      std::fprintf(stderr, "needs %d ranks: mpirun -n %d\n", algorithm::kRanks, algorithm::kRanks);
-    MPI_Finalize();
-    return 2;
-  }
-  require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  require(cudaSetDevice(rank % devices), "cudaSetDevice");
-  ncclUniqueId id;
-  if (rank == 0) require(ncclGetUniqueId(&id), "ncclGetUniqueId");
-  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-  ncclComm_t comm = nullptr;
-  require(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
-  measure(rank, comm, options);
-  require(ncclCommDestroy(comm), "ncclCommDestroy");
-  MPI_Finalize();
-  return 0;
+  return on_ranks(algorithm::kRanks, argc, argv, measure);
 }

@@ -17,6 +17,7 @@
 #include "algorithm.h"
 #include "expected.h"
 #include "options.h"
+#include "ranks.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/nccl_memory.h"
 
@@ -32,18 +33,6 @@ namespace {
 using T = ELEMENT;
 using Memory = chorale::NcclMemory<T>;
 constexpr chorale::Reduction kReduction = chorale::Reduction::REDUCTION;
-
-[[noreturn]] void fail(const char* what, const char* why) {
-  std::fprintf(stderr, "%s: %s\n", what, why);
-  MPI_Abort(MPI_COMM_WORLD, 2);
-  std::abort();
-}
-void require(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
-}
-void require(ncclResult_t result, const char* what) {
-  if (result != ncclSuccess) fail(what, ncclGetErrorString(result));
-}
 
 long begin(long elements, int slot) {
   return slot / algorithm::kPieces * elements +
@@ -202,12 +191,7 @@ class Machine {
     require(cudaMemset(window_memory_, 0, size), "cudaMemset");
     require(ncclCommWindowRegister(comm_, window_memory_, size, &memory.window, NCCL_WIN_COLL_SYMMETRIC),
             "ncclCommWindowRegister");
-#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
-    ncclDevCommRequirements requirements = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
-#else
-    ncclDevCommRequirements requirements;
-    std::memset(&requirements, 0, sizeof requirements);
-#endif
+    ncclDevCommRequirements requirements = no_requirements();
 #ifdef CHORALE_GIN
     if (far) {
       requirements.ginForceEnable = true;
@@ -286,34 +270,5 @@ void measure(int rank, ncclComm_t comm, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0, devices = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Options options = read_options(argc, argv);
-  if (options.slices == 0) options.slices = 16;
-  if (options.threads == 0) options.threads = 512;
-  if (ranks != algorithm::kRanks) {
-    if (rank == 0)
-      std::fprintf(stderr, "needs %d ranks: mpirun -n %d\n", algorithm::kRanks, algorithm::kRanks);
-    MPI_Finalize();
-    return 2;
-  }
-  // The ranks of a node take its GPUs in turn.
-  MPI_Comm node;
-  int local = 0;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &local);
-  MPI_Comm_free(&node);
-  require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  require(cudaSetDevice(local % devices), "cudaSetDevice");
-  ncclUniqueId id;
-  if (rank == 0) require(ncclGetUniqueId(&id), "ncclGetUniqueId");
-  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-  ncclComm_t comm = nullptr;
-  require(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
-  measure(rank, comm, options);
-  require(ncclCommDestroy(comm), "ncclCommDestroy");
-  MPI_Finalize();
-  return 0;
+  return on_ranks(algorithm::kRanks, argc, argv, measure);
 }
