@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "semantics/program_sizes.h"
 #include "semantics/symbolic_sum.h"
 
 namespace chorale {
@@ -82,18 +83,7 @@ class BlockReferee {
   }
 
   void sizes() {
-    if (static_cast<int>(program_.ranks.size()) != ranks())
-      return say("the collective is for {} ranks, the program for {}", ranks(), program_.ranks.size());
-    if (pieces() != collective_.chunks_per_block || pieces() < 1)
-      say("the program has {} chunks a block, the collective {}", pieces(), collective_.chunks_per_block);
-    for (Rank n = 0; n < ranks(); ++n) {
-      const BlockRank& r = program_.ranks[n];
-      if (const int chunks = input_chunks(collective_, n); r.input_chunks != chunks)
-        say("rank {}: the input has {} chunks, the collective needs {}", n, r.input_chunks, chunks);
-      if (const int chunks = output_chunks(collective_, n); r.output_chunks != chunks)
-        say("rank {}: the output has {} chunks, the collective needs {}", n, r.output_chunks, chunks);
-      if (r.scratch_chunks < 0) say("rank {}: the scratch has {} chunks", n, r.scratch_chunks);
-    }
+    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
   }
 
   void slots(Rank n, int b, int i, const Slot& slot) {

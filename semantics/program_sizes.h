@@ -1,0 +1,37 @@
+// What is wrong with the sizes of a program of blocks, whatever its instructions are: for its referees.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+
+namespace chorale {
+
+// Of a BlockProgram or PeerProgram, against the collective; empty: they fit.
+template <typename Program>
+std::vector<std::string> size_faults(const Collective& collective, const Program& program) {
+  if (static_cast<int>(program.ranks.size()) != collective.ranks)
+    return {fmt::format("the collective is for {} ranks, the program for {}", collective.ranks,
+                        program.ranks.size())};
+  std::vector<std::string> faults;
+  if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
+    faults.push_back(fmt::format("the program has {} chunks a block, the collective {}",
+                                 program.chunks_per_block, collective.chunks_per_block));
+  for (Rank n = 0; n < collective.ranks; ++n) {
+    const auto& rank = program.ranks[n];
+    if (const int chunks = input_chunks(collective, n); rank.input_chunks != chunks)
+      faults.push_back(fmt::format("rank {}: the input has {} chunks, the collective needs {}", n,
+                                   rank.input_chunks, chunks));
+    if (const int chunks = output_chunks(collective, n); rank.output_chunks != chunks)
+      faults.push_back(fmt::format("rank {}: the output has {} chunks, the collective needs {}", n,
+                                   rank.output_chunks, chunks));
+    if (rank.scratch_chunks < 0)
+      faults.push_back(fmt::format("rank {}: the scratch has {} chunks", n, rank.scratch_chunks));
+  }
+  return faults;
+}
+
+}  // namespace chorale
