@@ -19,23 +19,15 @@
 #include "runtime/element_types.h"
 #include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
+#include "tests/runtime/everything.h"
 #include "topology/builders.h"
 
 namespace chorale {
 namespace {
 
-const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
-                                            ElementType::Int64,   ElementType::Int8,    ElementType::Uint8,
-                                            ElementType::Uint32,  ElementType::Uint64,  ElementType::Float16,
-                                            ElementType::Bfloat16};
-const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
-                                       ReduceOp::Avg};
-
-std::int64_t wrong(const std::vector<RunRow>& rows) {
-  std::int64_t sum = 0;
-  for (const RunRow& row : rows) sum += row.wrong;
-  return sum;
-}
+using test::all_ops;
+using test::all_types;
+using test::wrong;
 
 TEST(BlockExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
   const RunOptions options{.bytes = {0, 1, 4, 4 * 37},

@@ -16,6 +16,7 @@
 #include "runtime/thread_transport.h"
 #include "semantics/verify_program.h"
 #include "tests/codegen/schedules.h"
+#include "tests/runtime/everything.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -26,12 +27,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
-                                            ElementType::Int64,   ElementType::Int8,    ElementType::Uint8,
-                                            ElementType::Uint32,  ElementType::Uint64,  ElementType::Float16,
-                                            ElementType::Bfloat16};
-const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
-                                       ReduceOp::Avg};
+using test::all_ops;
+using test::all_types;
 
 // Sizes in bytes of blocks of one 4-byte element, of none, of primes of them, and around the period of the
 // data.

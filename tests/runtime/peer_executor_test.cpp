@@ -12,24 +12,16 @@
 #include "library/classic.h"
 #include "runtime/transport.h"
 #include "tests/codegen/schedules.h"
+#include "tests/runtime/everything.h"
 #include "tests/semantics/machines.h"
 #include "topology/builders.h"
 
 namespace chorale {
 namespace {
 
-const std::vector<ElementType> all_types = {ElementType::Float32, ElementType::Float64, ElementType::Int32,
-                                            ElementType::Int64,   ElementType::Int8,    ElementType::Uint8,
-                                            ElementType::Uint32,  ElementType::Uint64,  ElementType::Float16,
-                                            ElementType::Bfloat16};
-const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
-                                       ReduceOp::Avg};
-
-std::int64_t wrong(const std::vector<RunRow>& rows) {
-  std::int64_t sum = 0;
-  for (const RunRow& row : rows) sum += row.wrong;
-  return sum;
-}
+using test::all_ops;
+using test::all_types;
+using test::wrong;
 
 struct Example {
   Collective collective;
