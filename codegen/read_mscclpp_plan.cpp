@@ -207,7 +207,8 @@ class Translator {
     Rank root = 0;
     if (name == "broadcast" || name == "scatter") root = with_input.size() == 1 ? with_input[0] : 0;
     if (name == "reduce" || name == "gather") root = with_output.size() == 1 ? with_output[0] : 0;
-    if (chunks < 1) throw InputError(file_, "has no chunks of " + name);
+    if (chunks < 1)
+      throw InputError(file_, "has no chunks of " + name, "give input_chunks, output_chunks of at least 1");
     result_.collective = make_collective(name, ranks(), chunks * result_.pieces, root);
     program.chunks_per_block = result_.collective.chunks_per_block;
     program.ranks.resize(ranks());
