@@ -153,15 +153,21 @@ class Network {
   std::vector<double> link_us_ = {}, limit_us_ = {};    // in use
 };
 
-// Runs blocks, of either kind: `step` does what a block can do now, and says whether that was anything.
-template <typename Step, typename Done>
-ProgramTime simulate(Network& network, int blocks, const Step& step, const Done& done) {
+// Runs blocks, of either kind, to their ends: `step` does what a block can do now, and says whether that was
+// anything. A state has its `block` and the number of its `next` instruction.
+template <typename State, typename Step>
+ProgramTime simulate(Network& network, std::vector<State>& states, const Step& step) {
+  const auto done = [&] {
+    return std::all_of(states.begin(), states.end(), [](const State& state) {
+      return state.next == static_cast<int>(state.block->instructions.size());
+    });
+  };
   ProgramTime result;
   do {
     for (bool moved = true; moved;) {
       moved = false;
-      for (int b = 0; b < blocks; ++b)
-        while (step(b)) {
+      for (State& state : states)
+        while (step(state)) {
           moved = true;
           result.us = network.now();
         }
@@ -195,13 +201,7 @@ class BlockTime {
   }
 
   ProgramTime run() {
-    return simulate(
-        network_, static_cast<int>(blocks_.size()), [&](int b) { return step(blocks_[b]); },
-        [&] {
-          return std::all_of(blocks_.begin(), blocks_.end(), [](const State& state) {
-            return state.next == static_cast<int>(state.block->instructions.size());
-          });
-        });
+    return simulate(network_, blocks_, [this](State& state) { return step(state); });
   }
 
  private:
@@ -270,13 +270,7 @@ class PeerTime {
   }
 
   ProgramTime run() {
-    return simulate(
-        network_, static_cast<int>(blocks_.size()), [&](int b) { return step(blocks_[b]); },
-        [&] {
-          return std::all_of(blocks_.begin(), blocks_.end(), [](const State& state) {
-            return state.next == static_cast<int>(state.block->instructions.size());
-          });
-        });
+    return simulate(network_, blocks_, [this](State& state) { return step(state); });
   }
 
  private:
