@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/mpi_transport.h"
 
@@ -51,35 +52,50 @@ class MpiTransport : public Transport {
     });
   }
 
-  void barrier() override {
-    roll_call("a barrier");
-    requests_.resize(1);
-    MPI_Ibarrier(comm_, requests_.data());
-    wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a barrier", rank_); });
+  void barrier() override { meet("a barrier", ReduceOp::Max, 0); }
+
+  double all_reduce(ReduceOp op, double mine) override { return meet("a sum", op, mine); }
+
+ private:
+  // Every rank tells rank 0 its number, and is told the result down a binomial tree. MPI's own collectives would
+  // do, but could not say for whom they wait: here rank 0, which speaks, waits for each by name, and for nobody
+  // afterwards.
+  double meet(const char* where, ReduceOp op, double mine) {
+    if (rank_ > 0) {
+      send_number(0, mine, where);
+      const Rank parent = rank_ - static_cast<Rank>(std::bit_floor(static_cast<unsigned>(rank_)));
+      numbers_.resize(1);
+      requests_.assign(1, MPI_REQUEST_NULL);
+      MPI_Irecv(numbers_.data(), 1, MPI_DOUBLE, parent, 0, comm_, requests_.data());
+      wait([&](std::size_t) {
+        return fmt::format("rank {}: rank {} did not come to {}", rank_, parent, where);
+      });
+      return tell_children(numbers_[0], where);
+    }
+    numbers_.assign(ranks_, mine);
+    requests_.assign(ranks_ - 1, MPI_REQUEST_NULL);
+    for (Rank n = 1; n < ranks_; ++n) MPI_Irecv(&numbers_[n], 1, MPI_DOUBLE, n, 0, comm_, &requests_[n - 1]);
+    wait([&](std::size_t pending) {
+      return fmt::format("rank 0: rank {} did not come to {}", pending + 1, where);
+    });
+    for (Rank n = 1; n < ranks_; ++n)
+      mine = op == ReduceOp::Sum ? mine + numbers_[n] : std::max(mine, numbers_[n]);
+    return tell_children(mine, where);
   }
 
-  double all_reduce(ReduceOp op, double mine) override {
-    roll_call("a sum");
-    double result = 0;
-    requests_.resize(1);
-    MPI_Iallreduce(&mine, &result, 1, MPI_DOUBLE, op == ReduceOp::Sum ? MPI_SUM : MPI_MAX, comm_,
-                   requests_.data());
-    wait([this](std::size_t) { return fmt::format("rank {}: not all ranks came to a sum", rank_); });
+  // The children of a rank are those that differ from it by a bit above its highest.
+  double tell_children(double result, const char* where) {
+    for (Rank bit = static_cast<Rank>(std::bit_ceil(static_cast<unsigned>(rank_) + 1)); rank_ + bit < ranks_;
+         bit *= 2)
+      send_number(rank_ + bit, result, where);
     return result;
   }
 
- private:
-  // All ranks tell rank 0 that they are here, so that it, which speaks, can say who is not. What follows must
-  // synchronize by itself.
-  void roll_call(const char* where) {
-    requests_.assign(rank_ == 0 ? ranks_ - 1 : 1, MPI_REQUEST_NULL);
-    if (rank_ == 0)
-      for (Rank n = 1; n < ranks_; ++n) MPI_Irecv(nullptr, 0, MPI_BYTE, n, 0, comm_, &requests_[n - 1]);
-    else
-      MPI_Isend(nullptr, 0, MPI_BYTE, 0, 0, comm_, requests_.data());
-    wait([&](std::size_t pending) {
-      return fmt::format("rank {}: rank {} did not come to {}", rank_, rank_ == 0 ? pending + 1 : 0, where);
-    });
+  // So short that MPI takes it at once, whether or not the other is there.
+  void send_number(Rank peer, double number, const char* where) {
+    requests_.assign(1, MPI_REQUEST_NULL);
+    MPI_Isend(&number, 1, MPI_DOUBLE, peer, 0, comm_, requests_.data());
+    wait([&](std::size_t) { return fmt::format("rank {}: rank {} did not come to {}", rank_, peer, where); });
   }
 
   int tag(const Transfer& transfer) const {
@@ -132,6 +148,7 @@ class MpiTransport : public Transport {
   int ranks_ = 1;
   int largest_tag_ = 32767;                       // what MPI promises at least
   std::vector<MPI_Request> requests_ = {};        // of the wait in progress
+  std::vector<double> numbers_ = {};              // of a meeting: those that are told to this rank
   std::vector<const Transfer*> of_request_ = {};  // of an exchange: what each request belongs to
 };
 
