@@ -1,4 +1,4 @@
-// What is wrong with the sizes of a program of blocks, whatever its instructions are: for its referees.
+// The buffers of a program, whatever its instructions are: for its referees.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,10 +7,19 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/program.h"
 
 namespace chorale {
 
-// Of a BlockProgram or PeerProgram, against the collective; empty: they fit.
+// How many chunks a buffer of a rank of a program has.
+template <typename RankOfProgram>
+int chunks_in(const RankOfProgram& rank, Buffer buffer) {
+  return buffer == Buffer::Input    ? rank.input_chunks
+         : buffer == Buffer::Output ? rank.output_chunks
+                                    : rank.scratch_chunks;
+}
+
+// What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they fit.
 template <typename Program>
 std::vector<std::string> size_faults(const Collective& collective, const Program& program) {
   if (static_cast<int>(program.ranks.size()) != collective.ranks)

@@ -6,13 +6,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "semantics/program_sizes.h"
-#include "semantics/symbolic_sum.h"
+#include "semantics/promise.h"
 
 namespace chorale {
 namespace {
@@ -89,9 +88,7 @@ class BlockReferee {
   void slots(Rank n, int b, int i, const Slot& slot) {
     const BlockRank& r = program_.ranks[n];
     const BlockInstruction& instruction = r.blocks[b].instructions[i];
-    const int size = slot.buffer == Buffer::Input    ? r.input_chunks
-                     : slot.buffer == Buffer::Output ? r.output_chunks
-                                                     : r.scratch_chunks;
+    const int size = chunks_in(r, slot.buffer);
     if (slot.index < 0 || slot.index + instruction.count > size)
       say("{}: the buffer has {} chunks", at(n, b, i), size);
     else if (slot.buffer != Buffer::Scratch && slot.index % pieces() != instruction.piece)
@@ -161,56 +158,31 @@ class BlockReferee {
             std::get<1>(connection), std::get<2>(connection), count.first, count.second);
   }
 
-  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
   void start() {
-    first_place_.resize(ranks() + 1, 0);
     first_block_.resize(ranks() + 1, 0);
-    for (Rank n = 0; n < ranks(); ++n) {
-      first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
+    for (Rank n = 0; n < ranks(); ++n)
       first_block_[n + 1] = first_block_[n] + static_cast<int>(program_.ranks[n].blocks.size());
-    }
-    same_.resize(first_place_.back());
-    std::iota(same_.begin(), same_.end(), 0);
-    if (!collective_.combining)
-      for (const ChunkSpec& spec : collective_.chunks)
-        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
     held_.resize(ranks());
     histories_.resize(ranks());
     for (Rank n = 0; n < ranks(); ++n)
       for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
         held_[n][where(n, {Buffer::Input, i})] = {
-            std::make_shared<SymbolicSum>(SymbolicSum{{place(n, i), 1}}), i % pieces()};
-    promise();
+            std::make_shared<SymbolicSum>(SymbolicSum{{promise_.place(n, i), 1}}), i % pieces()};
+    complete();
     next_.resize(first_block_.back(), 0);
     clocks_.resize(first_block_.back(), Clock(first_block_.back(), 0));
     at_end_.resize(first_block_.back());
   }
 
-  // What each output is to be, and which sums are complete.
-  void promise() {
-    promised_.resize(ranks());
+  // Which sums are complete. Chunks that do not combine may share an output, and are added there.
+  void complete() {
     std::map<std::pair<Rank, int>, int> position;
+    std::set<std::pair<Rank, int>> taken;
     for (const ChunkSpec& spec : collective_.chunks)
-      for (Rank n : spec.post) {
-        std::map<int, int>& wanted = promised_[n][spec.output];
-        // Chunks that do not combine may share an output, and are added there.
-        if (collective_.combining || !wanted.empty()) position.try_emplace({n, spec.output}, spec.input);
-        if (!collective_.combining) {
-          ++wanted[place(spec.pre.front(), spec.input)];
-        } else {
-          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
-        }
-      }
-    for (const auto& [output, at] : position) {
-      const std::map<int, int>& wanted = promised_[output.first].at(output.second);
-      complete_[at] = SymbolicSum(wanted.begin(), wanted.end());
-    }
-  }
-
-  int place(Rank n, int input) {
-    int p = first_place_[n] + input;
-    while (same_[p] != p) p = same_[p] = same_[same_[p]];
-    return p;
+      for (Rank n : spec.post)
+        if (!taken.insert({n, spec.output}).second || collective_.combining)
+          position.try_emplace({n, spec.output}, spec.input);
+    for (const auto& [output, at] : position) complete_[at] = *promise_.output(output.first, output.second);
   }
 
   Slot where(Rank n, const Slot& slot) const {
@@ -393,16 +365,14 @@ class BlockReferee {
     for (Rank n = 0; n < ranks() && !full(); ++n)
       for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
         const Value& value = held_[n][where(n, {Buffer::Output, o})];
-        const auto wanted = promised_[n].find(o);
-        if (wanted == promised_[n].end()) {
+        const SymbolicSum* const wanted = promise_.output(n, o);
+        if (wanted == nullptr) {
           if (written_.contains({n, o}) && !in_place_)
             say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
           say("at the end: rank {} has not written output[{}]", n, o);
-        } else if (const SymbolicSum right(wanted->second.begin(), wanted->second.end());
-                   *value.sum != right) {
-          say("at the end: output[{}] of rank {} is not what was promised: it has {} inputs of {}", o, n,
-              value.sum->size(), right.size());
+        } else if (*value.sum != *wanted) {
+          say("at the end: output[{}] of rank {} {}", o, n, promise_.difference(*wanted, *value.sum));
         } else if (epilogue && value.epilogues != 1) {
           say("at the end: output[{}] of rank {} has not had the epilogue that others have had", o, n);
         }
@@ -414,10 +384,9 @@ class BlockReferee {
   const int depth_;
   const bool in_place_;
   const int limit_;
-  std::vector<int> first_place_ = {}, first_block_ = {};  // by rank
-  std::vector<int> same_ = {};
+  const Promise promise_{collective_};
+  std::vector<int> first_block_ = {};                                          // by rank
   std::map<std::pair<Rank, int>, std::vector<BlockReference>> meetings_ = {};  // by rank and barrier
-  std::vector<std::map<int, std::map<int, int>>> promised_ = {};               // by rank, output, place
   std::map<int, SymbolicSum> complete_ = {};                                   // by position in the inputs
   std::vector<std::map<Slot, Value>> held_ = {};                               // by rank
   std::vector<std::map<Slot, History>> histories_ = {};                        // by rank

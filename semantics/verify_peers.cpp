@@ -6,19 +6,16 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "ir/block_program.h"
-#include "semantics/program_sizes.h"
-#include "semantics/symbolic_sum.h"
+#include "semantics/peer_form.h"
+#include "semantics/promise.h"
 
 namespace chorale {
 namespace {
-
-constexpr int kMostLag = 2;
 
 struct Value {
   std::shared_ptr<const SymbolicSum> sum = {};  // null: not written, or spoilt by the user
@@ -72,10 +69,7 @@ class PeerReferee {
       : collective_(collective), program_(program), options_(options), limit_(limit) {}
 
   std::vector<std::string> run() {
-    sizes();
-    if (found_.empty()) form();
-    if (found_.empty()) counters();
-    if (found_.empty()) waits();
+    found_ = form_faults(collective_, program_, limit_);
     if (!found_.empty()) return std::move(found_);
     start();
     for (bool moved = true; moved && !full();) {
@@ -107,139 +101,27 @@ class PeerReferee {
     return program_.ranks[n].blocks[b].instructions[i];
   }
 
-  std::string at(Rank n, int b, int i) const {
-    return fmt::format("rank {}, block {}, instruction {} ({})", n, b, i, to_string(instruction(n, b, i)));
-  }
+  std::string at(Rank n, int b, int i) const { return name_of(program_, n, b, i); }
 
-  // f(rank, block, number, instruction) for all instructions until there are enough faults.
-  template <typename F>
-  void for_all(const F& f) {
-    for (Rank n = 0; n < ranks() && !full(); ++n)
-      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
-        for (int i = 0; i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()); ++i)
-          f(n, b, i, instruction(n, b, i));
-  }
-
-  void sizes() {
-    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
-    if (!found_.empty()) return;
-    for (Rank n = 0; n < ranks(); ++n)
-      if (const int counters = program_.ranks[n].counters; counters < 0)
-        say("rank {}: {} counters", n, counters);
-  }
-
-  void form() {
-    for_all([&](Rank n, int b, int i, const PeerInstruction& instruction) {
-      if (instruction.opcode == PeerOpcode::Move) move_form(n, b, i, instruction);
-      if (instruction.opcode != PeerOpcode::Signal && instruction.opcode != PeerOpcode::Wait) return;
-      const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
-      if (owner < 0 || owner >= ranks()) return say("{}: there is no rank {}", at(n, b, i), owner);
-      if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
-        say("{}: rank {} has {} counters", at(n, b, i), owner, program_.ranks[owner].counters);
-      if (instruction.value < 1) say("{}: values begin at 1", at(n, b, i));
-      if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
-        say("{}: a lag of {} launches, 0 to {} are possible", at(n, b, i), instruction.lag, kMostLag);
-    });
-  }
-
-  void move_form(Rank n, int b, int i, const PeerInstruction& move) {
-    if (move.from.empty() || move.to.empty()) say("{}: moves from nowhere, or to nowhere", at(n, b, i));
-    if (move.count < 1) return say("{}: moves {} chunks", at(n, b, i), move.count);
-    if (move.piece < 0 || move.piece >= pieces())
-      return say("{}: piece {} of {}", at(n, b, i), move.piece, pieces());
-    for (const auto& places : {move.from, move.to})
-      for (const PeerSlot& place : places) slot_form(n, b, i, move, place);
-    if (!program_.in_place && std::any_of(move.to.begin(), move.to.end(), [](const PeerSlot& place) {
-          return place.slot.buffer == Buffer::Input;
-        }))
-      say("{}: writes the input", at(n, b, i));
-  }
-
-  void slot_form(Rank n, int b, int i, const PeerInstruction& move, const PeerSlot& place) {
-    if (place.rank < 0 || place.rank >= ranks())
-      return say("{}: there is no rank {}", at(n, b, i), place.rank);
-    const PeerRank& r = program_.ranks[place.rank];
-    const int size = place.slot.buffer == Buffer::Input    ? r.input_chunks
-                     : place.slot.buffer == Buffer::Output ? r.output_chunks
-                                                           : r.scratch_chunks;
-    if (place.slot.index < 0 || place.slot.index > size - move.count)
-      say("{}: the buffer has {} chunks", at(n, b, i), size);
-    else if (place.slot.buffer != Buffer::Scratch && place.slot.index % pieces() != move.piece)
-      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(place), move.piece);
-  }
-
-  // A counter is raised by one block: to 1, 2, 3, ... in the order of its Signals.
-  void counters() {
-    struct Raised {
-      Rank rank = -1;
-      int block = -1;
-      int value = 0;
-    };
-    std::map<std::pair<Rank, int>, Raised> by_counter;
-    for_all([&](Rank n, int b, int i, const PeerInstruction& signal) {
-      if (signal.opcode != PeerOpcode::Signal) return;
-      Raised& raised = by_counter[{signal.rank, signal.counter}];
-      if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
-        return say("{}: the counter is raised by rank {}, block {} too", at(n, b, i), raised.rank,
-                   raised.block);
-      if (signal.value != raised.value + 1)
-        say("{}: the counter is at {} and can become {} only", at(n, b, i), raised.value, raised.value + 1);
-      raised = {.rank = n, .block = b, .value = signal.value};
-    });
-  }
-
-  void waits() {
-    most_ = values_of_a_launch(program_);
-    for_all([&](Rank n, int b, int i, const PeerInstruction& wait) {
-      if (wait.opcode != PeerOpcode::Wait) return;
-      if (wait.value > most_[n][wait.counter])
-        say("{}: waits forever, the counter becomes {} at most", at(n, b, i), most_[n][wait.counter]);
-      most_lag_ = std::max(most_lag_, wait.lag);
-    });
-  }
-
-  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
   void start() {
-    launches_ = 3 + most_lag_ + (program_.double_scratch ? 1 : 0);
-    first_place_.resize(ranks() + 1, 0);
+    int most_lag = 0;
+    for (const PeerRank& rank : program_.ranks)
+      for (const PeerBlock& block : rank.blocks)
+        for (const PeerInstruction& i : block.instructions)
+          if (i.opcode == PeerOpcode::Wait) most_lag = std::max(most_lag, i.lag);
+    launches_ = 3 + most_lag + (program_.double_scratch ? 1 : 0);
+    most_ = values_of_a_launch(program_);
     first_actor_.resize(ranks() + 1, 0);
     for (Rank n = 0; n < ranks(); ++n) {
-      first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
       first_actor_[n + 1] = first_actor_[n] + 1 + static_cast<int>(program_.ranks[n].blocks.size());
       for (int b = -1; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         actors_.push_back({.rank = n, .block = b});
       raised_.emplace_back(program_.ranks[n].counters);
     }
-    same_.resize(first_place_.back());
-    std::iota(same_.begin(), same_.end(), 0);
-    if (!collective_.combining)
-      for (const ChunkSpec& spec : collective_.chunks)
-        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
     for (const PeerPacket& packet : options_.packets) packets_[{packet.rank, packet.counter}] = packet;
-    promise();
     launch_.resize(ranks(), 0);
     cells_.resize(ranks());
     for (Rank n = 0; n < ranks(); ++n) begin_launch(n, Clock(actors_.size(), 0));
-  }
-
-  int place(Rank n, int input) {
-    int p = first_place_[n] + input;
-    while (same_[p] != p) p = same_[p] = same_[same_[p]];
-    return p;
-  }
-
-  // What is promised, of the first launch; each launch has places of its own.
-  void promise() {
-    promised_.resize(ranks());
-    for (const ChunkSpec& spec : collective_.chunks)
-      for (Rank n : spec.post) {
-        std::map<int, int>& wanted = promised_[n][spec.output];
-        if (!collective_.combining) {
-          ++wanted[place(spec.pre.front(), spec.input)];
-        } else {
-          for (Rank i : spec.pre) ++wanted[place(i, spec.input)];
-        }
-      }
   }
 
   Cell& cell(const PeerSlot& slot, int launch) {
@@ -256,7 +138,7 @@ class PeerReferee {
     for (int o = 0; o < program_.ranks[n].output_chunks; ++o)
       write_by_user(n, {Buffer::Output, o}, clock, {});
     for (int i = 0; i < program_.ranks[n].input_chunks; ++i) {
-      const int new_place = launch_[n] * first_place_.back() + place(n, i);
+      const int new_place = launch_[n] * promise_.places() + promise_.place(n, i);
       write_by_user(n, {Buffer::Input, i}, clock,
                     {std::make_shared<SymbolicSum>(SymbolicSum{{new_place, 1}}), i % pieces()});
     }
@@ -300,22 +182,23 @@ class PeerReferee {
     touch(here, {n, {Buffer::Output, o}}, user_access(n), false, clock, {});
     if (!found_.empty()) return;
     const int launch = launch_[n];
-    const auto wanted = promised_[n].find(o);
-    if (wanted == promised_[n].end()) {
+    const SymbolicSum* const wanted = promise_.output(n, o);
+    if (wanted == nullptr) {
       if (here.value.sum && !program_.in_place)
         say("at the end of launch {}: output[{}] of rank {} was written, where nothing is promised", launch,
             o, n);
       return;
     }
-    SymbolicSum right;
-    for (const auto& [input, times] : wanted->second)
-      right.push_back({launch * first_place_.back() + input, times});
-    if (!here.value.sum) {
-      say("at the end of launch {}: output[{}] of rank {} is not written", launch, o, n);
-    } else if (*here.value.sum != right) {
-      say("at the end of launch {}: output[{}] of rank {} is not what was promised: it has {} inputs of {}{}",
-          launch, o, n, here.value.sum->size(), right.size(),
-          here.value.sum->front().first < launch * first_place_.back() ? ", some of an earlier launch" : "");
+    if (!here.value.sum)
+      return say("at the end of launch {}: output[{}] of rank {} is not written", launch, o, n);
+    SymbolicSum held;  // as of the first launch
+    for (const auto& [place, times] : *here.value.sum)
+      held.push_back({place - launch * promise_.places(), times});
+    if (held.front().first < 0 || held.back().first >= promise_.places()) {
+      say("at the end of launch {}: output[{}] of rank {} holds inputs of another launch", launch, o, n);
+    } else if (held != *wanted) {
+      say("at the end of launch {}: output[{}] of rank {} {}", launch, o, n,
+          promise_.difference(*wanted, held));
     } else if (here.value.piece != o % pieces()) {
       say("at the end of launch {}: output[{}] of rank {} holds piece {}", launch, o, n, here.value.piece);
     }
@@ -523,12 +406,10 @@ class PeerReferee {
   const PeerProgram& program_;
   const PeerRefereeOptions options_;
   const int limit_;
+  const Promise promise_{collective_};
   int launches_ = 0;
-  int most_lag_ = 0;
-  std::vector<std::vector<int>> most_ = {};               // values_of_a_launch
-  std::vector<int> first_place_ = {}, first_actor_ = {};  // by rank; the first actor is the user
-  std::vector<int> same_ = {};
-  std::vector<std::map<int, std::map<int, int>>> promised_ = {};   // by rank, position, place: how often
+  std::vector<std::vector<int>> most_ = {};                        // values_of_a_launch
+  std::vector<int> first_actor_ = {};                              // by rank: the user
   std::vector<std::map<std::pair<Slot, bool>, Cell>> cells_ = {};  // by rank; odd scratch
   std::vector<int> launch_ = {};                                   // by rank: of its blocks
   std::vector<Actor> actors_ = {};                                 // users and blocks

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "ir/block_program.h"
-#include "semantics/symbolic_sum.h"
+#include "semantics/program_sizes.h"
+#include "semantics/promise.h"
 
 namespace chorale {
 namespace {
@@ -34,7 +34,7 @@ class ProgramReferee {
     if (found_.empty()) form();
     if (found_.empty()) messages();
     if (!found_.empty()) return std::move(found_);
-    name_inputs();
+    start();
     for (step_ = 0; step_ < program_.steps && !full(); ++step_) epoch();
     outputs();
     return std::move(found_);
@@ -73,20 +73,9 @@ class ProgramReferee {
   }
 
   void sizes() {
-    if (topology_.ranks != collective_.ranks || static_cast<int>(program_.ranks.size()) != collective_.ranks)
-      return say("the collective is for {} ranks, the topology has {}, the program {}", collective_.ranks,
-                 topology_.ranks, program_.ranks.size());
-    if (program_.chunks_per_block != collective_.chunks_per_block || program_.chunks_per_block < 1)
-      say("the program has {} chunks a block, the collective {}", program_.chunks_per_block,
-          collective_.chunks_per_block);
-    for (Rank n = 0; n < ranks(); ++n) {
-      const RankProgram& r = program_.ranks[n];
-      if (const int chunks = input_chunks(collective_, n); r.input_chunks != chunks)
-        say("rank {}: the input has {} chunks, the collective needs {}", n, r.input_chunks, chunks);
-      if (const int chunks = output_chunks(collective_, n); r.output_chunks != chunks)
-        say("rank {}: the output has {} chunks, the collective needs {}", n, r.output_chunks, chunks);
-      if (r.scratch_chunks < 0) say("rank {}: the scratch has {} chunks", n, r.scratch_chunks);
-    }
+    if (topology_.ranks != collective_.ranks)
+      return say("the collective is for {} ranks, the topology has {}", collective_.ranks, topology_.ranks);
+    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
   }
 
   void form() {
@@ -108,10 +97,7 @@ class ProgramReferee {
   }
 
   void slot_in_range(Rank n, const Instruction& i, const Slot& slot) {
-    const RankProgram& r = program_.ranks[n];
-    const int size = slot.buffer == Buffer::Input    ? r.input_chunks
-                     : slot.buffer == Buffer::Output ? r.output_chunks
-                                                     : r.scratch_chunks;
+    const int size = chunks_in(program_.ranks[n], slot.buffer);
     if (slot.index < 0 || slot.index >= size)
       complain(n, i, fmt::format("there is no {}, the buffer has {} chunks", to_string(slot), size));
     else if (slot.buffer != Buffer::Scratch && slot.index % program_.chunks_per_block != i.piece)
@@ -160,15 +146,7 @@ class ProgramReferee {
     }
   }
 
-  // In a collective that copies, all ranks of pre(c) promise to hold the same data: these places are one.
-  void name_inputs() {
-    first_place_.resize(ranks() + 1, 0);
-    for (Rank n = 0; n < ranks(); ++n) first_place_[n + 1] = first_place_[n] + program_.ranks[n].input_chunks;
-    same_.resize(first_place_.back());
-    std::iota(same_.begin(), same_.end(), 0);
-    if (!collective_.combining)
-      for (const ChunkSpec& spec : collective_.chunks)
-        for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
+  void start() {
     buffers_.resize(ranks());
     next_.resize(ranks());
     for (Rank n = 0; n < ranks(); ++n) {
@@ -177,7 +155,7 @@ class ProgramReferee {
       make_room(n, {Buffer::Output, r.output_chunks});
       make_room(n, {Buffer::Scratch, r.scratch_chunks});
       for (int i = 0; i < r.input_chunks; ++i)
-        at(n, {Buffer::Input, i}) = {.sum = std::make_shared<Sum>(Sum{{place(n, i), 1}}),
+        at(n, {Buffer::Input, i}) = {.sum = std::make_shared<Sum>(Sum{{promise_.place(n, i), 1}}),
                                      .piece = i % program_.chunks_per_block};
       next_[n].resize(r.blocks.size(), 0);
     }
@@ -199,12 +177,6 @@ class ProgramReferee {
     const Slot last = where(n, {end.buffer, end.index - 1});
     std::vector<Value>& values = buffer(n, last.buffer);
     values.resize(std::max<std::size_t>(values.size(), last.index + 1));
-  }
-
-  int place(Rank n, int input) {
-    int p = first_place_[n] + input;
-    while (same_[p] != p) p = same_[p] = same_[same_[p]];
-    return p;
   }
 
   void epoch() {
@@ -280,57 +252,29 @@ class ProgramReferee {
   }
 
   void outputs() {
-    std::vector<std::map<int, std::map<int, int>>> promised(ranks());  // by rank, position, place
-    for (const ChunkSpec& spec : collective_.chunks)
-      for (Rank n : spec.post) {
-        std::map<int, int>& sum = promised[n][spec.output];
-        if (!collective_.combining) {
-          ++sum[place(spec.pre.front(), spec.input)];
-        } else {
-          for (Rank i : spec.pre) ++sum[place(i, spec.input)];
-        }
-      }
     for (Rank n = 0; n < ranks() && !full(); ++n)
       for (int o = 0; o < program_.ranks[n].output_chunks; ++o) {
         const Value& value = at(n, {Buffer::Output, o});
-        const auto wanted = promised[n].find(o);
-        if (wanted == promised[n].end()) {
+        const Sum* const wanted = promise_.output(n, o);
+        if (wanted == nullptr) {
           if (value.sum && !program_.in_place)
             say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
           say("at the end: rank {} has not written output[{}]", n, o);
-        } else if (const Sum sum(wanted->second.begin(), wanted->second.end()); *value.sum != sum) {
-          say("at the end: output[{}] of rank {} {}", o, n, difference(sum, *value.sum));
+        } else if (*value.sum != *wanted) {
+          say("at the end: output[{}] of rank {} {}", o, n, promise_.difference(*wanted, *value.sum));
         } else if (value.piece != o % program_.chunks_per_block) {
           say("at the end: output[{}] of rank {} holds piece {}", o, n, value.piece);
         }
       }
   }
 
-  std::string difference(const Sum& want, const Sum& have) const {
-    const std::map<int, int> a(want.begin(), want.end()), b(have.begin(), have.end());
-    for (const auto& [p, count] : a) {
-      const auto at = b.find(p);
-      if (at == b.end()) return "lacks " + name(p);
-      if (at->second != count) return fmt::format("counts {} {} times, not {}", name(p), at->second, count);
-    }
-    for (const auto& [p, count] : b)
-      if (!a.contains(p)) return "contains " + name(p) + ", which does not belong there";
-    return "is as promised";
-  }
-
-  std::string name(int p) const {
-    const auto after = std::upper_bound(first_place_.begin(), first_place_.end(), p);
-    return fmt::format("input[{}] of rank {}", p - *(after - 1), after - first_place_.begin() - 1);
-  }
-
   const Topology& topology_;
   const Collective& collective_;
   const Program& program_;
   const int limit_;
+  const Promise promise_{collective_};
   int step_ = 0;
-  std::vector<int> first_place_ = {};                // by rank
-  std::vector<int> same_ = {};                       // by place: another place of the same data, up to a root
   std::vector<Buffers> buffers_ = {};                // by rank
   std::vector<std::vector<std::size_t>> next_ = {};  // by rank and block: the next instruction
   std::vector<std::string> found_ = {};

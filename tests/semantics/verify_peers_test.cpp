@@ -249,7 +249,7 @@ TEST(VerifyPeers, contributions_are_counted) {
   PeerProgram p = remote_sum();
   block(p, 0)[3].from = {input(1, 0), input(1, 0)};
   EXPECT_THAT(violations(sum, p, {}, 1),
-              ElementsAre(HasSubstr("output[0] of rank 0 is not what was promised")));
+              ElementsAre("at the end of launch 0: output[0] of rank 0 lacks input[0] of rank 0"));
 }
 
 TEST(VerifyPeers, outputs_are_written) {

@@ -87,7 +87,7 @@ TEST(VerifyProgram, Sizes) {
   const auto expect = [](auto change, const char* words) {
     EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
   };
-  expect([](Program& p, List&) { p.ranks.clear(); }, "the program 0");
+  expect([](Program& p, List&) { p.ranks.clear(); }, "the program for 0");
   expect([](Program& p, List&) { p.chunks_per_block = 1; }, "1 chunks a block, the collective 2");
   expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, "rank 1: the input has 3 chunks");
   expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, "rank 1: the output has 3 chunks");

@@ -1,0 +1,140 @@
+#include "semantics/peer_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "semantics/program_sizes.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostLag = 2;
+
+class PeerForm {
+ public:
+  PeerForm(const Collective& collective, const PeerProgram& program, int limit)
+      : collective_(collective), program_(program), limit_(limit) {}
+
+  std::vector<std::string> run() {
+    sizes();
+    if (found_.empty()) form();
+    if (found_.empty()) counters();
+    if (found_.empty()) waits();
+    return std::move(found_);
+  }
+
+ private:
+  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
+  int ranks() const { return collective_.ranks; }
+  int pieces() const { return program_.chunks_per_block; }
+
+  template <typename... Arguments>
+  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  std::string at(Rank n, int b, int i) const { return name_of(program_, n, b, i); }
+
+  // f(rank, block, number, instruction) for all instructions until there are enough faults.
+  template <typename F>
+  void for_all(const F& f) {
+    for (Rank n = 0; n < ranks() && !full(); ++n)
+      for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+        for (int i = 0; i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()); ++i)
+          f(n, b, i, program_.ranks[n].blocks[b].instructions[i]);
+  }
+
+  void sizes() {
+    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
+    if (!found_.empty()) return;
+    for (Rank n = 0; n < ranks(); ++n)
+      if (const int counters = program_.ranks[n].counters; counters < 0)
+        say("rank {}: {} counters", n, counters);
+  }
+
+  void form() {
+    for_all([&](Rank n, int b, int i, const PeerInstruction& instruction) {
+      if (instruction.opcode == PeerOpcode::Move) move_form(n, b, i, instruction);
+      if (instruction.opcode != PeerOpcode::Signal && instruction.opcode != PeerOpcode::Wait) return;
+      const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
+      if (owner < 0 || owner >= ranks()) return say("{}: there is no rank {}", at(n, b, i), owner);
+      if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
+        say("{}: rank {} has {} counters", at(n, b, i), owner, program_.ranks[owner].counters);
+      if (instruction.value < 1) say("{}: values begin at 1", at(n, b, i));
+      if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
+        say("{}: a lag of {} launches, 0 to {} are possible", at(n, b, i), instruction.lag, kMostLag);
+    });
+  }
+
+  void move_form(Rank n, int b, int i, const PeerInstruction& move) {
+    if (move.from.empty() || move.to.empty()) say("{}: moves from nowhere, or to nowhere", at(n, b, i));
+    if (move.count < 1) return say("{}: moves {} chunks", at(n, b, i), move.count);
+    if (move.piece < 0 || move.piece >= pieces())
+      return say("{}: piece {} of {}", at(n, b, i), move.piece, pieces());
+    for (const auto& places : {move.from, move.to})
+      for (const PeerSlot& place : places) slot_form(n, b, i, move, place);
+    if (!program_.in_place && std::any_of(move.to.begin(), move.to.end(), [](const PeerSlot& place) {
+          return place.slot.buffer == Buffer::Input;
+        }))
+      say("{}: writes the input", at(n, b, i));
+  }
+
+  void slot_form(Rank n, int b, int i, const PeerInstruction& move, const PeerSlot& place) {
+    if (place.rank < 0 || place.rank >= ranks())
+      return say("{}: there is no rank {}", at(n, b, i), place.rank);
+    const int size = chunks_in(program_.ranks[place.rank], place.slot.buffer);
+    if (place.slot.index < 0 || place.slot.index > size - move.count)
+      say("{}: the buffer has {} chunks", at(n, b, i), size);
+    else if (place.slot.buffer != Buffer::Scratch && place.slot.index % pieces() != move.piece)
+      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(place), move.piece);
+  }
+
+  // A counter is raised by one block: to 1, 2, 3, ... in the order of its Signals.
+  void counters() {
+    struct Raised {
+      Rank rank = -1;
+      int block = -1;
+      int value = 0;
+    };
+    std::map<std::pair<Rank, int>, Raised> by_counter;
+    for_all([&](Rank n, int b, int i, const PeerInstruction& signal) {
+      if (signal.opcode != PeerOpcode::Signal) return;
+      Raised& raised = by_counter[{signal.rank, signal.counter}];
+      if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
+        return say("{}: the counter is raised by rank {}, block {} too", at(n, b, i), raised.rank,
+                   raised.block);
+      if (signal.value != raised.value + 1)
+        say("{}: the counter is at {} and can become {} only", at(n, b, i), raised.value, raised.value + 1);
+      raised = {.rank = n, .block = b, .value = signal.value};
+    });
+  }
+
+  void waits() {
+    const std::vector<std::vector<int>> most = values_of_a_launch(program_);
+    for_all([&](Rank n, int b, int i, const PeerInstruction& wait) {
+      if (wait.opcode == PeerOpcode::Wait && wait.value > most[n][wait.counter])
+        say("{}: waits forever, the counter becomes {} at most", at(n, b, i), most[n][wait.counter]);
+    });
+  }
+
+  const Collective& collective_;
+  const PeerProgram& program_;
+  const int limit_;
+  std::vector<std::string> found_ = {};
+};
+
+}  // namespace
+
+std::string name_of(const PeerProgram& program, Rank rank, int block, int instruction) {
+  return fmt::format("rank {}, block {}, instruction {} ({})", rank, block, instruction,
+                     to_string(program.ranks[rank].blocks[block].instructions[instruction]));
+}
+
+std::vector<std::string> form_faults(const Collective& collective, const PeerProgram& program, int limit) {
+  return PeerForm(collective, program, limit).run();
+}
+
+}  // namespace chorale
