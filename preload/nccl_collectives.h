@@ -29,7 +29,7 @@ struct NcclFunctions {
   decltype(&ncclCommCuDevice) device = nullptr;
 };
 
-// A call of the program.
+// A call of the program. What not all have comes last: such a call is one line to write.
 struct NcclCall {
   const char* function = "";
   const char* collective = "";
@@ -37,10 +37,10 @@ struct NcclCall {
   void* recv = nullptr;
   std::size_t count = 0;  // elements of a block, as ir/collective.h says what that is
   ncclDataType_t type = ncclFloat32;
-  std::optional<ncclRedOp_t> op = {};  // of reductions
-  int root = 0;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
+  int root = 0;
+  std::optional<ncclRedOp_t> op = {};  // of reductions
 };
 
 struct NcclSettings {

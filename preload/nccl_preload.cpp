@@ -100,44 +100,19 @@ CHORALE_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
 
 CHORALE_EXPORT ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return run({.function = "ncclAllReduce",
-              .collective = "allreduce",
-              .send = send,
-              .recv = recv,
-              .count = count,
-              .type = type,
-              .op = op,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclAllReduce", "allreduce", send, recv, count, type, comm, stream, 0, op},
              [&] { return CHORALE_OWN(ncclAllReduce)(send, recv, count, type, op, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({.function = "ncclReduce",
-              .collective = "reduce",
-              .send = send,
-              .recv = recv,
-              .count = count,
-              .type = type,
-              .op = op,
-              .root = root,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclReduce", "reduce", send, recv, count, type, comm, stream, root, op},
              [&] { return CHORALE_OWN(ncclReduce)(send, recv, count, type, op, root, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
                                           int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({.function = "ncclBroadcast",
-              .collective = "broadcast",
-              .send = send,
-              .recv = recv,
-              .count = count,
-              .type = type,
-              .root = root,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclBroadcast", "broadcast", send, recv, count, type, comm, stream, root},
              [&] { return CHORALE_OWN(ncclBroadcast)(send, recv, count, type, root, comm, stream); });
 }
 
@@ -148,43 +123,21 @@ CHORALE_EXPORT ncclResult_t ncclBcast(void* data, size_t count, ncclDataType_t t
 
 CHORALE_EXPORT ncclResult_t ncclAllGather(const void* send, void* recv, size_t send_count,
                                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return run({.function = "ncclAllGather",
-              .collective = "allgather",
-              .send = send,
-              .recv = recv,
-              .count = send_count,
-              .type = type,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclAllGather", "allgather", send, recv, send_count, type, comm, stream},
              [&] { return CHORALE_OWN(ncclAllGather)(send, recv, send_count, type, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t recv_count,
                                               ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                               cudaStream_t stream) {
-  return run({.function = "ncclReduceScatter",
-              .collective = "reducescatter",
-              .send = send,
-              .recv = recv,
-              .count = recv_count,
-              .type = type,
-              .op = op,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclReduceScatter", "reducescatter", send, recv, recv_count, type, comm, stream, 0, op},
              [&] { return CHORALE_OWN(ncclReduceScatter)(send, recv, recv_count, type, op, comm, stream); });
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 CHORALE_EXPORT ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
                                          ncclComm_t comm, cudaStream_t stream) {
-  return run({.function = "ncclAlltoAll",
-              .collective = "alltoall",
-              .send = send,
-              .recv = recv,
-              .count = count,
-              .type = type,
-              .comm = comm,
-              .stream = stream},
+  return run({"ncclAlltoAll", "alltoall", send, recv, count, type, comm, stream},
              [&] { return CHORALE_OWN(ncclAlltoAll)(send, recv, count, type, comm, stream); });
 }
 #endif
