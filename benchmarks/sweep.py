@@ -37,23 +37,26 @@ OPS = ["sum", "prod", "min", "max", "avg"]
 FAMILIES = ("ring_", "tree_", "two_tree_", "direct_")
 LARGEST = 64 << 20  # of a buffer
 MEMORY = 6 << 30  # of all ranks together: what arrives in one step to be added has room of its own, beside the buffers
+ALL = ["--bytes", "1,13,127", "--type", "all", "--op", "all"]
 PRIMES = [2, 3, 5, 7, 31, 127, 1021, 8191, 65537, 1048573]
 BLOCKS = {"allreduce": 1, "broadcast": 1, "reduce": 1}  # of the largest buffer; of the others as many as ranks
 
 
-def sizes_and_types(key, collective, ranks, blocks_in_memory, synthesized, transport):
-    """What a result is run with: arguments of `chorale run`. Types and operations rotate from result to result."""
+def sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
+    """What a result is run with: arguments of `chorale run`. But for ALL, types and operations rotate from result to result."""
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
     largest = min((LARGEST if transport != "kernel" else 1 << 20) // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
     small = ["--bytes", "1,8,1021", "--type", kind, "--op", op]
     if options.sizes == "quick":
         return [small, [*small, "--in-place"]]
-    if synthesized:
+    if key.startswith("types "):
+        return [ALL]
+    if key.startswith("results "):
         # In place is the same program under mpirun, and starting the processes is what takes the time.
         in_place = [[*small, "--in-place"]] if transport != "mpi" else []
         return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], *in_place]
-    return [["--bytes", "1,13,127", "--type", "all", "--op", "all"],
+    return [ALL,
             ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum", "--in-place"],
             ["--bytes", f"{min(1 << 20, largest)},{largest}", "--type", kind, "--op", op]]
 
@@ -107,7 +110,10 @@ def works():
             result = json.loads(path.read_text())
             schedules = sum(point["on_frontier"] for point in result["points"])
             blocks = max(blocks_in_memory(result, point) for point in result["points"])
-            yield (f"results {path.stem}", path, schedules, result["collective"]["collective"], result["topology"]["ranks"], blocks)
+            work = path, schedules, result["collective"]["collective"], result["topology"]["ranks"], blocks
+            yield f"results {path.stem}", *work
+            if options.sizes == "all":
+                yield f"types {path.stem}", *work
 
 
 def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folder):
@@ -118,7 +124,7 @@ def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folde
         if made.returncode != 0:
             return 0, 0, [made.stderr]
     runs, wrong, failed = 0, 0, []
-    for arguments in sizes_and_types(key, collective, ranks, blocks_in_memory, isinstance(what, int), transport):
+    for arguments in sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
         command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments]
         if transport != "threads":
             command += ["--transport", transport]
@@ -160,7 +166,8 @@ counts = collections.defaultdict(lambda: [0, 0, 0, 0, 0.0])
 for name, entry in done.items():
     if entry["wrong"] or entry["failed"]:
         print(f"FAILED {name}: {entry['wrong']} wrong elements; " + "; ".join(entry["failed"]).replace("\n", " "))
-    count = counts["synthesized" if name.startswith("results ") else "hand-written", name.rsplit(", ", 1)[1]]
+    kind = {"results": "synthesized", "types": "synthesized, all types"}.get(name.split()[0], "hand-written")
+    count = counts[kind, name.rsplit(", ", 1)[1]]
     for i, value in enumerate([entry["schedules"], entry["runs"], entry["wrong"], len(entry["failed"]), entry["seconds"]]):
         count[i] += value
 model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
