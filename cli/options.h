@@ -1,4 +1,5 @@
-// The command line as values: one struct a command. options.cpp has one row for each option.
+// The command line as values: one struct a command. The files *_options.cpp have a row for each
+// option; cli/option_kinds.h knows the library that reads them.
 #pragma once
 
 #include <chrono>
@@ -125,8 +126,8 @@ struct EmitCommand {
 
 struct BenchCommand {
   std::string collective = {};
-  std::vector<std::string> algorithms =
-      {};             // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own
+  // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own.
+  std::vector<std::string> algorithms = {};
   bool gpus = false;  // each process has one, and messages go over NCCL
   int root = 0;
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes

@@ -1,0 +1,72 @@
+#include "cli/option_kinds.h"
+
+#include "ir/collective.h"
+
+namespace chorale {
+
+CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text& examples) {
+  CLI::App* const sub = app.add_subcommand(name, help);
+  sub->footer(examples);
+  return sub;
+}
+
+void text(CLI::App* app, const Text& name, Text& target, const Text& what, const Text& help) {
+  app->add_option(name, target, help)->type_name(what)->option_text(what);
+}
+
+void positive(CLI::App* app, const Text& name, std::optional<double>& target, const Text& what,
+              const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_positive(name, t); }, help)
+      ->option_text(what);
+}
+
+void duration(CLI::App* app, const Text& name, std::chrono::milliseconds& target, const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_duration(name, t); }, help)
+      ->option_text("T");
+}
+
+void size(CLI::App* app, const Text& name, std::int64_t& target, const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_size(name, t); }, help)
+      ->option_text("SIZE");
+}
+
+void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_sizes(name, t); }, help)
+      ->option_text("SIZES");
+}
+
+void conflicts(CLI::App* app, std::int64_t& target) {
+  app->add_option_function<Text>(
+         "--conflicts", [&](const Text& t) { target = parse_integer("--conflicts", t, 0, INT64_MAX); },
+         "Give up a question to a solver after N conflicts: a limit that is the same on every machine")
+      ->option_text("N");
+}
+
+void root(CLI::App* app, const Text& name, int& target) {
+  integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
+}
+
+void machine_and_communication(CLI::App* app, Text& topology, Text& collective, int& root) {
+  app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
+      ->required()
+      ->option_text("TOPOLOGY");
+  Text names;
+  for (const Text& name : collective_names()) names += (names.empty() ? "" : ", ") + name;
+  app->add_option("collective", collective, "One of " + names + ", or a JSON file")
+      ->required()
+      ->option_text("COLLECTIVE");
+  chorale::root(app, "--root", root);
+}
+
+void size_model(CLI::App* app, SizeModel& model) {
+  positive(app, "--alpha", model.alpha_us, "US",
+           "Microseconds that a step costs (those of the machine's worst link)");
+  positive(app, "--beta", model.beta_us_per_byte, "US_PER_BYTE",
+           "Microseconds a byte over one unit of bandwidth (those of the machine's worst link)");
+}
+
+}  // namespace chorale

@@ -1,0 +1,77 @@
+// Kinds of options, whatever command they are of. Numbers are parsed by cli/parse.h: CLI11 would take "010"
+// for 8. Everything that is bad throws InputError.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <climits>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/parse.h"
+#include "ir/error.h"
+
+namespace chorale {
+
+using Text = std::string;
+
+// More chunks a block than any network could fill; beyond, formulas do not fit into memory anyway.
+inline constexpr int kMostChunks = 4096;
+inline constexpr int kMostSteps = 100'000;
+inline constexpr int kMostRank = 1'000'000;
+
+CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
+
+// `what` stands for the value in the help.
+void text(CLI::App*, const Text& name, Text& target, const Text& what, const Text& help);
+void positive(CLI::App*, const Text& name, std::optional<double>& target, const Text& what, const Text& help);
+void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
+void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);                // "64K"
+void sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target, const Text& help);  // "1K:1M:32"
+
+template <typename Target>
+void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,
+             const Text& what, const Text& help) {
+  app->add_option_function<Text>(
+         name,
+         [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); },
+         help)
+      ->option_text(what);
+}
+
+// One of the names; the message lists them.
+template <typename Value>
+void choice(CLI::App* app, const Text& name, Value& target, const std::vector<std::pair<Text, Value>>& values,
+            const Text& help) {
+  Text known;
+  for (const auto& [n, unused] : values) known += (known.empty() ? "" : ", ") + n;
+  app->add_option_function<Text>(
+         name,
+         [=, &target](const Text& t) {
+           for (const auto& [n, value] : values)
+             if (n == t) {
+               target = value;
+               return;
+             }
+           throw InputError(name, "unknown value '" + t.substr(0, 60) + "'", "use one of " + known);
+         },
+         help)
+      ->option_text(known);
+}
+
+// Options that several commands have.
+void conflicts(CLI::App*, std::int64_t& target);
+void root(CLI::App*, const Text& name, int& target);
+void machine_and_communication(CLI::App*, Text& topology, Text& collective, int& root);
+void size_model(CLI::App*, SizeModel&);
+
+// The commands: what is searched for and looked at, what runs, and where axes are placed.
+void search_options(CLI::App&, Command& parsed);
+void program_options(CLI::App&, Command& parsed);
+void placement_options(CLI::App&, Command& parsed);
+
+}  // namespace chorale

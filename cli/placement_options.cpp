@@ -1,0 +1,83 @@
+// Where parallel axes are placed.
+#include <map>
+
+#include "cli/option_kinds.h"
+
+namespace chorale {
+namespace {
+
+void hierarchy_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "hierarchy", "List the hierarchical machines, or show one",
+              "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 --json");
+  auto options = std::make_shared<HierarchyCommand>();
+  sub->require_subcommand(1);
+  CLI::App* const list = sub->add_subcommand("list", "The built-in hierarchies");
+  list->final_callback([options, &parsed] { parsed = *options; });
+  CLI::App* const show = sub->add_subcommand("show", "One hierarchy");
+  show->add_option("name", options->name, "A hierarchy or a JSON file")->required()->option_text("NAME|FILE");
+  show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
+  show->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void place_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
+      "exit codes: 0 ranked, 3 not all placements were priced, 130 interrupted (what was priced is ranked), "
+      "2 bad input\n"
+      "examples:\n"
+      "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB --algo ring\n"
+      "  chorale place h100:16 --job examples/gpt3-175b.json --inside tensor=node --html p.html");
+  auto options = std::make_shared<PlaceCommand>();
+  sub->add_option("hierarchy", options->hierarchy, "A hierarchy ('chorale hierarchy list') or a JSON file")
+      ->required()
+      ->option_text("HIERARCHY");
+  text(sub, "--axes", options->axes, "NAME=N,...",
+       "Parallel axes; their sizes multiply to the number of devices");
+  text(sub, "--reduce", options->reduce, "NAME,...", "The axes that are summed over");
+  sub->add_option_function<Text>(
+         "--bytes",
+         [options](const Text& t) { options->bytes = static_cast<double>(parse_size("--bytes", t)); },
+         "What every device contributes")
+      ->option_text("SIZE");
+  text(sub, "--job", options->job, "FILE",
+       "Axes and weighted reductions from a file, instead of these three");
+  const std::map<Text, Algorithm> algorithms = {
+      {"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}};
+  sub->add_option("--algo", options->algorithm, "How an AllReduce is done (auto: the faster one)")
+      ->transform(CLI::Transformer(algorithms))
+      ->check(CLI::IsMember({0, 1, 2}))
+      ->option_text("ring, tree, auto");
+  const std::map<Text, Rules> rules = {{"paper", Rules::Paper}, {"full", Rules::Full}};
+  sub->add_option("--rules", options->rules,
+                  "paper: strategies without detours, as Xie et al. count them; full: all valid")
+      ->transform(CLI::Transformer(rules))
+      ->check(CLI::IsMember({0, 1}))
+      ->option_text("paper, full");
+  integer(sub, "--top", options->top, 1, 1'000'000, "N", "Matrices to list (10)");
+  integer(sub, "--strategies", options->strategies, 1, 10'000, "N", "Strategies to list for each (1)");
+  sub->add_option("--inside", options->inside, "The axis stays inside one unit of the level")
+      ->option_text("AXIS=LEVEL ...");
+  sub->add_option("--order", options->order, "The first axis lies nowhere outside of the second")
+      ->option_text("AXIS<AXIS ...");
+  sub->add_option("--memory", options->memory,
+                  "A unit of the level has room for its different shards of the axes, of so many bytes each")
+      ->option_text("LEVEL:AXIS,...:BYTES:ROOM ...");
+  sub->add_flag("--sat", options->by_sat, "Find the matrices by SAT instead of enumeration");
+  sub->add_flag("--explain", options->explain, "Say for every step how long it takes and which link binds");
+  duration(sub, "--time-limit", options->time_limit,
+           "Stop after T (30, 500ms, 5m, 1h) and rank what was priced");
+  sub->add_flag("--progress", options->progress, "Show progress on standard error even if it is no terminal");
+  text(sub, "--json", options->json, "FILE", "Write the ranking there");
+  text(sub, "--html", options->html, "FILE", "Write a page that draws the groups of every step");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+}  // namespace
+
+void placement_options(CLI::App& app, Command& parsed) {
+  hierarchy_options(app, parsed);
+  place_options(app, parsed);
+}
+
+}  // namespace chorale

@@ -1,0 +1,194 @@
+// What runs, judges and writes programs.
+#include "cli/option_kinds.h"
+
+namespace chorale {
+namespace {
+
+void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<ReduceOp>& ops,
+                   const Text& type_names = "--type", const Text& op_names = "--op") {
+  using Type = ElementType;
+  using Op = ReduceOp;
+  choice<std::vector<Type>>(sub, type_names, types,
+                            {{"float", {Type::Float32}},
+                             {"double", {Type::Float64}},
+                             {"half", {Type::Float16}},
+                             {"bfloat16", {Type::Bfloat16}},
+                             {"int8", {Type::Int8}},
+                             {"uint8", {Type::Uint8}},
+                             {"int", {Type::Int32}},
+                             {"uint32", {Type::Uint32}},
+                             {"long", {Type::Int64}},
+                             {"uint64", {Type::Uint64}},
+                             {"int32", {Type::Int32}},
+                             {"int64", {Type::Int64}},
+                             {"all",
+                              {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
+                               Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
+                            "Type of the elements (float)");
+  choice<std::vector<Op>>(sub, op_names, ops,
+                          {{"sum", {Op::Sum}},
+                           {"prod", {Op::Prod}},
+                           {"min", {Op::Min}},
+                           {"max", {Op::Max}},
+                           {"avg", {Op::Avg}},
+                           {"all", {Op::Sum, Op::Prod, Op::Min, Op::Max, Op::Avg}}},
+                          "How contributions are combined (sum)");
+}
+
+void accumulation(CLI::App* app, Accumulation& target) {
+  choice<Accumulation>(app, "--accumulate", target,
+                       {{"type", Accumulation::OwnType}, {"float32", Accumulation::Float32}},
+                       "How halves are added: in their own type, rounded after each operation, or in float32 "
+                       "and rounded once, which sends twice the bytes (type)");
+}
+
+void run_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "run", "Execute schedules on real data and check every element",
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+              "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
+              "  mpirun -n 8 chorale run f.json --bytes 1K:1M:32 --transport mpi --point all");
+  auto options = std::make_shared<RunCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  sizes(sub, "--bytes", options->bytes,
+        "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)");
+  using Transport = RunCommand::Transport;
+  choice<Transport>(sub, "--transport", options->transport,
+                    {{"threads", Transport::Threads},
+                     {"mpi", Transport::Mpi},
+                     {"nccl", Transport::Nccl},
+                     {"kernel", Transport::Kernel}},
+                    "Ranks are threads of this process, or processes started by mpirun, or those with a GPU "
+                    "each, or thread blocks of the kernel for GPUs, on threads (threads)");
+  types_and_ops(sub, options->types, options->ops);
+  accumulation(sub, options->accumulation);
+  sub->add_flag("--in-place", options->in_place,
+                "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
+  sub->add_option_function<Text>(
+         "--point",
+         [options](const Text& t) {
+           options->all_points = t == "all";
+           if (!options->all_points)
+             options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+         },
+         "The point of this number, or all of the frontier (for each size the one that should be the "
+         "fastest)")
+      ->option_text("N|all");
+  integer(sub, "--warmup", options->warmup, 0, 1'000'000, "N", "Runs before the measured ones (1)");
+  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
+  duration(sub, "--time-limit", options->time_limit,
+           "Give up when a rank waits for another longer than T (60)");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void emit_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "emit", "Write algorithms for other runtimes",
+      "targets: cuda (a directory: one kernel over peer memory, with programs that run and check it), "
+      "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
+      "(one C++ file that checks itself), nccl (one CUDA file that checks itself), json "
+      "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
+      "What a target cannot express is said, and nothing is written for it.\n"
+      "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
+      "example:\n  chorale emit f.json --target mpi -o out");
+  auto options = std::make_shared<EmitCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  using Target = EmitCommand::Target;
+  choice<Target>(sub, "--target", options->target,
+                 {{"cuda", Target::Cuda},
+                  {"msccl-xml", Target::MscclXml},
+                  {"mscclpp", Target::Mscclpp},
+                  {"json", Target::Json},
+                  {"dot", Target::Dot},
+                  {"mpi", Target::Mpi},
+                  {"nccl", Target::Nccl},
+                  {"html", Target::Html}},
+                 "What to write (msccl-xml)");
+  text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");
+  sub->add_option_function<Text>(
+         "--point",
+         [options](const Text& t) {
+           options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+         },
+         "Only the point of this number (all of the frontier)")
+      ->option_text("N");
+  integer(sub, "--channels", options->channels, 1, 32, "N", "Channels to spread over (1)");
+  integer(sub, "--most-steps", options->most_steps, 4, 4096, "N",
+          "Steps that an MSCCL or MSCCL++ executor loads for a block (64)");
+  sub->add_flag("--epilogue", options->epilogue,
+                "With a place for a function of the caller's on every sum (json, dot), and who applies it");
+  sub->add_flag("--in-place", options->in_place,
+                "MSCCL++ plans for input and output in the same memory (the other targets say themselves)");
+  size(sub, "--min-bytes", options->min_bytes,
+       "Smallest size for which an MSCCL executor is to choose it (0)");
+  size(sub, "--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void judge_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "program", "Judge a lowered program, ours or others', and run it",
+                                "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
+                                "of MSCCL++. Every mode that it claims is refereed: the first two with "
+                                "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
+                                "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
+                                "program, 4 right only if relaxed signals order data\n"
+                                "examples:\n  chorale program allreduce.xml --bytes 1K:1M:32\n"
+                                "  chorale program allreduce.xml --topology dgx1 --bytes 1M");
+  auto options = std::make_shared<ProgramCommand>();
+  sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
+  sizes(sub, "--bytes", options->bytes,
+        "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
+  text(sub, "--topology", options->topology, "MACHINE",
+       "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
+  types_and_ops(sub, options->types, options->ops);
+  accumulation(sub, options->accumulation);
+  integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
+  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
+  duration(sub, "--time-limit", options->time_limit, "Give up when a block waits longer than T (60)");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void bench_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
+      "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
+      "ring_allreduce, or ring), or a "
+      "result file, of which the point that should be fastest is taken for each size.\n"
+      "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
+      "(input and output in one memory; MPI_IN_PLACE).\n"
+      "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+      "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
+  auto options = std::make_shared<BenchCommand>();
+  sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
+  sub->add_option("algorithms", options->algorithms, "What to compare (mpi, or with --gpu nccl)")
+      ->option_text("ALGORITHM ...");
+  sub->add_flag("--gpu", options->gpus, "A GPU a process: algorithms run over NCCL; 'nccl' is NCCL's own");
+  size(sub, "-b,--minbytes", options->from, "Smallest size (1K)");
+  size(sub, "-e,--maxbytes", options->to, "Largest size (1M)");
+  integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
+  integer(sub, "-n,--iters", options->iterations, 1, 1'000'000, "N", "Timed runs (20)");
+  integer(sub, "-w,--warmup_iters", options->warmup, 0, 1'000'000, "N", "Runs before them (5)");
+  size(sub, "-i,--stepbytes", options->step, "Each size is so much more than the one before, instead");
+  sub->add_option_function<Text>(
+         "-c,--check", [options](const Text& t) { options->check = parse_integer("-c", t, 0, 1) == 1; },
+         "Check every element (1)")
+      ->option_text("0|1");
+  types_and_ops(sub, options->types, options->ops, "-d,--datatype,--type", "-o,--op");
+  accumulation(sub, options->accumulation);
+  root(sub, "-r,--root", options->root);
+  duration(sub, "--time-limit", options->time_limit,
+           "Give up when a rank waits for another longer than T (60)");
+  text(sub, "--json", options->json, "FILE", "Write the rows there");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+}  // namespace
+
+void program_options(CLI::App& app, Command& parsed) {
+  run_options(app, parsed);
+  emit_options(app, parsed);
+  judge_options(app, parsed);
+  bench_options(app, parsed);
+}
+
+}  // namespace chorale

@@ -1,0 +1,167 @@
+// What is searched for, proven and looked at: machines, schedules, frontiers, bounds.
+#include "cli/option_kinds.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kExitCodes =
+    "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
+    "2 bad input";
+
+void search_settings(CLI::App* app, SearchSettings& search) {
+  machine_and_communication(app, search.topology, search.collective, search.root);
+  app->add_flag_callback(
+      "--no-bounds", [&] { search.use_bounds = false; },
+      "Let the solver refute what a bound would have refuted: slower, for comparison");
+  app->add_flag_callback(
+      "--no-symmetry", [&] { search.use_symmetry = false; },
+      "Do not look for symmetric schedules first: slower, for comparison");
+  conflicts(app, search.conflicts);
+  duration(app, "--time-limit", search.time_limit,
+           "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven");
+  integer(app, "--seed", search.seed, 0, INT_MAX, "N",
+          "Seed of the solver (0); the same seed gives the same result");
+  text(app, "--json", search.json, "FILE", "Write the result there, for check, show and run");
+  text(app, "--proofs", search.proofs, "DIR", "Keep the proofs of refutations there, named by their SHA-256");
+  app->add_flag("--progress", search.progress, "Show progress on standard error even if it is no terminal");
+}
+
+void topology_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "topology", "List the machines, or show one",
+                                "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                                "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
+                                "  chorale topology show dgx2 --json > mine.json");
+  sub->require_subcommand(1);
+  auto options = std::make_shared<TopologyCommand>();
+  CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
+  list->final_callback([options, &parsed] { parsed = *options; });
+  CLI::App* const show = sub->add_subcommand("show", "One machine: its links, limits, degrees, diameter");
+  show->add_option("machine", options->name, "A machine ('chorale topology list') or a JSON file")
+      ->required()
+      ->option_text("NAME|FILE");
+  using Form = TopologyCommand::Form;
+  CLI::Option* const dot = show->add_flag_callback(
+      "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
+  show->add_flag_callback(
+          "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
+      ->excludes(dot);
+  show->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void synthesize_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "synthesize", "Find one schedule within a budget, or prove that there is none",
+      "Without --steps the fewest that are possible are taken; without --rounds the fewest for these steps.\n"
+      "AllReduce is synthesized directly here; 'frontier' also composes it from ReduceScatter and "
+      "Allgather.\n" +
+          Text(kExitCodes) +
+          "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
+          "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
+  auto options = std::make_shared<SynthesizeCommand>();
+  search_settings(sub, options->search);
+  choice<Engine>(
+      sub, "--engine", options->engine,
+      {{"sat", Engine::Sat}, {"smt", Engine::Smt}, {"sat-partition", Engine::SatPartition}},
+      "sat: ours; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "At most S steps");
+  integer(sub, "--rounds", options->rounds, 1, kMostSteps, "R", "At most R rounds over all steps");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void frontier_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
+              Text(kExitCodes) +
+                  "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
+                  "  chorale frontier torus:4x4 allreduce --max-chunks 4 --time-limit 5m --jobs 2");
+  auto options = std::make_shared<FrontierCommand>();
+  search_settings(sub, options->search);
+  integer(sub, "--max-chunks", options->max_chunks, 1, kMostChunks, "C", "Try 1 to C chunks a block (1)");
+  integer(sub, "--min-chunks", options->min_chunks, 1, kMostChunks, "C", "Start with C chunks a block (1)");
+  integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
+          "Only schedules with at most steps + K rounds");
+  integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
+  integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  size_model(sub, options->model);
+  sub->add_flag("--all", options->all, "List the points that others dominate, too");
+  sub->final_callback([options, &parsed] {
+    if (options->min_chunks > options->max_chunks)
+      throw InputError("--min-chunks", "is larger than --max-chunks", "give --max-chunks as well");
+    parsed = *options;
+  });
+}
+
+void check_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "check", "Verify a result file again, trusting nothing in it",
+              "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
+              "130 interrupted\nexample:\n  chorale check f.json --proofs proofs/");
+  auto options = std::make_shared<CheckCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("FILE");
+  text(sub, "--proofs", options->proofs, "DIR",
+       "Read kept proofs from there; what is not there is refuted again");
+  conflicts(sub, options->conflicts);
+  duration(sub, "--time-limit", options->time_limit, "Give up a refutation after T (30, 500ms, 5m, 1h)");
+  sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void show_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "show", "Print a result step by step, or as a page to look at",
+              "examples:\n  chorale show f.json --point 2\n  chorale show f.json --html f.html");
+  auto options = std::make_shared<ShowCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  text(sub, "--html", options->html, "FILE",
+       "Write one self-contained page: the machine, the schedules, the frontier");
+  integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
+  size_model(sub, options->model);
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void classic_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "classic", "A hand-written algorithm as a result, for comparison",
+              "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
+  auto options = std::make_shared<ClassicCommand>();
+  sub->add_option("name", options->name, "An algorithm, or 'list'")->required()->option_text("NAME|list");
+  sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
+      ->option_text("TOPOLOGY");
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
+          "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
+  root(sub, "--root", options->root);
+  text(sub, "--json", options->json, "FILE", "Write the result there, for check, show and run");
+  sub->final_callback([options, &parsed] {
+    if (options->name == "list" && !options->topology.empty())
+      throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
+    if (options->name != "list" && options->topology.empty())
+      throw InputError("classic " + options->name.substr(0, 60), "no machine is given",
+                       "use 'chorale classic NAME TOPOLOGY'");
+    parsed = *options;
+  });
+}
+
+void bounds_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
+                                "example:\n  chorale bounds dgx1 allgather --chunks 6");
+  auto options = std::make_shared<BoundsCommand>();
+  machine_and_communication(sub, options->topology, options->collective, options->root);
+  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+}  // namespace
+
+void search_options(CLI::App& app, Command& parsed) {
+  topology_options(app, parsed);
+  synthesize_options(app, parsed);
+  frontier_options(app, parsed);
+  check_options(app, parsed);
+  show_options(app, parsed);
+  classic_options(app, parsed);
+  bounds_options(app, parsed);
+}
+
+}  // namespace chorale
