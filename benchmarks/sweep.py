@@ -51,12 +51,12 @@ def sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
     if options.sizes == "quick":
         return [small, [*small, "--in-place"]]
     if key.startswith("types "):
-        return [ALL]
+        return [ALL, [*ALL, "--in-place"]]
     if key.startswith("results "):
         # In place is the same program under mpirun, and starting the processes is what takes the time.
         in_place = [[*small, "--in-place"]] if transport != "mpi" else []
         return [["--bytes", f"1,1024,65537,{largest}", "--type", kind, "--op", op], *in_place]
-    return [ALL,
+    return [ALL, [*ALL, "--in-place"],
             ["--bytes", ",".join(map(str, PRIMES)), "--type", other, "--op", "sum", "--in-place"],
             ["--bytes", f"{min(1 << 20, largest)},{largest}", "--type", kind, "--op", op]]
 
