@@ -71,4 +71,21 @@ struct Gpu {
 // or out of range, with rank, thread block and operation as places in the file.
 std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes);
 
+// f(operation, the pipeline that it is in, or null).
+template <typename F>
+void for_all_operations(const std::vector<Gpu>& gpus, const F& f) {
+  for (const Gpu& gpu : gpus)
+    for (const Threadblock& block : gpu.blocks)
+      for (const Operation& op : block.operations) {
+        f(op, static_cast<const Operation*>(nullptr));
+        for (const Operation& inner : op.inner) f(inner, &op);
+      }
+}
+
+template <typename F>
+void for_all_places(const Operation& op, const F& f) {
+  for (const Place& place : op.from) f(place);
+  for (const Place& place : op.to) f(place);
+}
+
 }  // namespace chorale::mscclpp

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "codegen/mscclpp_file.h"
+#include "codegen/mscclpp_pieces.h"
+#include "codegen/peer_pieces.h"
 #include "ir/error.h"
 #include "ir/json_reader.h"
 
@@ -18,12 +18,6 @@ namespace chorale {
 namespace {
 
 using namespace mscclpp;
-
-// Of the executor.
-constexpr long long kReusedScratch = 1 << 26;  // bytes
-constexpr long long kAlignment = 16;
-// Ours.
-constexpr int kMostPieces = 4096;
 
 // From the file's chunks to ours, and from operations to instructions.
 class Translator {
@@ -41,22 +35,22 @@ class Translator {
     program.in_place = root_["inplace"].boolean();
     program.double_scratch =
         root_.has("use_double_scratch_buffer") && root_["use_double_scratch_buffer"].boolean();
-    reuse_ = root_.has("reuse_resources") && root_["reuse_resources"].boolean();
     result_.protocol = root_["protocol"].text();
     outputs_in_place();
     scratch_rules();
-    count_pieces();
+    pieces_ = PlanPieces(gpus_, root_.has("reuse_resources") && root_["reuse_resources"].boolean(), file_);
+    result_.pieces = pieces_.of_chunk();
     collective();
     packet_stretches();
     for (Rank n = 0; n < ranks(); ++n) {
       const Gpu& gpu = gpus_[n];
       program.ranks[n].input_chunks = gpu.input * result_.pieces;
       program.ranks[n].output_chunks = gpu.output * result_.pieces;
-      program.ranks[n].scratch_chunks = gpu.scratch * scratch_pieces_;
+      program.ranks[n].scratch_chunks = gpu.scratch * pieces_.of_scratch_chunk();
       for (const Threadblock& block : gpu.blocks) rank_block(n, block);
     }
     balance();
-    find_pieces();
+    find_pieces(program);
   }
 
  private:
@@ -72,22 +66,6 @@ class Translator {
   };
 
   int ranks() const { return static_cast<int>(gpus_.size()); }
-
-  template <typename F>
-  void for_all_operations(const F& f) const {
-    for (const Gpu& gpu : gpus_)
-      for (const Threadblock& block : gpu.blocks)
-        for (const Operation& op : block.operations) {
-          f(op, static_cast<const Operation*>(nullptr));
-          for (const Operation& inner : op.inner) f(inner, &op);
-        }
-  }
-
-  template <typename F>
-  static void for_all_places(const Operation& op, const F& f) {
-    for (const Place& place : op.from) f(place);
-    for (const Place& place : op.to) f(place);
-  }
 
   // Plans in place may say of one of the two buffers only how long it is.
   void outputs_in_place() {
@@ -105,7 +83,7 @@ class Translator {
   // a peer's scratch, and switches, do not know of its two halves.
   void scratch_rules() const {
     bool plain = false, packet = false;
-    for_all_operations([&](const Operation& op, const Operation*) {
+    for_all_operations(gpus_, [&](const Operation& op, const Operation*) {
       for_all_places(op, [&](const Place& place) {
         if (place.buffer != Buffer::Scratch) return;
         (place.role.packet ? packet : plain) = true;
@@ -120,70 +98,6 @@ class Translator {
     });
     if (packet && result_.protocol != "LL")
       throw InputError(root_["protocol"].where(), "packets need twice the scratch", "use \"LL\"");
-  }
-
-  void count_pieces() {
-    long long pieces = 1;
-    grain_ = 0;
-    for_all_operations([&](const Operation& op, const Operation*) {
-      if (op.shape) pieces = std::lcm(pieces, static_cast<long long>(op.parts));
-      if (op.name == "pipeline") grain_ = std::gcd(grain_, op.unit_bytes);
-      too_many(pieces);
-    });
-    const long long room = reused_room();
-    long long least = 1;
-    for_all_operations([&](const Operation& op, const Operation*) {
-      if (op.name != "pipeline") return;
-      const long long unit = op.unit_bytes / grain_;
-      pieces = std::lcm(pieces, unit / std::gcd(unit, static_cast<long long>(op.chunks)));
-      const long long units = room > 0 ? room / op.unit_bytes + 2 : 2;
-      least = std::max(least, (units * unit + op.chunks - 1) / op.chunks);
-      too_many(pieces);
-    });
-    pieces *= (least + pieces - 1) / pieces;
-    too_many(pieces);
-    result_.pieces = static_cast<int>(pieces);
-    scratch_pieces_ = room > 0 ? static_cast<int>(room / grain_) : result_.pieces;
-  }
-
-  void too_many(long long pieces) const {
-    if (pieces > kMostPieces)
-      throw InputError(file_, fmt::format("groups and pipelines cut a chunk into {} pieces", pieces),
-                       fmt::format("at most {} are understood here", kMostPieces));
-  }
-
-  // Bytes of a scratch chunk in which units of pipelines take turns; 0: they do not.
-  long long reused_room() const {
-    bool in_pipeline = false;
-    const Operation* outside = nullptr;
-    for_all_operations([&](const Operation& op, const Operation* pipeline) {
-      for_all_places(op, [&](const Place& place) {
-        if (place.buffer != Buffer::Scratch) return;
-        if (pipeline) in_pipeline = true;
-        if (!pipeline) outside = &op;
-      });
-    });
-    if (!reuse_ || !in_pipeline) return 0;
-    if (outside)
-      throw InputError(outside->where,
-                       outside->name + ": uses scratch in which units of a pipeline take turns");
-    long long room = 0;
-    for (const Gpu& gpu : gpus_) {
-      if (gpu.scratch == 0) continue;
-      long long chunk = (kReusedScratch + gpu.scratch - 1) / gpu.scratch;
-      chunk = (chunk + kAlignment - 1) / kAlignment * kAlignment;
-      if (room != 0 && chunk != room)
-        throw InputError(file_,
-                         "units take turns in scratch, and ranks have different numbers of its chunks");
-      room = chunk;
-    }
-    for_all_operations([&](const Operation& op, const Operation*) {
-      if (op.name == "pipeline" && room % op.unit_bytes != 0)
-        throw InputError(op.where,
-                         fmt::format("a scratch chunk of {} bytes is no multiple of the unit", room),
-                         "choose a power of two");
-    });
-    return room;
   }
 
   void collective() {
@@ -214,36 +128,12 @@ class Translator {
     program.ranks.resize(ranks());
   }
 
-  // In our chunks: what an operation touches of a buffer, in a unit of a pipeline or outside.
-  struct Range {
-    int first = 0;
-    int count = 1;
-  };
-
-  Range range(const Operation& op, const Place& place, const Operation* pipeline, int unit) const {
-    const int pieces = result_.pieces;
-    if (!pipeline) {
-      const long long whole = static_cast<long long>(op.size) * pieces;
-      const int begin = static_cast<int>(op.part * whole / op.parts);
-      return {place.index * pieces + begin, static_cast<int>((op.part + 1) * whole / op.parts) - begin};
-    }
-    const int length = static_cast<int>(pipeline->unit_bytes / grain_);
-    if (place.buffer == Buffer::Scratch && scratch_pieces_ != pieces)
-      return {place.index * scratch_pieces_ + unit * length % scratch_pieces_, length};
-    return {place.index * pieces + unit * length, length};
-  }
-
-  int units(const Operation& pipeline) const {
-    return static_cast<int>(static_cast<long long>(pipeline.chunks) * result_.pieces * grain_ /
-                            pipeline.unit_bytes);
-  }
-
   // A stretch of scratch is what lies between two ends of packets that any operation touches.
   void packet_stretches() {
-    for_all_operations([&](const Operation& op, const Operation* pipeline) {
+    for_all_operations(gpus_, [&](const Operation& op, const Operation* pipeline) {
       for_all_places(op, [&](const Place& place) {
         if (!place.role.packet) return;
-        const Range r = range(op, place, pipeline, 0);
+        const PieceRange r = pieces_.range(op, place, pipeline, 0);
         for (Rank n : place.ranks) {
           stretches_[n].insert(r.first);
           stretches_[n].insert(r.first + r.count);
@@ -258,7 +148,7 @@ class Translator {
     rank_ = n;
     for (const Operation& op : block.operations) {
       if (op.name != "pipeline") emit(op, nullptr, 0);
-      for (int unit = 0; op.name == "pipeline" && unit < units(op); ++unit)
+      for (int unit = 0; op.name == "pipeline" && unit < pieces_.units(op); ++unit)
         for (const Operation& inner : op.inner) emit(inner, &op, unit);
     }
   }
@@ -368,13 +258,14 @@ class Translator {
     if (arrive) sync();
     const auto slots = [&](const Place& place) {
       std::vector<PeerSlot> slots;
-      for (Rank n : place.ranks) slots.push_back({n, {place.buffer, range(op, place, pipeline, unit).first}});
+      for (Rank n : place.ranks)
+        slots.push_back({n, {place.buffer, pieces_.range(op, place, pipeline, unit).first}});
       return slots;
     };
     const auto append = [](std::vector<PeerSlot>& all, const std::vector<PeerSlot>& some) {
       all.insert(all.end(), some.begin(), some.end());
     };
-    const int count = range(op, op.from[0], pipeline, unit).count;
+    const int count = pieces_.range(op, op.from[0], pipeline, unit).count;
     if (op.shape->pairs) {
       for (std::size_t i = 0; i < op.from.size(); ++i)
         put({.opcode = PeerOpcode::Move, .from = slots(op.from[i]), .to = slots(op.to[i]), .count = count});
@@ -399,7 +290,7 @@ class Translator {
 
   std::vector<int> stretches(const Operation& op, const Place& place, const Operation* pipeline,
                              int unit) const {
-    const Range r = range(op, place, pipeline, unit);
+    const PieceRange r = pieces_.range(op, place, pipeline, unit);
     const std::set<int>& all = stretches_.at(place.ranks[0]);
     return {all.lower_bound(r.first), all.lower_bound(r.first + r.count)};
   }
@@ -430,49 +321,11 @@ class Translator {
       }
   }
 
-  // Which piece a Move from scratch to scratch moves depends on when it comes: so the program is run once, as
-  // far as it goes.
-  void find_pieces() {
-    std::vector<std::vector<int>> raised;  // by rank and counter
-    std::vector<std::pair<Rank, std::span<PeerInstruction>>> left;
-    for (Rank n = 0; n < ranks(); ++n) {
-      raised.emplace_back(result_.program.ranks[n].counters, 0);
-      for (PeerBlock& block : result_.program.ranks[n].blocks) left.push_back({n, block.instructions});
-    }
-    std::map<PeerSlot, int> held;  // scratch
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (auto& [n, instructions] : left)
-        for (; !instructions.empty(); instructions = instructions.subspan(1), moved = true) {
-          PeerInstruction& i = instructions.front();
-          if (i.opcode == PeerOpcode::Wait && raised[n][i.counter] < i.value) break;
-          if (i.opcode == PeerOpcode::Signal) raised[i.rank][i.counter] = i.value;
-          if (i.opcode == PeerOpcode::Move) find_piece(i, held);
-        }
-    }
-    for (auto& [n, instructions] : left)  // they wait forever
-      for (PeerInstruction& i : instructions)
-        if (i.opcode == PeerOpcode::Move) find_piece(i, held);
-  }
-
-  void find_piece(PeerInstruction& move, std::map<PeerSlot, int>& held) const {
-    const int pieces = result_.program.chunks_per_block;
-    if (const auto at = held.find(move.from[0]); at != held.end()) move.piece = at->second;
-    for (const auto& places : {move.from, move.to})
-      for (const PeerSlot& place : places)
-        if (place.slot.buffer != Buffer::Scratch) move.piece = place.slot.index % pieces;
-    for (const PeerSlot& place : move.to)
-      for (int k = 0; k < move.count && place.slot.buffer == Buffer::Scratch; ++k)
-        held[{place.rank, {Buffer::Scratch, place.slot.index + k}}] = (move.piece + k) % pieces;
-  }
-
   const JsonReader& root_;
   const std::string file_;
   MscclppFile& result_;
   std::vector<Gpu> gpus_;
-  bool reuse_ = false;
-  long long grain_ = 0;     // bytes of a piece, in pipelines
-  int scratch_pieces_ = 1;  // chunks of ours in a scratch chunk of the file
+  PlanPieces pieces_ = {};
   std::map<Rank, std::set<int>> stretches_ = {};
   std::map<Rank, std::map<Name, int>> counters_ = {};
   std::map<std::pair<Rank, int>, End> raised_ = {}, awaited_ = {};  // by counter

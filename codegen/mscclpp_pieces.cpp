@@ -1,0 +1,99 @@
+#include "codegen/mscclpp_pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/error.h"
+
+namespace chorale::mscclpp {
+namespace {
+
+// Of the executor.
+constexpr long long kReusedScratch = 1 << 26;  // bytes
+constexpr long long kAlignment = 16;
+// Ours.
+constexpr int kMostPieces = 4096;
+
+void refuse_too_many(long long pieces, const std::string& file) {
+  if (pieces > kMostPieces)
+    throw InputError(file, fmt::format("groups and pipelines cut a chunk into {} pieces", pieces),
+                     fmt::format("at most {} are understood here", kMostPieces));
+}
+
+// Bytes of a scratch chunk in which units of pipelines take turns; 0: they do not.
+long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
+  bool in_pipeline = false;
+  const Operation* outside = nullptr;
+  for_all_operations(gpus, [&](const Operation& op, const Operation* pipeline) {
+    for_all_places(op, [&](const Place& place) {
+      if (place.buffer != Buffer::Scratch) return;
+      if (pipeline) in_pipeline = true;
+      if (!pipeline) outside = &op;
+    });
+  });
+  if (!in_pipeline) return 0;
+  if (outside)
+    throw InputError(outside->where,
+                     outside->name + ": uses scratch in which units of a pipeline take turns");
+  long long room = 0;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.scratch == 0) continue;
+    long long chunk = (kReusedScratch + gpu.scratch - 1) / gpu.scratch;
+    chunk = (chunk + kAlignment - 1) / kAlignment * kAlignment;
+    if (room != 0 && chunk != room)
+      throw InputError(file, "units take turns in scratch, and ranks have different numbers of its chunks");
+    room = chunk;
+  }
+  for_all_operations(gpus, [&](const Operation& op, const Operation*) {
+    if (op.name == "pipeline" && room % op.unit_bytes != 0)
+      throw InputError(op.where, fmt::format("a scratch chunk of {} bytes is no multiple of the unit", room),
+                       "choose a power of two");
+  });
+  return room;
+}
+
+}  // namespace
+
+PlanPieces::PlanPieces(const std::vector<Gpu>& gpus, bool reuse, const std::string& file) {
+  long long pieces = 1;
+  for_all_operations(gpus, [&](const Operation& op, const Operation*) {
+    if (op.shape) pieces = std::lcm(pieces, static_cast<long long>(op.parts));
+    if (op.name == "pipeline") grain_ = std::gcd(grain_, op.unit_bytes);
+    refuse_too_many(pieces, file);
+  });
+  const long long room = reuse ? reused_room(gpus, file) : 0;
+  long long least = 1;
+  for_all_operations(gpus, [&](const Operation& op, const Operation*) {
+    if (op.name != "pipeline") return;
+    const long long unit = op.unit_bytes / grain_;
+    pieces = std::lcm(pieces, unit / std::gcd(unit, static_cast<long long>(op.chunks)));
+    const long long units = room > 0 ? room / op.unit_bytes + 2 : 2;
+    least = std::max(least, (units * unit + op.chunks - 1) / op.chunks);
+    refuse_too_many(pieces, file);
+  });
+  pieces *= (least + pieces - 1) / pieces;
+  refuse_too_many(pieces, file);
+  pieces_ = static_cast<int>(pieces);
+  scratch_pieces_ = room > 0 ? static_cast<int>(room / grain_) : pieces_;
+}
+
+int PlanPieces::units(const Operation& pipeline) const {
+  return static_cast<int>(static_cast<long long>(pipeline.chunks) * pieces_ * grain_ / pipeline.unit_bytes);
+}
+
+PieceRange PlanPieces::range(const Operation& op, const Place& place, const Operation* pipeline,
+                             int unit) const {
+  if (!pipeline) {
+    const long long whole = static_cast<long long>(op.size) * pieces_;
+    const int begin = static_cast<int>(op.part * whole / op.parts);
+    return {place.index * pieces_ + begin, static_cast<int>((op.part + 1) * whole / op.parts) - begin};
+  }
+  const int length = static_cast<int>(pipeline->unit_bytes / grain_);
+  if (place.buffer == Buffer::Scratch && scratch_pieces_ != pieces_)
+    return {place.index * scratch_pieces_ + unit * length % scratch_pieces_, length};
+  return {place.index * pieces_ + unit * length, length};
+}
+
+}  // namespace chorale::mscclpp
