@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # The emitted CUDA programs on one GPU: virtual ranks 2 to 8 of ring, tree and all-pairs algorithms, every element checked, under
 # compute-sanitizer and then timed beside a copy on the device. Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
-# Usage: benchmarks/gpu.sh [--compile] [DIRECTORY]; --compile needs no GPU: all programs for sm_80 and sm_90, registers and spills.
+# Usage: benchmarks/gpu.sh [DIRECTORY]. What compiles without a GPU is benchmarks/compile.py's.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 chorale=$here/../build/release/bin/chorale
-compile=no
-if [ "${1:-}" = --compile ]; then compile=yes; shift; fi
 work=${1:-$(mktemp -d)}
 failed=0 right=0
 
@@ -19,48 +17,6 @@ emit() {
   mkdir -p "$folder"
   "$chorale" classic "$1" "full:$2" --json "$folder.json" >/dev/null &&
     "$chorale" emit "$folder.json" --target cuda -o "$folder" | head -1
-}
-
-# DIRECTORY ARCHITECTURE ELEMENT: what ptxas says of the kernels, in three lines each.
-report() {
-  make -s -C "$1" report "ARCH=$2" "DEFINES=-DELEMENT=$3" 2>&1 | sed -n \
-    -e 's/.*Compiling entry function .*\(peer_kernel\|finish_kernel\).*/\1/p' \
-    -e 's/^ *\([0-9]* bytes stack.*\)/  \1/p' \
-    -e 's/.*\(Used [0-9]* registers\).*/  \1/p'
-}
-
-# NAME DIRECTORY TARGET ARCHITECTURE
-build() {
-  local program=$2/${3}_gpu
-  [ "$3" = gpu ] && program=$2/virtual_ranks_gpu
-  rm -f "$program"
-  if make -s -C "$2" "$3" "ARCH=$4" && [ -e "$program" ]; then
-    echo "compiled and linked: $1, $3, $4"
-  else
-    failure "$1, $3, $4"
-  fi
-}
-
-compile_all() {
-  local name directory architecture element
-  for name in direct_allreduce ring_allgather tree_broadcast direct_alltoall; do
-    directory=$(emit "$name" 4) || { failure "emit $name"; continue; }
-    for architecture in sm_80 sm_90; do
-      # The kernel is the same in all of them, so its types are looked at once.
-      if [ "$name" = direct_allreduce ]; then
-        for element in float chorale::Float16 chorale::Bfloat16 std::int32_t; do
-          echo "== $name, $element, $architecture"
-          report "$directory" "$architecture" "$element"
-        done
-      fi
-      build "$name" "$directory" gpu "$architecture"
-      build "$name" "$directory" peers "$architecture"
-      if [ "$architecture" = sm_90 ] && [ -e "$directory/multimem.cu" ]; then
-        build "$name" "$directory" multimem "$architecture"
-      fi
-    done
-  done
-  echo "$failed failed"
 }
 
 # PROGRAM: under compute-sanitizer, where there is one.
@@ -99,10 +55,10 @@ run_all() {
 }
 
 command -v nvcc >/dev/null || refuse "no nvcc; install the CUDA toolkit"
-[ "$compile" = yes ] || nvidia-smi -L >/dev/null 2>&1 || refuse "no GPU here; --compile needs none"
+nvidia-smi -L >/dev/null 2>&1 || refuse "no GPU here; benchmarks/compile.py needs none"
 mkdir -p "$work"
-echo "machine: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo 'no GPU')," \
+echo "machine: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)," \
      "$(nvcc --version | sed -n 's/.*release/nvcc/p')"
 echo "commit: $(git -C "$here" rev-parse --short HEAD 2>/dev/null)"
-if [ "$compile" = yes ]; then compile_all; else run_all; fi
+run_all
 [ "$failed" -eq 0 ]

@@ -18,9 +18,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-root = pathlib.Path(__file__).resolve().parents[1]
+from work_list import WorkList, root
+
 parser = argparse.ArgumentParser(add_help=True)
 parser.add_argument("state", type=pathlib.Path)
 parser.add_argument("--results", type=pathlib.Path)
@@ -139,43 +139,24 @@ def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folde
     return runs, wrong, failed
 
 
-commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-done = {}
-if options.state.exists():
-    for line in options.state.read_text().splitlines():
-        entry = json.loads(line)
-        done[entry["key"]] = entry
-start, left = time.monotonic(), 0
-with tempfile.TemporaryDirectory() as folder, options.state.open("a") as state:
+def part(key, work, transport, folder):
+    runs, wrong, failed = sweep(key, *work, transport, pathlib.Path(folder))
+    return {"runs": runs, "wrong": wrong, "failed": failed, "schedules": work[1] if isinstance(work[1], int) else 1}
+
+
+done = WorkList(options.state, options.minutes)
+with tempfile.TemporaryDirectory() as folder:
     for key, *work in sorted(works(), key=lambda work: work[4]):  # few ranks first: they are quick
         for transport in options.transports:
-            name = f"{key}, {transport}"
-            if name in done and not done[name]["failed"] and not done[name]["wrong"]:
-                continue
-            if time.monotonic() - start > 60 * options.minutes:
-                left += 1
-                continue
-            began = time.monotonic()
-            runs, wrong, failed = sweep(key, *work, transport, pathlib.Path(folder))
-            done[name] = {"key": name, "runs": runs, "wrong": wrong, "failed": failed, "seconds": time.monotonic() - began,
-                          "commit": commit, "schedules": work[1] if isinstance(work[1], int) else 1}
-            state.write(json.dumps(done[name]) + "\n")
-            state.flush()
+            done.do(f"{key}, {transport}", lambda: part(key, work, transport, folder))
 
 counts = collections.defaultdict(lambda: [0, 0, 0, 0, 0.0])
-for name, entry in done.items():
-    if entry["wrong"] or entry["failed"]:
-        print(f"FAILED {name}: {entry['wrong']} wrong elements; " + "; ".join(entry["failed"]).replace("\n", " "))
+for name, entry in done.entries.items():
     kind = {"results": "synthesized", "types": "synthesized, all types"}.get(name.split()[0], "hand-written")
     count = counts[kind, name.rsplit(", ", 1)[1]]
     for i, value in enumerate([entry["schedules"], entry["runs"], entry["wrong"], len(entry["failed"]), entry["seconds"]]):
         count[i] += value
-model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-print(f"machine: {model}, {os.cpu_count()} hardware threads, {os.uname().sysname} {os.uname().machine}; commit "
-      + ", ".join(sorted({entry["commit"] for entry in done.values()})))
+print(done.machine())
 for (kind, transport), (schedules, runs, wrong, failed, seconds) in sorted(counts.items()):
     print(f"{kind}, {transport}: {schedules} schedules, {runs} runs, {wrong} wrong, {failed} failed, {seconds:.0f} s")
-if left:
-    print(f"{left} results are left: run it again")
-bad = any(entry["wrong"] or entry["failed"] for entry in done.values())
-sys.exit(1 if bad else 3 if left else 0)
+sys.exit(done.exit_code())

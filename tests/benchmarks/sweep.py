@@ -36,7 +36,7 @@ run("state", "--ranks", "3", "--results", "results")
 assert (work / "state").read_text().count("\n") == lines == 24
 
 # A program that says that elements are wrong, and one that fails.
-for body, words in [('sed "s/ 0$/ 7/"; exit 1', "42 wrong elements"), ("true; exit 2", "exit code 2")]:
+for body, words in [('sed "s/ 0$/ 7/"; exit 1', "42 wrong"), ("true; exit 2", "exit code 2")]:
     fake = work / "fake"
     fake.write_text(f'#!/bin/bash\nif [ "$1" = run ]; then "{chorale}" "$@" | {body}; fi\nexec "{chorale}" "$@"\n')
     fake.chmod(0o755)

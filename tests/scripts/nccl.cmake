@@ -28,5 +28,3 @@ set_tests_properties(preload.nccl PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIO
 add_test(NAME nccl.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/emit.py $<TARGET_FILE:chorale>
                                 ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim>)
 set_tests_properties(nccl.emit PROPERTIES TIMEOUT 900 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
-add_test(NAME nccl.nvcc COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/nvcc.py $<TARGET_FILE:chorale>)
-set_tests_properties(nccl.nvcc PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Emits every schedule of every result in a directory as CUDA, compiles and links all of it with nvcc for sm_80 and sm_90, and says
+how many registers the kernels take and how many bytes they spill. Needs nvcc, NCCL and MPI, and no GPU.
+
+Usage: compile.py STATE --results DIR [--minutes M] [--targets cuda nccl] [--elements TYPE ...] [--chunks C]
+
+DIR is what `synthesis --grid --results DIR` wrote. Target cuda is what the Makefile beside the programs builds: virtual ranks
+on one GPU, a process a GPU, and for sm_90 sums in the switch where that was emitted, with elements of --elements (float); nccl is one file with all types. With --chunks only results of so
+many chunks are taken. STATE keeps what is done: interrupted, or out of its minutes, the script goes on from there. Exit code 1 if
+anything did not compile, 2 without nvcc, 3 if something is left to do.
+"""
+import argparse
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from work_list import WorkList, root
+
+parser = argparse.ArgumentParser()
+parser.add_argument("state", type=pathlib.Path)
+parser.add_argument("--results", type=pathlib.Path, required=True)
+parser.add_argument("--minutes", type=float, default=9)
+parser.add_argument("--targets", nargs="*", choices=["cuda", "nccl"], default=["cuda"])
+parser.add_argument("--elements", nargs="*", default=["float"], metavar="TYPE", help="chorale::Float16, std::int32_t, ...")
+parser.add_argument("--chunks", type=int, help="of a block, the last number of the file's name")
+parser.add_argument("--chorale", type=pathlib.Path, default=root / "build/release/bin/chorale")
+options = parser.parse_args()
+SUMMED_BY_SWITCHES = ["float", "chorale::Float16", "chorale::Bfloat16"]
+os.environ["PATH"] += os.pathsep + "/usr/local/cuda/bin"
+if shutil.which("nvcc") is None:
+    print("benchmarks/compile.py: there is no nvcc", file=sys.stderr)
+    sys.exit(2)
+
+
+def kernels(text):
+    """What ptxas says: (architecture, registers, spilled bytes) of each kernel."""
+    for part in text.split("Compiling entry function '")[1:]:
+        spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        yield (re.search(r"' for '(sm_\d+)'", part)[1], int(re.search(r"Used (\d+) registers", part)[1]),
+               int(spilled[1]) + int(spilled[2]))
+
+
+def make(directory, target, architectures, element):
+    """Exit code and output; the program is removed again."""
+    done = subprocess.run(["make", "-s", "-C", directory, target, f"ARCH={architectures}", "NVCC=nvcc -Xptxas -v", f"DEFINES=-DELEMENT={element}"],
+                          capture_output=True, text=True)
+    program = directory / ("virtual_ranks_gpu" if target == "gpu" else f"{target}_gpu")
+    there = program.exists()
+    program.unlink(missing_ok=True)
+    return done.returncode or not there, done.stdout + done.stderr
+
+
+def link_alone(source):
+    program = source.with_suffix("")
+    command = ["nvcc", "-O3", "-std=c++17", "-Xptxas", "-v", "-o", program, source, "-lnccl"]
+    command += [part for arch in (80, 90) for part in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode or not program.exists(), done.stdout + done.stderr
+
+
+def builds(target, folder):
+    """What is to be compiled in the folder: name, and what does it."""
+    for path in sorted(folder.iterdir()):
+        if target == "nccl":
+            yield path.name, lambda path=path: link_alone(path)
+            continue
+        for element in options.elements:
+            for program in ["gpu", "peers", "multimem"]:
+                if program == "multimem" and not ((path / "multimem.cu").exists() and element in SUMMED_BY_SWITCHES):
+                    continue
+                architectures = "sm_90" if program == "multimem" else "sm_80 sm_90"
+                yield f"{path.name} {program} {element}", lambda command=(path, program, architectures, element): make(*command)
+
+
+def compile_all(result, target):
+    programs, failed, most, spilled = 0, [], collections.Counter(), collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        emitted = subprocess.run([options.chorale, "emit", result, "--target", target, "-o", folder], capture_output=True, text=True)
+        if emitted.returncode != 0:
+            failed.append(f"emit: {emitted.stdout}{emitted.stderr}")
+        for name, build in builds(target, pathlib.Path(folder)):
+            code, text = build()
+            programs += 1
+            found = list(kernels(text))
+            if code != 0 or not found:
+                failed.append(f"{name}: {text[-300:]}")
+            for arch, registers, bytes_spilled in found:
+                most[arch] = max(most[arch], registers)
+                spilled[arch] = max(spilled[arch], bytes_spilled)
+    return {"target": target, "programs": programs, "failed": failed, "wrong": 0, "registers": most, "spilled": spilled}
+
+
+done = WorkList(options.state, options.minutes)
+for result in sorted(options.results.glob("*.json" if options.chunks is None else f"*_{options.chunks}.json")):
+    for target in options.targets:
+        done.do(f"{result.stem}, {target}", lambda: compile_all(result, target))
+
+print(done.machine())
+print(subprocess.run(["nvcc", "--version"], capture_output=True, text=True).stdout.strip().splitlines()[-1])
+for target in options.targets:
+    entries = [entry for entry in done.entries.values() if entry["target"] == target]
+    print(f"{target}: {len(entries)} results, {sum(entry['programs'] for entry in entries)} programs compiled and linked, "
+          f"{sum(len(entry['failed']) for entry in entries)} failed, {sum(entry['seconds'] for entry in entries):.0f} s")
+    for arch in sorted({arch for entry in entries for arch in entry["registers"]}):
+        most = [entry["registers"][arch] for entry in entries if arch in entry["registers"]]
+        print(f"  {arch}: at most {min(most)} to {max(most)} registers, at most {max(entry['spilled'].get(arch, 0) for entry in entries)} bytes spilled")
+sys.exit(done.exit_code())

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""benchmarks/compile.py on one result: what was compiled is counted and not compiled again, and what fails is seen.
+
+Usage: compile.py COMPILE CHORALE. Exit code 77 without nvcc, NCCL's device API or MPI.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+compile_all, chorale = map(lambda a: str(pathlib.Path(a).resolve()), sys.argv[1:3])
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_compile_"))
+nvcc = shutil.which("nvcc", path=os.environ["PATH"] + os.pathsep + "/usr/local/cuda/bin")
+if nvcc is None or shutil.which("mpicxx") is None:
+    print("skipped: nvcc or MPI was not found")
+    sys.exit(77)
+if subprocess.run([nvcc, "-E", "-x", "cu", "-", "-o", "/dev/null"], input="#include <nccl_device.h>\n", text=True, capture_output=True).returncode:
+    print("skipped: NCCL's device API was not found")
+    sys.exit(77)
+
+
+def run(state, *arguments, code=0, path=""):
+    command = [sys.executable, compile_all, state, "--results", "results", "--chorale", chorale, *arguments]
+    environment = {**os.environ, "PATH": path + os.environ["PATH"]}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, env=environment, timeout=250)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+(work / "results").mkdir()
+made = subprocess.run([chorale, "classic", "ring_allgather", "ring:2", "--json", "results/r_1.json"], cwd=work, capture_output=True, text=True)
+assert made.returncode == 0, made.stderr
+assert "1 results are left" in run("state", "--minutes", "0", code=3)
+text = run("state", "--targets", "cuda", "nccl")
+assert "cuda: 1 results, 2 programs compiled and linked, 0 failed" in text and "nccl: 1 results, 1 programs" in text, text
+for architecture in ["sm_80", "sm_90"]:
+    registers = re.search(architecture + r": at most (\d+) to \d+ registers, at most \d+ bytes spilled", text)
+    assert 16 <= int(registers[1]) <= 255, text
+lines = (work / "state").read_text()
+run("state", "--targets", "cuda", "nccl")
+assert (work / "state").read_text() == lines
+
+(work / "bin").mkdir()
+fake = work / "bin/nvcc"
+fake.write_text("#!/bin/sh\necho broken; exit 1\n")
+fake.chmod(0o755)
+text = run("other", code=1, path=f"{work}/bin:")
+assert "2 failed" in text and "FAILED r_1, cuda" in text and "broken" in text, text
+print("programs are compiled once, and what fails is seen")
