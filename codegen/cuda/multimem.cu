@@ -10,22 +10,23 @@
 #include <nccl_device.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <type_traits>
 #include <vector>
 
 #include "algorithm.h"
 #include "expected.h"
+#include "measure.h"
 #include "options.h"
 #include "ranks.h"
 #include "runtime/device/elements.h"
-#include "runtime/device/kernel.h"
+#include "values.h"
 
 #ifndef ELEMENT
 #define ELEMENT float
+#endif
+#ifdef IN_PLACE
+#error "input and output are apart where the switch adds"
 #endif
 
 namespace {
@@ -82,86 +83,92 @@ __global__ void __launch_bounds__(512, 1)
   barrier.sync(ncclCoopCta(), cuda::memory_order_acq_rel);
 }
 
-void measure(int rank, ncclComm_t comm, const Options& options) {
-  const long most = std::max(options.from, options.to) / static_cast<long>(sizeof(T));
-  const auto units = [](long elements) { return (elements + kUnit - 1) / kUnit; };
-  const std::size_t room = (static_cast<std::size_t>(units(most)) * 16 + 4095) / 4096 * 4096 + 4096;
-  char* memory = nullptr;
-  ncclWindow_t window = nullptr;
-  require(ncclMemAlloc(reinterpret_cast<void**>(&memory), 2 * room), "ncclMemAlloc");
-  require(ncclCommWindowRegister(comm, memory, 2 * room, &window, NCCL_WIN_COLL_SYMMETRIC),
-          "ncclCommWindowRegister");
-  ncclDevCommRequirements requirements = no_requirements();
-  requirements.lsaMultimem = true;
-  requirements.lsaBarrierCount = options.slices;
-  ncclDevComm device_comm;
-  require(ncclDevCommCreate(comm, &requirements, &device_comm), "ncclDevCommCreate");
-  if (ncclTeamLsa(comm).nRanks != algorithm::kRanks) fail("multimem", "not all GPUs are on one switch");
-  cudaStream_t stream = nullptr;
-  require(cudaStreamCreate(&stream), "cudaStreamCreate");
-  int* owners = nullptr;
-  require(cudaMalloc(&owners, sizeof algorithm::kOwners), "cudaMalloc");
-  require(cudaMemcpy(owners, algorithm::kOwners, sizeof algorithm::kOwners, cudaMemcpyHostToDevice),
-          "cudaMemcpy");
+class Machine {
+ public:
+  Machine(int rank, ncclComm_t comm, const Options& options, long most)
+      : rank_(rank), comm_(comm), options_(options), expected_(chorale::Reduction::Sum) {
+    if (ncclTeamLsa(comm).nRanks != algorithm::kRanks) fail("multimem", "not all GPUs are on one switch");
+    require(cudaStreamCreate(&stream_), "cudaStreamCreate");
+    room_ = (static_cast<std::size_t>(units(most)) * 16 + 4095) / 4096 * 4096 + 4096;
+    void* memory = nullptr;
+    require(ncclMemAlloc(&memory, 2 * room_), "ncclMemAlloc");
+    input_ = static_cast<T*>(memory);
+    output_ = reinterpret_cast<T*>(static_cast<char*>(memory) + room_);
+    require(ncclCommWindowRegister(comm, memory, 2 * room_, &window_, NCCL_WIN_COLL_SYMMETRIC),
+            "ncclCommWindowRegister");
+    ncclDevCommRequirements requirements = no_requirements();
+    requirements.lsaMultimem = true;
+    requirements.lsaBarrierCount = options.slices;
+    require(ncclDevCommCreate(comm, &requirements, &device_comm_), "ncclDevCommCreate");
+    owners_ = allocate<int>(std::size(algorithm::kOwners));
+    upload(owners_, algorithm::kOwners, std::size(algorithm::kOwners));
+  }
 
-  const Expected expected(chorale::Reduction::Sum);
-  const auto slot_of = [](long elements, long e) {
-    int slot = 0;
-    while (chorale::piece_start(elements, algorithm::kPieces, slot + 1) <= e) ++slot;
-    return slot;
-  };
-  if (rank == 0)
-    std::printf("# %s by multimem\n#%12s %12s %12s %12s %12s %8s\n", algorithm::kName, "size (B)", "count",
-                "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong");
-  long all_wrong = 0;
-  for (long size = std::max(options.from, 1l); size <= options.to; size *= options.factor) {
-    const long count = size / static_cast<long>(sizeof(T));
-    std::vector<T> values(units(count) * kUnit, T{});
-    for (long e = 0; e < count; ++e) {
-      const int slot = slot_of(count, e);
-      values[e] = expected.input<T>(rank, slot, e - chorale::piece_start(count, algorithm::kPieces, slot), 1);
-    }
-    require(cudaMemcpy(memory, values.data(), sizeof(T) * values.size(), cudaMemcpyHostToDevice),
-            "cudaMemcpy");
-    require(cudaMemset(memory + room, 0x55, sizeof(T) * values.size()), "cudaMemset");
+  ~Machine() {
+    ncclDevCommDestroy(comm_, &device_comm_);
+    ncclCommWindowDeregister(comm_, window_);
+    ncclMemFree(input_);
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  void prepare(long elements, unsigned seed) {
+    elements_ = elements;
+    RankValues<T> values(rank_, elements_);
+    values.put_inputs(expected_, seed);
+    require(cudaMemset(input_, 0, 2 * room_), "cudaMemset");
+    upload(input_, values.input().data(), elements_);
+    upload(output_, std::vector<T>(elements_, T(99)).data(), elements_);
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto launch = [&] {
-      multimem_kernel<<<options.slices, options.threads, 0, stream>>>(
-          device_comm, window, room, units(count), owners, static_cast<int>(std::size(algorithm::kOwners)),
-          rank);
-    };
-    for (int i = 0; i < 3; ++i) launch();
-    cudaEvent_t start, stop;
-    require(cudaEventCreate(&start), "cudaEventCreate");
-    require(cudaEventCreate(&stop), "cudaEventCreate");
-    require(cudaEventRecord(start, stream), "cudaEventRecord");
-    for (int i = 0; i < options.iterations; ++i) launch();
-    require(cudaEventRecord(stop, stream), "cudaEventRecord");
-    require(cudaStreamSynchronize(stream), "the kernel");
-    float milliseconds = 0;
-    require(cudaEventElapsedTime(&milliseconds, start, stop), "cudaEventElapsedTime");
-    require(cudaMemcpy(values.data(), memory + room, sizeof(T) * values.size(), cudaMemcpyDeviceToHost),
-            "cudaMemcpy");
-    long wrong = 0;
-    expected.for_each_promise(rank, [&](int slot, const auto& value) {
-      const long from = chorale::piece_start(count, algorithm::kPieces, slot);
-      for (long e = from; e < chorale::piece_start(count, algorithm::kPieces, slot + 1); ++e)
-        wrong += !(values[e] == value.template at<T>(e - from, 1));
-    });
-    double us = milliseconds * 1e3 / options.iterations;
-    MPI_Allreduce(MPI_IN_PLACE, &us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    const double bytes = static_cast<double>(count) * sizeof(T);
-    if (rank == 0)
-      std::printf(" %12.0f %12ld %12.2f %12.3f %12.3f %8ld\n", bytes, count, us, bytes / us / 1e3,
-                  bytes / us / 1e3 * algorithm::kBusFactor, wrong);
-    all_wrong += wrong;
   }
-  if (all_wrong > 0) fail("multimem", "wrong elements");
-  ncclDevCommDestroy(comm, &device_comm);
-  ncclCommWindowDeregister(comm, window);
-  ncclMemFree(memory);
+
+  void run() {
+    launch();
+    require(cudaStreamSynchronize(stream_), "the kernel");
+  }
+
+  double replay(int warm_up, int times) {
+    return slowest(timed(
+        stream_, warm_up, times, [&] { launch(); }, [] {}));
+  }
+
+  long wrong(unsigned seed) {
+    RankValues<T> values(rank_, elements_);
+    download(values.output().data(), output_, elements_);
+    return of_all_ranks(values.wrong(expected_, seed));
+  }
+
+ private:
+  static long units(long elements) { return (elements + kUnit - 1) / kUnit; }
+
+  void launch() {
+    multimem_kernel<<<options_.slices, options_.threads, 0, stream_>>>(
+        device_comm_, window_, room_, units(elements_), owners_,
+        static_cast<int>(std::size(algorithm::kOwners)), rank_);
+    require(cudaGetLastError(), "the kernel");
+  }
+
+  const int rank_;
+  ncclComm_t comm_;
+  const Options options_;
+  const Expected expected_;
+  long elements_ = 0;
+  std::size_t room_ = 0;  // bytes of input and of output
+  T* input_ = nullptr;
+  T* output_ = nullptr;
+  int* owners_ = nullptr;
+  ncclWindow_t window_ = nullptr;
+  ncclDevComm device_comm_;
+  cudaStream_t stream_ = nullptr;
+};
+
+long measure(int rank, ncclComm_t comm, Options options) {
+  fit(options, multimem_kernel, 1, 16);
+  MPI_Allreduce(MPI_IN_PLACE, &options.slices, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  Machine machine(rank, comm, options, block_elements<T>(std::max(options.from, options.to)));
+  if (rank == 0) std::printf("# %s by multimem\n", algorithm::kName);
+  return measure_sizes<T>(machine, options, rank == 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the programs with a process a GPU share: errors that end all of them, and a main around their work.
+// What the programs with a process a GPU share: errors that end all of them, numbers of all of them, and a main
+// around their work.
 #pragma once
 
 #include <mpi.h>
@@ -9,18 +10,25 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "gpu_calls.h"
 #include "options.h"
 
-[[noreturn]] inline void fail(const char* what, const char* why) {
+inline void fail(const char* what, const char* why) {
   std::fprintf(stderr, "%s: %s\n", what, why);
   MPI_Abort(MPI_COMM_WORLD, 2);
   std::abort();
 }
-inline void require(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
-}
 inline void require(ncclResult_t result, const char* what) {
   if (result != ncclSuccess) fail(what, ncclGetErrorString(result));
+}
+
+inline double slowest(double us) {
+  MPI_Allreduce(MPI_IN_PLACE, &us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return us;
+}
+inline long of_all_ranks(long wrong) {
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  return wrong;
 }
 
 // Of NCCL's device API, nothing asked for yet.
@@ -34,16 +42,15 @@ inline ncclDevCommRequirements no_requirements() {
   return requirements;
 }
 
-// Calls measure(rank, comm, options) in each of so many ranks; the ranks of a node take its GPUs in turn.
+// Calls measure(rank, comm, options) in each of so many ranks; the ranks of a node take its GPUs in turn. measure
+// gives the wrong elements of all ranks. Exit code 0 if there are none, 1 if there are, 2 for what cannot run.
 template <typename Measure>
 int on_ranks(int needed, int argc, char** argv, Measure measure) {
   MPI_Init(&argc, &argv);
   int rank = 0, ranks = 0, local = 0, devices = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Options options = read_options(argc, argv);
-  if (options.slices == 0) options.slices = 16;
-  if (options.threads == 0) options.threads = 512;
+  const Options options = read_options(argc, argv);
   if (ranks != needed) {
     if (rank == 0) std::fprintf(stderr, "needs %d ranks: mpirun -n %d\n", needed, needed);
     MPI_Finalize();
@@ -60,8 +67,9 @@ int on_ranks(int needed, int argc, char** argv, Measure measure) {
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   ncclComm_t comm = nullptr;
   require(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
-  measure(rank, comm, options);
+  const long wrong = measure(rank, comm, options);
+  if (wrong > 0 && rank == 0) std::fprintf(stderr, "%ld wrong elements\n", wrong);
   require(ncclCommDestroy(comm), "ncclCommDestroy");
   MPI_Finalize();
-  return 0;
+  return wrong == 0 ? 0 : 1;
 }

@@ -1,0 +1,62 @@
+// What a rank's input and output hold before a run, and how much of the output is wrong after it.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "algorithm.h"
+#include "expected.h"
+#include "runtime/device/kernel.h"
+
+// The first element of a slot; a block of the collective has so many elements.
+inline long begin(long elements, int slot) {
+  return slot / algorithm::kPieces * elements +
+         static_cast<long>(chorale::piece_start(elements, algorithm::kPieces, slot % algorithm::kPieces));
+}
+
+// Of the largest buffer of any rank.
+inline long most_elements(long elements) {
+  long most = 0;
+  for (const chorale::PeerRankRow& rank : algorithm::kRankRows)
+    most = std::max({most, begin(elements, rank.input_chunks), begin(elements, rank.output_chunks)});
+  return most;
+}
+
+template <typename T>
+class RankValues {
+ public:
+  // Everything spoilt.
+  RankValues(int rank, long elements)
+      : rank_(rank),
+        elements_(elements),
+        values_{std::vector<T>(begin(elements, row().input_chunks), T(99)),
+                std::vector<T>(begin(elements, row().output_chunks), T(99))} {}
+
+  std::vector<T>& input() { return values_[0]; }
+  std::vector<T>& output() { return values_[1]; }
+
+  void put_inputs(const Expected& expected, unsigned seed) {
+    for (int slot = 0; slot < row().input_chunks; ++slot) {
+      const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().inputs + slot];
+      for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e)
+        values_[at.buffer][e] = expected.input<T>(rank_, slot, e - begin(elements_, at.index), seed);
+    }
+  }
+
+  long wrong(const Expected& expected, unsigned seed) const {
+    long wrong = 0;
+    expected.for_each_promise(rank_, [&](int slot, const auto& value) {
+      const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + slot];
+      for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e)
+        wrong += !(values_[at.buffer][e] == value.template at<T>(e - begin(elements_, at.index), seed));
+    });
+    return wrong;
+  }
+
+ private:
+  const chorale::PeerRankRow& row() const { return algorithm::kRankRows[rank_]; }
+
+  const int rank_;
+  const long elements_;
+  std::vector<T> values_[2];  // as places number them: in place both kinds of slots may lie in one
+};
