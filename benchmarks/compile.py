@@ -5,7 +5,7 @@ how many registers the kernels take and how many bytes they spill. Needs nvcc, N
 Usage: compile.py STATE --results DIR [--minutes M] [--targets cuda nccl] [--elements TYPE ...] [--chunks C]
 
 DIR is what `synthesis --grid --results DIR` wrote. Target cuda is what the Makefile beside the programs builds: virtual ranks
-on one GPU, a process a GPU, and for sm_90 sums in the switch where that was emitted, with elements of --elements (float); nccl is one file with all types. With --chunks only results of so
+on one GPU (out of place), a process a GPU (in place), and for sm_90 sums in the switch where that was emitted, with elements of --elements (float); nccl is one file with all types. With --chunks only results of so
 many chunks are taken. STATE keeps what is done: interrupted, or out of its minutes, the script goes on from there. Exit code 1 if
 anything did not compile, 2 without nvcc, 3 if something is left to do.
 """
@@ -47,7 +47,8 @@ def kernels(text):
 
 def make(directory, target, architectures, element):
     """Exit code and output; the program is removed again."""
-    done = subprocess.run(["make", "-s", "-C", directory, target, f"ARCH={architectures}", "NVCC=nvcc -Xptxas -v", f"DEFINES=-DELEMENT={element}"],
+    defines = f"-DELEMENT={element}" + (" -DIN_PLACE" if target == "peers" else "")
+    done = subprocess.run(["make", "-s", "-C", directory, target, f"ARCH={architectures}", "NVCC=nvcc -Xptxas -v", f"DEFINES={defines}"],
                           capture_output=True, text=True)
     program = directory / ("virtual_ranks_gpu" if target == "gpu" else f"{target}_gpu")
     there = program.exists()

@@ -5,10 +5,6 @@
 //   make multimem && mpirun -n RANKS ./multimem_gpu
 //
 // Element types: float, -DELEMENT=chorale::Float16, -DELEMENT=chorale::Bfloat16 (added up as float32).
-#include <mpi.h>
-#include <nccl.h>
-#include <nccl_device.h>
-
 #include <algorithm>
 #include <iterator>
 #include <type_traits>

@@ -3,10 +3,6 @@
 // CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28 and MPI.
 //
 //   make peers && mpirun -n RANKS ./peers_gpu
-#include <mpi.h>
-#include <nccl.h>
-#include <nccl_device.h>
-
 #include <algorithm>
 #include <iterator>
 

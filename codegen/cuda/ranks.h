@@ -2,6 +2,8 @@
 // around their work.
 #pragma once
 
+#define OMPI_SKIP_MPICXX 1  // C++ interfaces that MPI 3 removed: they have names of ours, as IN_PLACE
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <nccl.h>
 #include <nccl_device.h>
