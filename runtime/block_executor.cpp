@@ -88,7 +88,7 @@ class Memory {
   std::int64_t begin(int slot) const {
     return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
   }
-  std::int64_t input_elements() const { return begin(program_.ranks[rank_].input_chunks); }
+  std::int64_t input_bytes() const { return begin(program_.ranks[rank_].input_chunks) * door_size(); }
 
  private:
   int pieces() const { return program_.chunks_per_block; }
@@ -138,9 +138,17 @@ class Machine {
       memory_.push_back(std::make_unique<Memory>(program, n, shape, kept_, options.in_place));
   }
 
-  Memory& memory(Rank n) { return *memory_[n]; }
-  // Are outputs sums that an average is still to be made of?
-  bool leaves_sums() const { return reduces_ && !has_epilogue(program_); }
+  int ranks() const { return static_cast<int>(program_.ranks.size()); }
+  bool in_place() const { return options_.in_place; }
+  std::int64_t input_bytes(Rank n) const { return memory_[n]->input_bytes(); }
+  void write_input(Rank n, const Bytes& bytes) { memory_[n]->write_input(bytes); }
+  void spoil_output(Rank n) { memory_[n]->spoil_output(); }
+  Bytes input(Rank n) { return memory_[n]->read(Buffer::Input); }
+  // Once after a run: averages are finished here.
+  Bytes output(Rank n) {
+    if (op_ == ReduceOp::Avg && reduces_ && !has_epilogue(program_)) memory_[n]->divide_output(ranks());
+    return memory_[n]->read(Buffer::Output);
+  }
 
   // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks
   // rest.
@@ -343,12 +351,6 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
         "run it with deeper queues");
 }
 
-// Outputs as they are after the program, averages finished.
-Bytes finished_output(Machine& machine, Rank n, ReduceOp op, int ranks) {
-  if (op == ReduceOp::Avg && machine.leaves_sums()) machine.memory(n).divide_output(ranks);
-  return machine.memory(n).read(Buffer::Output);
-}
-
 }  // namespace
 
 std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, const BlockShape& shape,
@@ -356,11 +358,10 @@ std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, cons
                                                const BlockRunOptions& options) {
   require_depth(program, options);
   Machine machine(program, shape, op, options);
-  const int ranks = static_cast<int>(program.ranks.size());
-  for (Rank n = 0; n < ranks; ++n) machine.memory(n).write_input(inputs.at(n));
+  for (Rank n = 0; n < machine.ranks(); ++n) machine.write_input(n, inputs.at(n));
   machine.run(1, [](int) {});
   std::vector<std::vector<std::byte>> outputs;
-  for (Rank n = 0; n < ranks; ++n) outputs.push_back(finished_output(machine, n, op, ranks));
+  for (Rank n = 0; n < machine.ranks(); ++n) outputs.push_back(machine.output(n));
   return outputs;
 }
 
@@ -368,53 +369,13 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
                                           const RunOptions& options, const BlockRunOptions& how) {
   check(options);
   require_depth(program, how);
-  const int ranks = static_cast<int>(program.ranks.size());
   BlockRunOptions block_options = how;
   block_options.timeout = options.timeout;
-  std::vector<RunRow> rows;
-  for (ElementType type : options.types)
-    for (ReduceOp op : options.ops)
-      for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type,
-                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
-                               .accumulation = options.accumulation};
-        const TestData data(collective, shape, op, options.seed);
-        Machine machine(program, shape, op, block_options);
-        std::vector<Bytes> inputs(ranks);
-        for (Rank n = 0; n < ranks; ++n) {
-          inputs[n].resize(machine.memory(n).input_elements() * size_of(type));
-          data.fill_input(n, inputs[n]);
-        }
-        const auto prepare = [&](int) {
-          for (Rank n = 0; n < ranks; ++n) {
-            machine.memory(n).spoil_output();
-            machine.memory(n).write_input(inputs[n]);
-          }
-        };
-        RunRow row{
-            .bytes = shape.elements * static_cast<std::int64_t>(size_of(type)), .type = type, .op = op};
-        const auto count_wrong = [&] {
-          for (Rank n = 0; n < ranks; ++n) {
-            const Bytes output = finished_output(machine, n, op, ranks);
-            row.wrong += data.wrong_elements(
-                n, output, has_epilogue(program) ? block_options.epilogue : EpilogueFunction());
-            if (!block_options.in_place)
-              row.wrong += data.changed_elements(n, machine.memory(n).read(Buffer::Input));
-            row.buffer_bytes =
-                std::max<std::int64_t>({row.buffer_bytes, static_cast<std::int64_t>(output.size()),
-                                        static_cast<std::int64_t>(inputs[n].size())});
-          }
-        };
-        machine.run(1, prepare);
-        count_wrong();
-        // In place each run needs its inputs again, so they are written between runs, untimed.
-        std::vector<double> times = machine.run(options.warm_up + options.iterations, prepare);
-        count_wrong();
-        times.erase(times.begin(), times.begin() + options.warm_up);
-        put_times(row, std::move(times));
-        rows.push_back(row);
-      }
-  return rows;
+  const EpilogueFunction epilogue = has_epilogue(program) ? how.epilogue : EpilogueFunction();
+  return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
+    Machine machine(program, shape, op, block_options);
+    return run_row_of_all(machine, collective, shape, op, options, epilogue);
+  });
 }
 
 }  // namespace chorale

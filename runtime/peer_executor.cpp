@@ -61,7 +61,7 @@ class Machine {
   }
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
-  const PeerTable& table() const { return table_; }
+  bool in_place() const { return program_.in_place; }
   std::int64_t input_bytes(Rank n) const { return begin(table_.ranks[n].input_chunks) * size(); }
   std::int64_t output_bytes(Rank n) const { return begin(table_.ranks[n].output_chunks) * size(); }
 
@@ -254,6 +254,25 @@ void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp 
   });
 }
 
+// A machine that launches one operation, for runtime/rows.h.
+template <Reduction op, typename Of>
+struct Launched {
+  Of& machine;
+  const bool average;
+  const std::chrono::milliseconds timeout;
+
+  int ranks() const { return machine.ranks(); }
+  bool in_place() const { return machine.in_place(); }
+  std::int64_t input_bytes(Rank n) const { return machine.input_bytes(n); }
+  void write_input(Rank n, const Bytes& bytes) { machine.write_input(n, bytes); }
+  void spoil_output(Rank n) { machine.spoil_output(n); }
+  Bytes input(Rank n) { return machine.read(n, Buffer::Input); }
+  Bytes output(Rank n) { return machine.read(n, Buffer::Output); }
+  std::vector<double> run(int times, const std::function<void(int)>& before) {
+    return machine.template timed<op>(times, average, timeout, before);
+  }
+};
+
 bool reduces(const PeerProgram& program) {
   for (const PeerRank& rank : program.ranks)
     for (const PeerBlock& block : rank.blocks)
@@ -281,47 +300,15 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
                                          const RunOptions& options, const PeerRunOptions& how) {
   check(options);
   check(program, how, options.accumulation);
-  std::vector<RunRow> rows;
-  for (ElementType type : options.types)
-    for (ReduceOp op : options.ops)
-      for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type,
-                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
-                               .accumulation = options.accumulation};
-        const TestData data(collective, shape, op, options.seed);
-        const bool average = op == ReduceOp::Avg && reduces(program);
-        RunRow row{
-            .bytes = shape.elements * static_cast<std::int64_t>(size_of(type)), .type = type, .op = op};
-        with_machine(program, shape, op, how, [&]<Reduction reduction>(auto& machine) {
-          std::vector<Bytes> inputs(machine.ranks());
-          for (Rank n = 0; n < machine.ranks(); ++n) {
-            inputs[n].resize(machine.input_bytes(n));
-            data.fill_input(n, inputs[n]);
-            row.buffer_bytes = std::max({row.buffer_bytes, machine.input_bytes(n), machine.output_bytes(n)});
-          }
-          const auto prepare = [&](int) {
-            for (Rank n = 0; n < machine.ranks(); ++n) {
-              machine.spoil_output(n);
-              machine.write_input(n, inputs[n]);
-            }
-          };
-          const auto count_wrong = [&] {
-            for (Rank n = 0; n < machine.ranks(); ++n) {
-              row.wrong += data.wrong_elements(n, machine.read(n, Buffer::Output));
-              if (!program.in_place) row.wrong += data.changed_elements(n, machine.read(n, Buffer::Input));
-            }
-          };
-          machine.template timed<reduction>(1, average, options.timeout, prepare);
-          count_wrong();
-          std::vector<double> times = machine.template timed<reduction>(options.warm_up + options.iterations,
-                                                                        average, options.timeout, prepare);
-          count_wrong();
-          times.erase(times.begin(), times.begin() + options.warm_up);
-          put_times(row, std::move(times));
-        });
-        rows.push_back(row);
-      }
-  return rows;
+  return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
+    RunRow row;
+    with_machine(program, shape, op, how, [&]<Reduction reduction>(auto& machine) {
+      Launched<reduction, std::remove_reference_t<decltype(machine)>> launched{
+          machine, op == ReduceOp::Avg && reduces(program), options.timeout};
+      row = run_row_of_all(launched, collective, shape, op, options);
+    });
+    return row;
+  });
 }
 
 std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& collective,

@@ -83,23 +83,69 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
   return row;
 }
 
-// make_plan(shape) for each row.
-template <typename MakePlan>
-std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& collective,
-                         const RunOptions& options, Transport& transport) {
-  std::vector<ReduceOp> ops = options.ops;
-  if (one_op && !ops.empty()) ops = {ops.front()};
+// A plan of all ranks at once, in this process, has ranks(), in_place(), input_bytes(rank), write_input(rank, bytes),
+// spoil_output(rank), copies input(rank) and output(rank) of what is there after a run, and run(times, before): the
+// microseconds of each time, where before(i) is called while all ranks rest.
+
+// Inputs are written between runs, untimed: in place a run leaves none for the next one.
+template <typename Plan>
+RunRow run_row_of_all(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
+                      const RunOptions& options, const EpilogueFunction& epilogue = {}) {
+  const TestData data(collective, shape, op, options.seed);
+  RunRow row{
+      .bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)), .type = shape.type, .op = op};
+  std::vector<std::vector<std::byte>> inputs(plan.ranks());
+  for (Rank n = 0; n < plan.ranks(); ++n) {
+    inputs[n].resize(plan.input_bytes(n));
+    data.fill_input(n, inputs[n]);
+  }
+  const auto prepare = [&](int) {
+    for (Rank n = 0; n < plan.ranks(); ++n) {
+      plan.spoil_output(n);
+      plan.write_input(n, inputs[n]);
+    }
+  };
+  const auto count_wrong = [&] {
+    for (Rank n = 0; n < plan.ranks(); ++n) {
+      const std::vector<std::byte> output = plan.output(n);
+      row.wrong += data.wrong_elements(n, output, epilogue);
+      if (!plan.in_place()) row.wrong += data.changed_elements(n, plan.input(n));
+      row.buffer_bytes = std::max<std::int64_t>({row.buffer_bytes, static_cast<std::int64_t>(output.size()),
+                                                 static_cast<std::int64_t>(inputs[n].size())});
+    }
+  };
+  plan.run(1, prepare);
+  count_wrong();
+  std::vector<double> times = plan.run(options.warm_up + options.iterations, prepare);
+  count_wrong();
+  times.erase(times.begin(), times.begin() + options.warm_up);
+  put_times(row, std::move(times));
+  return row;
+}
+
+// row(shape, op) by types, then ops, then bytes.
+template <typename Row>
+std::vector<RunRow> for_all_rows(const RunOptions& options, Row row) {
   std::vector<RunRow> result;
   for (ElementType type : options.types)
-    for (ReduceOp op : ops)
-      for (std::int64_t bytes : options.bytes) {
-        const BlockShape shape{.type = type,
-                               .elements = bytes / static_cast<std::int64_t>(size_of(type)),
-                               .accumulation = options.accumulation};
-        auto plan = make_plan(shape);
-        result.push_back(run_row(plan, collective, shape, op, options, transport));
-      }
+    for (ReduceOp op : options.ops)
+      for (std::int64_t bytes : options.bytes)
+        result.push_back(row(BlockShape{.type = type,
+                                        .elements = bytes / static_cast<std::int64_t>(size_of(type)),
+                                        .accumulation = options.accumulation},
+                             op));
   return result;
+}
+
+// make_plan(shape) for each row; only the first op if all do the same.
+template <typename MakePlan>
+std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& collective, RunOptions options,
+                         Transport& transport) {
+  if (one_op && !options.ops.empty()) options.ops.resize(1);
+  return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
+    auto plan = make_plan(shape);
+    return run_row(plan, collective, shape, op, options, transport);
+  });
 }
 
 }  // namespace chorale
