@@ -8,7 +8,7 @@
 #include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/text.h"
-#include "codegen/place_html.h"
+#include "codegen/pages/place_html.h"
 #include "cost/format.h"
 #include "ir/error.h"
 #include "ir/json.h"

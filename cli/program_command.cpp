@@ -7,7 +7,7 @@
 #include "cli/inputs.h"
 #include "cli/text.h"
 #include "codegen/msccl_xml.h"
-#include "codegen/read_mscclpp_plan.h"
+#include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"

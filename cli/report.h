@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "codegen/html.h"
+#include "codegen/pages/html.h"
 #include "ir/frontier.h"
 
 namespace chorale {

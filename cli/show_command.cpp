@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
-#include "codegen/html.h"
+#include "codegen/pages/html.h"
 #include "ir/json.h"
 
 namespace chorale {

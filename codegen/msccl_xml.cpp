@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "codegen/relax.h"
+#include "codegen/passes/relax.h"
 #include "ir/error.h"
 #include "semantics/verify_blocks.h"
 

@@ -1,6 +1,6 @@
 // What the thread blocks of every rank do, without steps: the form for runtimes in which blocks run by
 // themselves and wait for messages and for each other (MSCCL, MSCCL++, kernels). Made from a Program by
-// codegen/relax.h, or read from others' files.
+// codegen/passes/relax.h, or read from others' files.
 //
 // A block runs its instructions in order. It sends to at most one rank and receives from at most one. A
 // connection (from, to, channel) is a queue: one block fills it, one empties it, and the i-th message sent is

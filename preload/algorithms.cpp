@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "codegen/lower.h"
+#include "codegen/passes/lower.h"
 #include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/json.h"

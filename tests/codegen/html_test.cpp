@@ -1,11 +1,11 @@
-#include "codegen/html.h"
+#include "codegen/pages/html.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "codegen/layout.h"
+#include "codegen/passes/layout.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"

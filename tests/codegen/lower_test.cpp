@@ -1,6 +1,6 @@
 // What programs look like; that they compute the right thing is said by the referee inside lower(), which has
 // tests of its own.
-#include "codegen/lower.h"
+#include "codegen/passes/lower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

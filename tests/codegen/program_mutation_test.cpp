@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "codegen/in_place.h"
-#include "codegen/lower.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
 #include "runtime/run.h"
 #include "semantics/verify_program.h"
 #include "tests/codegen/schedules.h"

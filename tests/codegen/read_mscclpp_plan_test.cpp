@@ -1,7 +1,5 @@
 // What the operations of a plan become, and which plans are right. The sample plans of MSCCL++ are data
 // beside the tree.
-#include "codegen/read_mscclpp_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/lower.h"
-#include "codegen/mscclpp_plan.h"
+#include "codegen/mscclpp/plan.h"
+#include "codegen/mscclpp/read_plan.h"
+#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"

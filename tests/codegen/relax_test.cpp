@@ -1,6 +1,6 @@
 // Block programs: every algorithm that we have becomes one, the referee accepts it for every depth of queues,
 // and it notices nearly every change.
-#include "codegen/relax.h"
+#include "codegen/passes/relax.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <random>
 
 #include "codegen/dot.h"
-#include "codegen/epilogue.h"
-#include "codegen/lower.h"
 #include "codegen/msccl_xml.h"
+#include "codegen/passes/epilogue.h"
+#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "pareto/search.h"

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower.h"
-#include "codegen/relax.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/relax.h"
 #include "ir/error.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower.h"
+#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "runtime/nccl_run.h"

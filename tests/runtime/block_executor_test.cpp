@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <span>
 
-#include "codegen/epilogue.h"
-#include "codegen/lower.h"
 #include "codegen/msccl_xml.h"
-#include "codegen/relax.h"
+#include "codegen/passes/epilogue.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/relax.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "library/classic.h"

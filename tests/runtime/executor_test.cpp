@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/in_place.h"
-#include "codegen/lower.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "runtime/element_types.h"

@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
-#include "codegen/in_place.h"
-#include "codegen/lower.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "runtime/run.h"

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/in_place.h"
-#include "codegen/lower.h"
-#include "codegen/peer_lowering.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/peer_lowering.h"
 #include "ir/error.h"
 #include "library/classic.h"
 #include "runtime/transport.h"

@@ -1,6 +1,6 @@
-#include "codegen/place_html.h"
+#include "codegen/pages/place_html.h"
 
-#include "codegen/page.h"
+#include "codegen/pages/page.h"
 
 namespace chorale {
 

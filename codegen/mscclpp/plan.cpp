@@ -1,4 +1,4 @@
-#include "codegen/mscclpp_plan.h"
+#include "codegen/mscclpp/plan.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "codegen/events.h"
-#include "codegen/read_mscclpp_plan.h"
+#include "codegen/mscclpp/read_plan.h"
+#include "codegen/passes/events.h"
 #include "ir/error.h"
 #include "semantics/verify_peers.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/peer_lowering.h"
+#include "codegen/passes/peer_lowering.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/events.h"
+#include "codegen/passes/events.h"
 #include "semantics/verify_peers.h"
 
 namespace chorale {

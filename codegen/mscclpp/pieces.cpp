@@ -1,4 +1,4 @@
-#include "codegen/mscclpp_pieces.h"
+#include "codegen/mscclpp/pieces.h"
 
 #include <fmt/format.h>
 

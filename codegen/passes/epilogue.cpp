@@ -1,5 +1,5 @@
 // Runs the program once on symbolic sums to see where they become complete, and cuts instructions open there.
-#include "codegen/epilogue.h"
+#include "codegen/passes/epilogue.h"
 
 #include <deque>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/events.h"
+#include "codegen/passes/events.h"
 #include "ir/error.h"
 #include "semantics/symbolic_sum.h"
 #include "semantics/verify_blocks.h"

@@ -1,4 +1,4 @@
-#include "codegen/relax.h"
+#include "codegen/passes/relax.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "codegen/events.h"
+#include "codegen/passes/events.h"
 #include "ir/error.h"
 #include "semantics/verify_blocks.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/peer_pieces.h"
+#include "codegen/passes/peer_pieces.h"
 
 #include <map>
 #include <span>

@@ -9,7 +9,7 @@
 // demands; at most 64 operations, 16 channels and 16 remote buffers a thread block, 8 channels an operation;
 // `nop` (all threads of the block meet) between operations that depend on each other. A plan is for data in
 // place or out of place; protocol Simple, sums only; sizes must be divisible by the chunks, says the executor.
-// What is printed is read back (codegen/read_mscclpp_plan.h) and refereed (semantics/verify_peers.h).
+// What is printed is read back (codegen/mscclpp/read_plan.h) and refereed (semantics/verify_peers.h).
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-#include "codegen/lower.h"
+#include "codegen/passes/lower.h"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
 #include "semantics/verify_program.h"

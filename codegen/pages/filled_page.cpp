@@ -1,4 +1,4 @@
-#include "codegen/page.h"
+#include "codegen/pages/page.h"
 
 namespace chorale {
 

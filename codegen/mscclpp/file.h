@@ -1,4 +1,4 @@
-// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_mscclpp_plan.cpp translates.
+// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp translates.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 
 namespace chorale {
 

@@ -1,4 +1,4 @@
-#include "codegen/layout.h"
+#include "codegen/passes/layout.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 
 namespace chorale {
 namespace {

@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 
 namespace chorale {
 namespace {

@@ -1,10 +1,10 @@
-#include "codegen/in_place.h"
+#include "codegen/passes/in_place.h"
 
 #include <algorithm>
 #include <map>
 #include <stdexcept>
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 #include "ir/block_program.h"
 #include "semantics/verify_program.h"
 

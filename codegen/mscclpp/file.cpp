@@ -1,4 +1,4 @@
-#include "codegen/mscclpp_file.h"
+#include "codegen/mscclpp/file.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "codegen/read_mscclpp_plan.h"
+#include "codegen/mscclpp/read_plan.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "codegen/mscclpp_file.h"
-#include "codegen/mscclpp_pieces.h"
-#include "codegen/peer_pieces.h"
+#include "codegen/mscclpp/file.h"
+#include "codegen/mscclpp/pieces.h"
+#include "codegen/passes/peer_pieces.h"
 #include "ir/error.h"
 #include "ir/json_reader.h"
 

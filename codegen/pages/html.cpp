@@ -1,9 +1,9 @@
-#include "codegen/html.h"
+#include "codegen/pages/html.h"
 
 #include <nlohmann/json.hpp>
 
-#include "codegen/layout.h"
-#include "codegen/page.h"
+#include "codegen/pages/page.h"
+#include "codegen/passes/layout.h"
 #include "semantics/state.h"
 
 namespace chorale {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/mscclpp_file.h"
+#include "codegen/mscclpp/file.h"
 
 namespace chorale::mscclpp {
 

@@ -1,4 +1,4 @@
-#include "codegen/events.h"
+#include "codegen/passes/events.h"
 
 #include <algorithm>
 #include <set>
