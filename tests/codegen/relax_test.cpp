@@ -248,7 +248,8 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
   return result;
 }
 
-void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least) {
+// Of each kind at least so many of 100.
+void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least, int percent = 95) {
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   for (const auto& [collective, mutant] : all) {
     killed[mutant.what].first += !violations(collective, mutant.program, 8, false, 1).empty();
@@ -258,7 +259,8 @@ void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int le
   for (const auto& [what, count] : killed) {
     ::testing::Test::RecordProperty(what,
                                     std::to_string(count.first) + " of " + std::to_string(count.second));
-    EXPECT_GE(count.first * 100, count.second * 95) << what << ": " << count.first << " of " << count.second;
+    EXPECT_GE(count.first * 100, count.second * percent)
+        << what << ": " << count.first << " of " << count.second;
   }
 }
 
@@ -318,6 +320,8 @@ std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
           edit(result.back().program.ranks[n]);
         };
         change("dropped epilogue", [&](BlockRank& m) { m.blocks[b].instructions[i] = {}; });
+        // Without its only one a program is another one, which does no more than the collective.
+        if (!has_epilogue(result.back().program)) result.pop_back();
         change("second epilogue", [&](BlockRank& m) { insert(m, b, i, epilogue); });
         change("another position", [&](BlockRank& m) { ++m.blocks[b].instructions[i].position; });
         change("another slot", [&](BlockRank& m) { ++m.blocks[b].instructions[i].dst.index; });
@@ -358,7 +362,7 @@ TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
       with_epilogue(s.collective, relax(s.collective, s.program, {.in_place = true}));
   }
   EXPECT_GT(programs, 50);
-  expect_killed(changed, 1000);
+  expect_killed(changed, 1000, 100);
 }
 
 // By whom a chunk is completed decides whether a function may keep state with it: around a ring, by direct
