@@ -1,0 +1,29 @@
+// The passes of relax(), in their order, after those of events.h: from a list of events a rank to its blocks.
+#pragma once
+
+#include <vector>
+
+#include "codegen/passes/events.h"
+#include "codegen/passes/relax.h"
+#include "ir/block_program.h"
+#include "ir/collective.h"
+
+namespace chorale {
+
+// Each message gets one of so many channels. Those that carry one value along stay together, so that it can
+// stay in a register; each such chain goes where its fullest connection is emptiest.
+void spread(std::vector<Events>&, int channels);
+
+// What is sent in a step, in the order in which it is received, as queues want it. Sends of a step read what was
+// before it, so their order is free.
+void match_order(std::vector<Events>&);
+
+// The blocks of a rank, each with at most one peer to send to and one to receive from, with all dependencies
+// between them; fused where options.fuse. `paired`: a block for two peers between which values are handed on,
+// where there are such; else one for each peer and direction.
+std::vector<Block> blocks_of(const Collective&, Rank, Events, const RelaxOptions&, bool paired);
+
+// Drops dependencies that follow from others, from the order in blocks and from messages.
+void drop_implied_dependencies(BlockProgram&);
+
+}  // namespace chorale

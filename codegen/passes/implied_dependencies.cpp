@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "codegen/passes/block_passes.h"
+
+namespace chorale {
+namespace {
+
+// How far each block of each rank must have come, by block numbered through.
+using Reached = std::vector<int>;
+
+class ImpliedDependencies {
+ public:
+  explicit ImpliedDependencies(BlockProgram& program) : program_(program) {
+    for (const BlockRank& rank : program.ranks) {
+      first_block_.push_back(blocks_);
+      blocks_ += static_cast<int>(rank.blocks.size());
+    }
+    next_.resize(blocks_, 0);
+    reached_.resize(blocks_, Reached(blocks_, 0));
+    after_.resize(blocks_);
+  }
+
+  void drop() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Rank n = 0; n < static_cast<int>(program_.ranks.size()); ++n)
+        for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
+          while (next_[first_block_[n] + b] <
+                     static_cast<int>(program_.ranks[n].blocks[b].instructions.size()) &&
+                 step(n, b))
+            moved = true;
+    }
+  }
+
+ private:
+  bool step(Rank n, int b) {
+    Block& block = program_.ranks[n].blocks[b];
+    const int self = first_block_[n] + b;
+    BlockInstruction& i = block.instructions[next_[self]];
+    for (const BlockReference& before : i.after)
+      if (next_[first_block_[n] + before.block] <= before.instruction) return false;
+    std::vector<Reached>& queue = queues_[{block.recv_from, n, block.channel}];
+    Reached reached = reached_[self];
+    if (receives(i.opcode)) {
+      if (queue.empty()) return false;
+      join(reached, queue.front());
+      queue.erase(queue.begin());
+    }
+    // One that another one brings along is not needed.
+    std::vector<BlockReference> needed;
+    for (const BlockReference& before : i.after) {
+      const auto brings = [&](const Reached& r) {
+        return r[first_block_[n] + before.block] > before.instruction;
+      };
+      bool implied = brings(reached);
+      for (const BlockReference& other : i.after)
+        implied =
+            implied || (other != before && brings(after_[first_block_[n] + other.block][other.instruction]));
+      if (!implied) needed.push_back(before);
+    }
+    for (const BlockReference& before : needed)
+      join(reached, after_[first_block_[n] + before.block][before.instruction]);
+    i.after = needed;
+    reached[self] = ++next_[self];
+    reached_[self] = reached;
+    after_[self].push_back(reached);
+    if (sends(i.opcode)) queues_[{n, block.send_to, block.channel}].push_back(reached);
+    return true;
+  }
+
+  static void join(Reached& to, const Reached& from) {
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] = std::max(to[k], from[k]);
+  }
+
+  BlockProgram& program_;
+  int blocks_ = 0;
+  std::vector<int> first_block_ = {}, next_ = {};
+  std::vector<Reached> reached_ = {};
+  std::vector<std::vector<Reached>> after_ = {};  // by block and instruction
+  std::map<std::tuple<Rank, Rank, int>, std::vector<Reached>> queues_ = {};
+};
+
+}  // namespace
+
+void drop_implied_dependencies(BlockProgram& program) {
+  ImpliedDependencies(program).drop();
+}
+
+}  // namespace chorale

@@ -1,0 +1,65 @@
+// Which channel a message takes, and in which order messages enter it.
+#include <algorithm>
+#include <climits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "codegen/passes/block_passes.h"
+
+namespace chorale {
+
+void spread(std::vector<Events>& ranks, int channels) {
+  const std::map<int, Ends> ends = ends_of(ranks);
+  std::map<int, int> parent;
+  for (const auto& [message, unused] : ends) parent[message] = message;
+  const auto root = [&](int m) {
+    while (parent[m] != m) m = parent[m] = parent[parent[m]];
+    return m;
+  };
+  for (const Events& events : ranks) {
+    std::map<Slot, int> brought;  // by slot: the last message into it
+    for (const Event& event : events) {
+      if (event.gone || event.message < 0) continue;
+      if (event.instruction.opcode == BlockOpcode::Send) {
+        if (const auto at = brought.find(event.instruction.src); at != brought.end()) {
+          const int a = root(event.message), b = root(at->second);
+          parent[std::max(a, b)] = std::min(a, b);
+        }
+      } else {
+        brought[event.instruction.dst] = event.message;
+      }
+    }
+  }
+  // Each chain goes where its fullest connection is emptiest.
+  std::map<int, std::vector<std::pair<Rank, Rank>>> chains;
+  for (const auto& [message, m] : ends) chains[root(message)].push_back({m.from, m.to});
+  std::map<int, int> channel;
+  std::map<std::tuple<Rank, Rank, int>, int> load;
+  for (const auto& [chain, connections] : chains) {
+    int best = 0, least = INT_MAX;
+    for (int c = 0; c < channels; ++c) {
+      int most = 0;
+      for (const auto& [from, to] : connections) most = std::max(most, load[{from, to, c}]);
+      if (most < least) best = c, least = most;
+    }
+    channel[chain] = best;
+    for (const auto& [from, to] : connections) ++load[{from, to, best}];
+  }
+  for (Events& events : ranks)
+    for (Event& event : events)
+      if (!event.gone && event.message >= 0) event.channel = channel[root(event.message)];
+}
+
+void match_order(std::vector<Events>& ranks) {
+  const std::map<int, Ends> ends = ends_of(ranks);
+  for (Events& events : ranks) {
+    const auto key = [&](const Event& event) {
+      const bool is_send = event.message >= 0 && event.instruction.opcode == BlockOpcode::Send && !event.gone;
+      return std::tuple{event.step, is_send ? 0 : 1, is_send ? ends.at(event.message).recv : 0};
+    };
+    std::ranges::stable_sort(events, {}, key);
+  }
+}
+
+}  // namespace chorale
