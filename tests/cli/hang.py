@@ -33,15 +33,24 @@ def processes_of(launcher, rank):
     return found
 
 
+def seconds(process):
+    """Of a processor, that it has used."""
+    try:
+        used = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    except OSError:
+        return 0
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+
 def stopped_rank_is_named(*command):
     launcher = subprocess.Popen(["mpirun", "--oversubscribe", "-n", "3", chorale, *command], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, cwd=work, start_new_session=True)
     try:
-        for _ in range(200):  # until all of them run
+        # Until all of them have left MPI's own start behind, which hangs without a word: that takes less of a processor.
+        for _ in range(600):
             time.sleep(0.1)
-            if all(processes_of(launcher.pid, rank) for rank in range(3)):
+            if all(sum(map(seconds, processes_of(launcher.pid, rank))) > 1.5 for rank in range(3)):
                 break
-        time.sleep(2)
         (victim,) = processes_of(launcher.pid, 1)
         os.kill(victim, signal.SIGSTOP)
         _, said = launcher.communicate(timeout=100)
