@@ -33,14 +33,16 @@ def run(state, *arguments, code=0, path=""):
 (work / "results").mkdir()
 made = subprocess.run([chorale, "classic", "ring_allgather", "ring:2", "--json", "results/r_1.json"], cwd=work, capture_output=True, text=True)
 assert made.returncode == 0, made.stderr
-assert "1 results are left" in run("state", "--minutes", "0", code=3)
-text = run("state", "--targets", "cuda", "nccl")
-assert "cuda: 1 results, 2 programs compiled and linked, 0 failed" in text and "nccl: 1 results, 1 programs" in text, text
+assert "3 results are left" in run("state", "--minutes", "0", code=3)
+every = ["--programs", "gpu", "peers", "multimem", "nccl"]
+text = run("state", *every)
+for program, count in [("gpu", 1), ("peers", 1), ("multimem", 0), ("nccl", 1)]:
+    assert f"{program}: 1 results, {count} programs compiled and linked, 0 failed" in text, text
 for architecture in ["sm_80", "sm_90"]:
-    registers = re.search(architecture + r": at most (\d+) to \d+ registers, at most \d+ bytes spilled", text)
+    registers = re.search(architecture + r": (\d+) to \d+ registers in a result's largest kernel, at most \d+ bytes spilled", text)
     assert 16 <= int(registers[1]) <= 255, text
 lines = (work / "state").read_text()
-run("state", "--targets", "cuda", "nccl")
+run("state", *every)
 assert (work / "state").read_text() == lines
 
 (work / "bin").mkdir()
@@ -48,5 +50,5 @@ fake = work / "bin/nvcc"
 fake.write_text("#!/bin/sh\necho broken; exit 1\n")
 fake.chmod(0o755)
 text = run("other", code=1, path=f"{work}/bin:")
-assert "2 failed" in text and "FAILED r_1, cuda" in text and "broken" in text, text
+assert "gpu: 1 results, 0 programs compiled and linked, 1 failed" in text and "FAILED r_1, peers" in text and "broken" in text, text
 print("programs are compiled once, and what fails is seen")
