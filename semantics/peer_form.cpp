@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 
 namespace chorale {
@@ -13,10 +14,10 @@ namespace {
 
 constexpr int kMostLag = 2;
 
-class PeerForm {
+class PeerForm : FaultList {
  public:
   PeerForm(const Collective& collective, const PeerProgram& program, int limit)
-      : collective_(collective), program_(program), limit_(limit) {}
+      : FaultList(limit), collective_(collective), program_(program) {}
 
   std::vector<std::string> run() {
     sizes();
@@ -27,14 +28,8 @@ class PeerForm {
   }
 
  private:
-  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
   int ranks() const { return collective_.ranks; }
   int pieces() const { return program_.chunks_per_block; }
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
-  }
 
   std::string at(Rank n, int b, int i) const { return name_of(program_, n, b, i); }
 
@@ -122,8 +117,6 @@ class PeerForm {
 
   const Collective& collective_;
   const PeerProgram& program_;
-  const int limit_;
-  std::vector<std::string> found_ = {};
 };
 
 }  // namespace

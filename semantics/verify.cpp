@@ -7,15 +7,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "semantics/fault_list.h"
 #include "semantics/state.h"
 
 namespace chorale {
 namespace {
 
-class Referee {
+class Referee : FaultList {
  public:
   Referee(const Topology& topology, const Collective& collective, const Schedule& schedule, int limit)
-      : topology_(topology), collective_(collective), schedule_(schedule), limit_(limit) {}
+      : FaultList(limit), topology_(topology), collective_(collective), schedule_(schedule) {}
 
   std::vector<std::string> run() {
     collective_in_range();
@@ -38,13 +39,6 @@ class Referee {
 
  private:
   using Arrival = std::pair<Chunk, Rank>;
-
-  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
-  }
 
   Rank src(const Send& send) const { return topology_.links[send.link].src; }
   Rank dst(const Send& send) const { return topology_.links[send.link].dst; }
@@ -179,9 +173,7 @@ class Referee {
   const Topology& topology_;
   const Collective& collective_;
   const Schedule& schedule_;
-  const int limit_;
   int step_ = 0;  // counted from 1, as people do
-  std::vector<std::string> found_ = {};
 };
 
 }  // namespace

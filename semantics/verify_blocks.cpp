@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 #include "semantics/promise.h"
 
@@ -37,10 +38,10 @@ struct History {
   std::map<int, int> reads = {};
 };
 
-class BlockReferee {
+class BlockReferee : FaultList {
  public:
   BlockReferee(const Collective& collective, const BlockProgram& program, int depth, bool in_place, int limit)
-      : collective_(collective), program_(program), depth_(depth), in_place_(in_place), limit_(limit) {}
+      : FaultList(limit), collective_(collective), program_(program), depth_(depth), in_place_(in_place) {}
 
   std::vector<std::string> run() {
     sizes();
@@ -67,14 +68,8 @@ class BlockReferee {
  private:
   using Connection = std::tuple<Rank, Rank, int>;  // from, to, channel
 
-  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
   int ranks() const { return collective_.ranks; }
   int pieces() const { return program_.chunks_per_block; }
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
-  }
 
   std::string at(Rank n, int b, int i) const {
     return fmt::format("rank {}, block {}, instruction {} ({})", n, b, i,
@@ -383,7 +378,6 @@ class BlockReferee {
   const BlockProgram& program_;
   const int depth_;
   const bool in_place_;
-  const int limit_;
   const Promise promise_{collective_};
   std::vector<int> first_block_ = {};                                          // by rank
   std::map<std::pair<Rank, int>, std::vector<BlockReference>> meetings_ = {};  // by rank and barrier
@@ -395,7 +389,6 @@ class BlockReferee {
   std::vector<Clock> clocks_ = {};                                             // by block
   std::vector<std::vector<Clock>> at_end_ = {};                                // by block and instruction
   std::map<Connection, std::deque<Message>> queues_ = {};
-  std::vector<std::string> found_ = {};
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/block_program.h"
+#include "semantics/fault_list.h"
 #include "semantics/peer_form.h"
 #include "semantics/promise.h"
 
@@ -62,15 +63,14 @@ struct Actor {
   std::vector<const Message*> packets = {};  // for the next Move
 };
 
-class PeerReferee {
+// Of a program without faults in its form.
+class PeerReferee : FaultList {
  public:
   PeerReferee(const Collective& collective, const PeerProgram& program, const PeerRefereeOptions& options,
               int limit)
-      : collective_(collective), program_(program), options_(options), limit_(limit) {}
+      : FaultList(limit), collective_(collective), program_(program), options_(options) {}
 
   std::vector<std::string> run() {
-    found_ = form_faults(collective_, program_, limit_);
-    if (!found_.empty()) return std::move(found_);
     start();
     for (bool moved = true; moved && !full();) {
       moved = false;
@@ -88,14 +88,8 @@ class PeerReferee {
   }
 
  private:
-  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
   int ranks() const { return collective_.ranks; }
   int pieces() const { return program_.chunks_per_block; }
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
-  }
 
   const PeerInstruction& instruction(Rank n, int b, int i) const {
     return program_.ranks[n].blocks[b].instructions[i];
@@ -405,7 +399,6 @@ class PeerReferee {
   const Collective& collective_;
   const PeerProgram& program_;
   const PeerRefereeOptions options_;
-  const int limit_;
   const Promise promise_{collective_};
   int launches_ = 0;
   std::vector<std::vector<int>> most_ = {};                        // values_of_a_launch
@@ -416,14 +409,14 @@ class PeerReferee {
   std::vector<std::vector<std::deque<Message>>> raised_ = {};      // by rank, counter and Signal so far
   std::map<std::pair<Rank, int>, PeerPacket> packets_ = {};
   std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
-  std::vector<std::string> found_ = {};
 };
 
 }  // namespace
 
 std::vector<std::string> violations(const Collective& collective, const PeerProgram& program,
                                     const PeerRefereeOptions& options, int limit) {
-  return PeerReferee(collective, program, options, limit).run();
+  std::vector<std::string> faults = form_faults(collective, program, limit);
+  return faults.empty() ? PeerReferee(collective, program, options, limit).run() : faults;
 }
 
 }  // namespace chorale

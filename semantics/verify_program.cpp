@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/block_program.h"
+#include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 #include "semantics/promise.h"
 
@@ -24,10 +25,10 @@ struct Value {
   int piece = 0;
 };
 
-class ProgramReferee {
+class ProgramReferee : FaultList {
  public:
   ProgramReferee(const Topology& topology, const Collective& collective, const Program& program, int limit)
-      : topology_(topology), collective_(collective), program_(program), limit_(limit) {}
+      : FaultList(limit), topology_(topology), collective_(collective), program_(program) {}
 
   std::vector<std::string> run() {
     sizes();
@@ -50,13 +51,6 @@ class ProgramReferee {
   struct Buffers {
     std::vector<Value> input = {}, output = {}, scratch = {};
   };
-
-  bool full() const { return static_cast<int>(found_.size()) >= limit_; }
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
-  }
 
   void complain(Rank n, const Instruction& i, const std::string& problem) {
     say("rank {}, step {}: {}: {}", n, i.step + 1, to_string(i), problem);
@@ -272,12 +266,10 @@ class ProgramReferee {
   const Topology& topology_;
   const Collective& collective_;
   const Program& program_;
-  const int limit_;
   const Promise promise_{collective_};
   int step_ = 0;
   std::vector<Buffers> buffers_ = {};                // by rank
   std::vector<std::vector<std::size_t>> next_ = {};  // by rank and block: the next instruction
-  std::vector<std::string> found_ = {};
 };
 
 }  // namespace

@@ -18,9 +18,6 @@
 #include "runtime/device/elements.h"
 #include "values.h"
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
 #ifdef IN_PLACE
 #error "input and output are apart where the switch adds"
 #endif
@@ -28,6 +25,10 @@
 namespace {
 
 using T = ELEMENT;
+static_assert(std::is_same_v<T, float> || std::is_same_v<T, chorale::Float16> ||
+                  std::is_same_v<T, chorale::Bfloat16>,
+              "the switch adds float, Float16 and Bfloat16 here");
+static_assert(chorale::Reduction::REDUCTION == chorale::Reduction::Sum, "the switch adds here");
 constexpr long kUnit = 16 / sizeof(T);  // elements of one access
 
 // The sum over all ranks of 16 bytes, and a store of them to all ranks, at an address that stands for all.

@@ -1,4 +1,5 @@
-// The options of the programs in this directory, those of nccl-tests where they mean the same.
+// The options of the programs in this directory, those of nccl-tests where they mean the same; and what they are
+// compiled with: -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...), -DREDUCTION=Max (Min, Prod).
 #pragma once
 
 #include <unistd.h>
@@ -6,6 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+
+#ifndef ELEMENT
+#define ELEMENT float
+#endif
+#ifndef REDUCTION
+#define REDUCTION Sum
+#endif
 
 struct Options {
   long from = 1024, to = 1 << 22, factor = 4;

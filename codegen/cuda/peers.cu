@@ -15,13 +15,6 @@
 #include "runtime/device/nccl_memory.h"
 #include "values.h"
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-#ifndef REDUCTION
-#define REDUCTION Sum
-#endif
-
 namespace {
 
 using T = ELEMENT;

@@ -22,13 +22,6 @@
 #include "virtual_cpu.h"
 #endif
 
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-#ifndef REDUCTION
-#define REDUCTION Sum
-#endif
-
 namespace {
 
 using T = ELEMENT;
