@@ -2,8 +2,6 @@
 // compiled with: -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...), -DREDUCTION=Max (Min, Prod).
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,41 +31,48 @@ inline long number(const char* text) {
   return value * unit;
 }
 
+[[noreturn]] inline void say_usage(std::FILE* out, const char* program, int code) {
+  std::fprintf(out,
+               "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
+               "[-g bytes of a segment] [-p seconds of patience]\n",
+               program);
+  std::exit(code);
+}
+
 inline Options read_options(int argc, char** argv) {
   Options options;
-  for (int option; (option = getopt(argc, argv, "b:e:f:n:s:t:g:p:h")) != -1;) {
-    switch (option) {
+  for (int i = 1; i < argc; i += 2) {
+    const bool named = argv[i][0] == '-' && argv[i][1] != '\0' && argv[i][2] == '\0';
+    if (named && argv[i][1] == 'h') say_usage(stdout, argv[0], 0);
+    if (!named || i + 1 == argc) say_usage(stderr, argv[0], 2);
+    const char* const value = argv[i + 1];
+    switch (argv[i][1]) {
       case 'b':
-        options.from = number(optarg);
+        options.from = number(value);
         break;
       case 'e':
-        options.to = number(optarg);
+        options.to = number(value);
         break;
       case 'f':
-        options.factor = std::max(2l, number(optarg));
+        options.factor = std::max(2l, number(value));
         break;
       case 'n':
-        options.iterations = static_cast<int>(std::max(1l, number(optarg)));
+        options.iterations = static_cast<int>(std::max(1l, number(value)));
         break;
       case 's':
-        options.slices = static_cast<int>(number(optarg));
+        options.slices = static_cast<int>(number(value));
         break;
       case 't':
-        options.threads = static_cast<int>(number(optarg));
+        options.threads = static_cast<int>(number(value));
         break;
       case 'g':
-        options.segment = number(optarg);
+        options.segment = number(value);
         break;
       case 'p':
-        options.patience = std::atof(optarg);
+        options.patience = std::atof(value);
         break;
       default:
-        std::fprintf(
-            option == 'h' ? stdout : stderr,
-            "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
-            "[-g bytes of a segment] [-p seconds of patience]\n",
-            argv[0]);
-        std::exit(option == 'h' ? 0 : 2);
+        say_usage(stderr, argv[0], 2);
     }
   }
   return options;

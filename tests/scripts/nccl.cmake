@@ -1,5 +1,5 @@
 # What runs over NCCL, on the CPU: the same sources against the stand-in for NCCL and CUDA in nccl/shim.
-add_library(nccl_shim SHARED nccl/shim/shim.cpp)
+add_library(nccl_shim SHARED nccl/shim/shim.cpp nccl/shim/device.cpp)
 target_include_directories(nccl_shim PUBLIC nccl/shim ${PROJECT_SOURCE_DIR})
 target_link_libraries(nccl_shim PRIVATE Threads::Threads chorale_warnings)
 
@@ -28,3 +28,6 @@ set_tests_properties(preload.nccl PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIO
 add_test(NAME nccl.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/emit.py $<TARGET_FILE:chorale>
                                 ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim>)
 set_tests_properties(nccl.emit PROPERTIES TIMEOUT 900 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME nccl.peers COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/peers.py $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER}
+                                 ${CMAKE_CURRENT_SOURCE_DIR}/nccl)
+set_tests_properties(nccl.peers PROPERTIES TIMEOUT 900 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

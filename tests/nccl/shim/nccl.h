@@ -8,8 +8,8 @@
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
-#define NCCL_PATCH 0
-#define NCCL_VERSION_CODE 22800
+#define NCCL_PATCH 9
+#define NCCL_VERSION_CODE 22809
 #define NCCL_VERSION(X, Y, Z) ((X)*10000 + (Y)*100 + (Z))
 
 enum ncclResult_t {

@@ -22,6 +22,7 @@
 
 #include "nccl.h"
 #include "runtime/device/elements.h"
+#include "shim_together.h"
 
 using namespace chorale;
 
@@ -167,8 +168,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   *can = device != peer;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 8 : std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
@@ -383,6 +384,12 @@ struct Meeting {
   int computed = 0, left = 0;
 };
 
+// Something that all ranks have made together.
+struct Common {
+  std::shared_ptr<void> made = {};
+  int joined = 0;
+};
+
 // What the ranks of a communicator share.
 struct World {
   explicit World(int size) : ranks(size) {}
@@ -393,6 +400,7 @@ struct World {
   bool aborted = false;
   std::map<std::pair<int, int>, std::deque<Message*>> messages = {};  // from, to
   std::map<std::uint64_t, Meeting> meetings = {};
+  std::map<int, Common> common = {};
 };
 
 struct PointToPoint {
@@ -412,6 +420,7 @@ struct ncclComm {
   std::string text = {};
   std::uint64_t collectives = 0;  // enqueued
   std::vector<std::pair<double, ncclRedOp_t>> scales = {};
+  int commons = 0;  // made
 };
 
 namespace {
@@ -660,6 +669,18 @@ std::shared_ptr<World> world_of(int id, int ranks) {
 }
 
 }  // namespace
+
+std::shared_ptr<void> shim_together(ncclComm_t comm, std::shared_ptr<void> (*make)(int ranks),
+                                    const std::function<void(void*)>& join) {
+  World& world = *comm->world;
+  std::unique_lock lock(world.mutex);
+  Common& common = world.common[comm->commons++];
+  if (!common.made) common.made = make(world.ranks);
+  join(common.made.get());
+  ++common.joined;
+  world.changed.notify_all();
+  return waited(world, lock, [&] { return common.joined == world.ranks; }) ? common.made : nullptr;
+}
 
 // For tests: how many collectives of NCCL's own were called, by all ranks.
 extern "C" long shim_collectives() {
