@@ -16,6 +16,7 @@
 #include "options.h"
 #include "ranks.h"
 #include "runtime/device/elements.h"
+#include "switch.h"
 #include "values.h"
 
 #ifdef IN_PLACE
@@ -30,36 +31,6 @@ static_assert(std::is_same_v<T, float> || std::is_same_v<T, chorale::Float16> ||
               "the switch adds float, Float16 and Bfloat16 here");
 static_assert(chorale::Reduction::REDUCTION == chorale::Reduction::Sum, "the switch adds here");
 constexpr long kUnit = 16 / sizeof(T);  // elements of one access
-
-// The sum over all ranks of 16 bytes, and a store of them to all ranks, at an address that stands for all.
-struct Words {
-  unsigned word[4];
-};
-template <typename Element>
-__device__ Words sum_of_all(const void* everywhere) {
-  Words sum;
-  if constexpr (std::is_same_v<Element, float>)
-    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(sum.word[0]), "=r"(sum.word[1]), "=r"(sum.word[2]), "=r"(sum.word[3])
-                 : "l"(everywhere)
-                 : "memory");
-  else if constexpr (std::is_same_v<Element, chorale::Float16>)
-    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(sum.word[0]), "=r"(sum.word[1]), "=r"(sum.word[2]), "=r"(sum.word[3])
-                 : "l"(everywhere)
-                 : "memory");
-  else
-    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(sum.word[0]), "=r"(sum.word[1]), "=r"(sum.word[2]), "=r"(sum.word[3])
-                 : "l"(everywhere)
-                 : "memory");
-  return sum;
-}
-__device__ void store_to_all(void* everywhere, const Words& value) {
-  asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(everywhere),
-               "r"(value.word[0]), "r"(value.word[1]), "r"(value.word[2]), "r"(value.word[3])
-               : "memory");
-}
 
 // Chunks are cut in units of 16 bytes; the window is padded to whole ones. Between two barriers of the ranks
 // (all inputs are there; all outputs are) each owner does its chunks.
@@ -140,10 +111,12 @@ class Machine {
   static long units(long elements) { return (elements + kUnit - 1) / kUnit; }
 
   void launch() {
-    multimem_kernel<<<options_.slices, options_.threads, 0, stream_>>>(
-        device_comm_, window_, room_, units(elements_), owners_,
-        static_cast<int>(std::size(algorithm::kOwners)), rank_);
-    require(cudaGetLastError(), "the kernel");
+    int rank = rank_, chunks = static_cast<int>(std::size(algorithm::kOwners));
+    long all = units(elements_);
+    void* arguments[] = {&device_comm_, &window_, &room_, &all, &owners_, &chunks, &rank};
+    require(cudaLaunchCooperativeKernel(multimem_kernel, dim3(static_cast<unsigned>(options_.slices)),
+                                        dim3(static_cast<unsigned>(options_.threads)), arguments, 0, stream_),
+            "cudaLaunchCooperativeKernel");
   }
 
   const int rank_;

@@ -4,6 +4,7 @@
 // is read before its signal has come is not there. With CHORALE_SHIM_EARLY_SIGNALS signals come first, which
 // tests must notice.
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -29,7 +30,12 @@ struct Windows {
   explicit Windows(int ranks) : memory(static_cast<std::size_t>(ranks)) {}
   std::vector<char*> memory;
   std::size_t bytes = 0;
+  std::unique_ptr<char[]> everywhere = {};  // its addresses stand for those of all; nothing is ever there
 };
+
+// For addresses that stand for all.
+std::mutex windows_mutex;
+std::vector<std::shared_ptr<Windows>> all_windows;
 
 // Of one rank: what it has sent and is not delivered yet.
 class Wire {
@@ -86,6 +92,7 @@ struct ShimNetwork {
   explicit ShimNetwork(int ranks) : signals(static_cast<std::size_t>(ranks)), wires(signals.size()) {}
   std::vector<std::vector<std::atomic<std::uint64_t>>> signals;  // by receiver
   std::vector<Wire> wires;  // by sender; what is on them is still delivered
+  std::vector<std::unique_ptr<std::barrier<>>> barriers = {};  // of the only node
 };
 
 int shim_node(int ranks) {
@@ -114,10 +121,13 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* memory, std::size_t b
     Windows& all = *static_cast<Windows*>(made);
     if (all.bytes != 0 && all.bytes != bytes) out_of_range("windows of different sizes");
     all.bytes = bytes;
+    if (!all.everywhere) all.everywhere = std::make_unique<char[]>(bytes);
     all.memory[static_cast<std::size_t>(rank)] = static_cast<char*>(memory);
   });
   if (!together) return ncclSystemError;
-  *window = new ShimWindow{std::static_pointer_cast<Windows>(together), rank, shim_node(ranks)};
+  const std::lock_guard lock(windows_mutex);
+  all_windows.push_back(std::static_pointer_cast<Windows>(together));
+  *window = new ShimWindow{all_windows.back(), rank, shim_node(ranks)};
   return ncclSuccess;
 }
 ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t window) {
@@ -132,12 +142,15 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements* w
   ncclCommUserRank(comm, &rank);
   ncclCommCount(comm, &ranks);
   const int node = shim_node(ranks);
-  if (ranks % node != 0 || wanted->lsaMultimem) return ncclInvalidUsage;
+  if (ranks % node != 0 || (wanted->lsaMultimem && node != ranks)) return ncclInvalidUsage;
   const int signals = wanted->ginForceEnable && wanted->ginContextCount > 0 ? wanted->ginSignalCount : 0;
   const auto make = [](int all) -> std::shared_ptr<void> { return std::make_shared<ShimNetwork>(all); };
   const auto together = shim_together(comm, make, [&](void* made) {
     static_cast<ShimNetwork*>(made)->signals[static_cast<std::size_t>(rank)] =
         std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(signals));
+    auto& barriers = static_cast<ShimNetwork*>(made)->barriers;
+    while (node == ranks && static_cast<int>(barriers.size()) < wanted->lsaBarrierCount)
+      barriers.push_back(std::make_unique<std::barrier<>>(ranks));
   });
   if (!together) return ncclSystemError;
   const std::lock_guard lock(mutex);
@@ -161,6 +174,25 @@ void* ncclGetLocalPointer(ncclWindow_t window, std::size_t offset) {
 void* ncclGetLsaPointer(ncclWindow_t window, std::size_t offset, int lsa_rank) {
   if (lsa_rank < 0 || lsa_rank >= window->node) out_of_range("a rank of another node has no address here");
   return shim_address(window, offset, window->rank / window->node * window->node + lsa_rank);
+}
+
+void* shim_everywhere(ncclWindow_t window, std::size_t offset) {
+  shim_address(window, offset, 0);
+  return window->all->everywhere.get() + offset;
+}
+void* shim_one_of(const void* everywhere, int k) {
+  const char* const address = static_cast<const char*>(everywhere);
+  const std::lock_guard lock(windows_mutex);
+  for (const auto& windows : all_windows)
+    if (address >= windows->everywhere.get() && address < windows->everywhere.get() + windows->bytes)
+      return static_cast<std::size_t>(k) < windows->memory.size()
+                 ? windows->memory[static_cast<std::size_t>(k)] + (address - windows->everywhere.get())
+                 : nullptr;
+  out_of_range("an address that stands for none");
+}
+void shim_lsa_barrier(const ncclDevComm* comm, unsigned index) {
+  if (index >= comm->network->barriers.size()) out_of_range("a barrier that was not asked for");
+  comm->network->barriers[index]->arrive_and_wait();
 }
 
 void shim_put(const ncclDevComm* comm, int peer, void* to, const void* from, std::size_t bytes, long signal) {

@@ -41,6 +41,12 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t, const ncclDevComm*);
 void* ncclGetLocalPointer(ncclWindow_t, std::size_t offset);
 void* ncclGetLsaPointer(ncclWindow_t, std::size_t offset, int lsa_rank);
 
+// An address that stands for that of all ranks of the node; k from 0 on: of one of them, null: there are no more.
+void* shim_everywhere(ncclWindow_t, std::size_t offset);
+void* shim_one_of(const void* everywhere, int k);
+void shim_lsa_barrier(const ncclDevComm*,
+                      unsigned index);  // by one thread of a block of each rank of the node
+
 // These end the program where something is out of range.
 void* shim_address(ncclWindow_t, std::size_t offset, int rank);
 // Copies, and then adds one to a signal of the peer, if there is one (not negative). Takes its time.
@@ -70,6 +76,31 @@ inline bool ncclTeamRankIsMember(ncclTeam in, ncclTeam of, int rank) {
 inline int ncclTeamRankToLsa(const ncclDevComm& comm, ncclTeam of, int rank) {
   return comm.rank % comm.node + (rank - of.rank);
 }
+
+inline void* ncclGetLsaMultimemPointer(ncclWindow_t window, std::size_t offset, const ncclDevComm&) {
+  return shim_everywhere(window, offset);
+}
+
+namespace cuda {
+enum memory_order { memory_order_acq_rel };
+}
+struct ncclCoopCta {};
+struct ncclTeamTagLsa {};
+template <typename Cooperation>
+class ncclLsaBarrierSession {
+ public:
+  ncclLsaBarrierSession(Cooperation, const ncclDevComm& comm, ncclTeamTagLsa, std::uint32_t index, bool)
+      : comm_(comm), index_(index) {}
+  void sync(Cooperation, cuda::memory_order) {
+    __syncthreads_and(1);
+    if (threadIdx.x == 0) shim_lsa_barrier(&comm_, index_);
+    __syncthreads_and(1);
+  }
+
+ private:
+  const ncclDevComm& comm_;
+  const std::uint32_t index_;
+};
 
 using ncclGinSignal_t = std::uint32_t;
 struct ncclGin_None {};
