@@ -1,6 +1,8 @@
 // Calls of the CUDA runtime that the programs for GPUs share.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>

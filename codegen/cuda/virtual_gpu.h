@@ -43,13 +43,15 @@ class Device {
     Launch launch = given;
     void* arguments[] = {&launch};
     const unsigned slices = static_cast<unsigned>(launch.shape.slices);
+    const dim3 blocks(static_cast<unsigned>(std::size(algorithm::kBlockRows)) * slices),
+        last_blocks(static_cast<unsigned>(algorithm::kRanks) * slices), block(static_cast<unsigned>(threads));
     require(
-        cudaLaunchCooperativeKernel(chorale::peer_kernel<op, Memory>,
-                                    dim3(static_cast<unsigned>(std::size(algorithm::kBlockRows)) * slices),
-                                    dim3(threads), arguments, 0, stream_),
+        cudaLaunchCooperativeKernel(chorale::peer_kernel<op, Memory>, blocks, block, arguments, 0, stream_),
         "cudaLaunchCooperativeKernel");
     if (finish)
-      chorale::finish_kernel<op, Memory><<<algorithm::kRanks * slices, threads, 0, stream_>>>(launch);
+      require(cudaLaunchCooperativeKernel(chorale::finish_kernel<op, Memory>, last_blocks, block, arguments,
+                                          0, stream_),
+              "cudaLaunchCooperativeKernel");
   }
   void wait() { require(cudaStreamSynchronize(stream_), "the kernel"); }
 

@@ -16,7 +16,7 @@
 #include "measure.h"
 #include "options.h"
 #include "values.h"
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(CHORALE_GPU)
 #include "virtual_gpu.h"
 #else
 #include "virtual_cpu.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The emitted programs with a process a GPU (peers.cu, multimem.cu), compiled as they are against stand-ins for CUDA, NCCL's device interface and
+"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they are against stand-ins for CUDA, NCCL's device interface and
 MPI, under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its data must be seen.
 
 Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/.
@@ -41,7 +41,7 @@ def execute(directory, ranks, node, sizes, code=0, program="peers", **more):
 
 
 def right(text):
-    found = re.findall(r"^ +(\d+) +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +(\d+)$", text, re.M)
+    found = re.findall(r"^ +(\d+) +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +(?:[\d.]+ +)?(\d+)$", text, re.M)
     assert len(found) == 3 and all(wrong == "0" for _, wrong in found), text
     return len(found)
 
@@ -77,7 +77,14 @@ for defines in [], ["-DELEMENT=chorale::Bfloat16"]:
     rows += right(execute(direct, 4, 4, ["-b", 64, "-e", "64K"], program="multimem").stdout)
 assert "not all GPUs are on one switch" in execute(direct, 4, 2, ["-b", 64, "-e", 64], code=2, program="multimem").stderr
 
+# All ranks on one GPU.
+for defines in [], ["-DELEMENT=chorale::Float16", "-DWIDEN"]:
+    compiled(ring, "-DCHORALE_GPU", *defines, program="virtual_ranks")
+    text = execute(ring, 1, 1, ["-b", 64, "-e", "64K", "-g", "8K"], program="virtual_ranks").stdout
+    assert "4 virtual ranks on a stand-in for a GPU" in text, text
+    rows += right(text)
+
 # It says what it cannot do.
 assert "needs 4 ranks: mpirun -n 4" in execute(ring, 3, 3, ["-b", 64, "-e", 64], code=2).stderr
 assert "cannot all be resident: use -s" in execute(ring, 4, 4, ["-s", 200], code=2).stderr
-print(f"{len(algorithms)} algorithms with a process a GPU, {rows} sizes on one node, on several and by a switch, 0 wrong, no race; two faults were seen")
+print(f"{len(algorithms)} algorithms, {rows} sizes on one node, on several, by a switch and on one GPU, 0 wrong, no race; two faults were seen")

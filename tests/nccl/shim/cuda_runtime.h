@@ -69,6 +69,9 @@ struct cudaMemPoolProps {
   cudaMemAllocationType allocType;
   cudaMemLocation location;
 };
+struct cudaDeviceProp {
+  char name[256];
+};
 struct cudaFuncAttributes {
   int numRegs;
 };
@@ -92,6 +95,7 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int device);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t);
 

@@ -172,6 +172,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount ? 8 : std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
   return cudaSuccess;
 }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::snprintf(properties->name, sizeof properties->name, "a stand-in for a GPU");
+  return cudaSuccess;
+}
 cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
