@@ -30,6 +30,16 @@ sanitize() {
   done
 }
 
+# ALGORITHM RANKS, emitted before: all types and operations, by chorale itself.
+all_types() {
+  if "$chorale" run "$work/$1_$2.json" --transport gpu --bytes 1,13,127,65537 --type all --op all --iterations 3 >"$work/log"; then
+    right=$((right + 1))
+  else
+    failure "chorale run --transport gpu of $1, $2"
+    tail -5 "$work/log"
+  fi
+}
+
 run() {
   if "$1" -b 1K -e 64M -f 8; then right=$((right + 1)); else failure "$1"; fi
 }
@@ -42,6 +52,7 @@ run_all() {
       directory=$(emit "$name" "$ranks") && make -s -C "$directory" gpu "ARCH=$architecture" || { failure "$name, $ranks"; continue; }
       sanitize "$directory/virtual_ranks_gpu"
       run "$directory/virtual_ranks_gpu"
+      all_types "$name" "$ranks"
     done
   done
   for defines in -DIN_PLACE "-DELEMENT=chorale::Float16 -DWIDEN" -DELEMENT=chorale::Bfloat16; do
@@ -51,7 +62,7 @@ run_all() {
     echo "# $defines"
     run "$directory/virtual_ranks_gpu"
   done
-  echo "$right programs with every element right, $failed failures"
+  echo "$right runs with every element right, $failed failures"
 }
 
 command -v nvcc >/dev/null || refuse "no nvcc; install the CUDA toolkit"

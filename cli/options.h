@@ -81,7 +81,7 @@ struct ShowCommand {
 struct RunCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
-  enum class Transport { Threads, Mpi, Nccl, Kernel };
+  enum class Transport { Threads, Mpi, Nccl, Kernel, Gpu };
   Transport transport = Transport::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};

@@ -57,9 +57,11 @@ void run_options(CLI::App& app, Command& parsed) {
                     {{"threads", Transport::Threads},
                      {"mpi", Transport::Mpi},
                      {"nccl", Transport::Nccl},
-                     {"kernel", Transport::Kernel}},
-                    "Ranks are threads of this process, or processes started by mpirun, or those with a GPU "
-                    "each, or thread blocks of the kernel for GPUs, on threads (threads)");
+                     {"kernel", Transport::Kernel},
+                     {"gpu", Transport::Gpu}},
+                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
+                    "thread blocks of "
+                    "the kernel for GPUs on threads, or on one GPU (threads)");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   sub->add_flag("--in-place", options->in_place,

@@ -15,6 +15,7 @@
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "ir/error.h"
+#include "runtime/gpu_run.h"
 #include "runtime/nccl_run.h"
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
@@ -74,6 +75,7 @@ const char* who(On transport) {
   return transport == On::Nccl     ? "processes with a GPU each"
          : transport == On::Mpi    ? "processes"
          : transport == On::Kernel ? "blocks of the kernel"
+         : transport == On::Gpu    ? "blocks of the kernel on a GPU"
                                    : "threads";
 }
 
@@ -145,6 +147,10 @@ Rows run_in_the_kernel(const Program& program, const Collective& collective, con
   return run_peers_on_threads(to_peers(collective, program), collective, options);
 }
 
+Rows run_on_a_gpu(const Program& program, const Collective& collective, const RunOptions& options) {
+  return run_peers_on_gpu(to_peers(collective, program), collective, options);
+}
+
 }  // namespace
 
 Outcome perform(const RunCommand& command) {
@@ -159,6 +165,8 @@ Outcome perform(const RunCommand& command) {
         return run_with_nccl(command, result);
       case On::Kernel:
         return run(command, result, run_in_the_kernel, true);
+      case On::Gpu:
+        return run(command, result, run_on_a_gpu, true);
       case On::Threads:
         break;
     }

@@ -12,8 +12,8 @@
 #include "ir/error.h"
 #include "ir/peer_table.h"
 #include "runtime/device/cpu.h"
-#include "runtime/device/kernel.h"
 #include "runtime/element_types.h"
+#include "runtime/peer_machine.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
@@ -31,99 +31,13 @@ struct Between {  // std::barrier wants what never throws
   }
 };
 
-// What of the memory does not depend on types.
-class Machine {
- public:
-  Machine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
-      : program_(program), table_(table_of(program)), block_shape_(shape), options_(options) {
-    std::int64_t segment = options.segment_bytes / static_cast<std::int64_t>(size_of(shape.type));
-    for (const PeerRank& rank : program.ranks)
-      if (rank.blocks.size() > 1) segment = 0;
-    shape_ = {.elements = shape.elements,
-              .segment =
-                  std::max<std::int64_t>(1, segment > 0 ? std::min(segment, shape.elements) : shape.elements),
-              .tile = options.tile,
-              .slices = options.slices};
-    tables_ = {.rows = table_.rows.data(),
-               .places = table_.places.data(),
-               .blocks = table_.blocks.data(),
-               .ranks = table_.ranks.data(),
-               .all_ranks = ranks(),
-               .pieces = program.chunks_per_block,
-               .double_scratch = program.double_scratch};
-    launches_.resize(table_.blocks.size() * options.slices, 0);
-    for (Rank n = 0; n < ranks(); ++n) {
-      const PeerRankRow& rank = table_.ranks[n];
-      input_.emplace_back(begin(rank.input_chunks) * size());
-      output_.emplace_back(begin(rank.output_chunks) * size());
-      counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options.slices, 0);
-    }
-  }
-
-  int ranks() const { return static_cast<int>(program_.ranks.size()); }
-  bool in_place() const { return program_.in_place; }
-  std::int64_t input_bytes(Rank n) const { return begin(table_.ranks[n].input_chunks) * size(); }
-  std::int64_t output_bytes(Rank n) const { return begin(table_.ranks[n].output_chunks) * size(); }
-
-  // Chunk by chunk, since in place they may lie in the other buffer.
-  void write_input(Rank n, const Bytes& bytes) {
-    for (int i = 0; i < table_.ranks[n].input_chunks; ++i)
-      std::copy_n(bytes.begin() + begin(i) * size(), length(i) * size(), at(n, {Buffer::Input, i}));
-  }
-  Bytes read(Rank n, Buffer buffer) {
-    Bytes bytes(buffer == Buffer::Input ? input_bytes(n) : output_bytes(n));
-    const int chunks = buffer == Buffer::Input ? table_.ranks[n].input_chunks : table_.ranks[n].output_chunks;
-    for (int i = 0; i < chunks; ++i)
-      std::copy_n(at(n, {buffer, i}), length(i) * size(), bytes.begin() + begin(i) * size());
-    return bytes;
-  }
-  void spoil_output(Rank n) { TestData::spoil_output(output_[n]); }
-
-  // Tells what waited in vain, if anything did.
-  void require_no_trouble(std::chrono::milliseconds timeout) const {
-    if (trouble_.state == 0) return;
-    const PeerBlockRow& block = table_.blocks[trouble_.block];
-    int first = trouble_.block;
-    while (first > 0 && table_.blocks[first - 1].rank == block.rank) --first;
-    const PeerInstruction& i =
-        program_.ranks[block.rank].blocks[trouble_.block - first].instructions[trouble_.row];
-    throw Hang(fmt::format("rank {}, block {}, instruction {} ({}): rank {} did not raise it within {:.3g} s",
-                           block.rank, trouble_.block - first, trouble_.row, to_string(i),
-                           table_.rows[block.row + trouble_.row].rank,
-                           std::chrono::duration<double>(timeout).count()));
-  }
-
- protected:
-  std::int64_t size() const { return static_cast<std::int64_t>(size_of(block_shape_.type)); }
-  std::int64_t begin(int slot) const {
-    const int k = program_.chunks_per_block;
-    return slot / k * block_shape_.elements + piece_begin(block_shape_.elements, k, slot % k);
-  }
-  std::int64_t length(int slot) const { return begin(slot + 1) - begin(slot); }
-  std::byte* at(Rank n, const Slot& slot) {
-    const PeerRankRow& rank = table_.ranks[n];
-    const PeerPlaceRow& place =
-        table_.places[(slot.buffer == Buffer::Input ? rank.inputs : rank.outputs) + slot.index];
-    return (place.buffer == 0 ? input_ : output_)[n].data() + begin(place.index) * size();
-  }
-
-  const PeerProgram& program_;
-  const PeerTable table_;
-  const BlockShape block_shape_;
-  const PeerRunOptions options_;
-  PeerShape shape_ = {};
-  PeerTables tables_ = {};
-  std::vector<Bytes> input_ = {}, output_ = {};
-  std::vector<std::vector<std::uint64_t>> counters_ = {};
-  std::vector<std::uint64_t> launches_ = {};
-  Trouble trouble_ = {};
-};
-
 template <typename T, typename W>
-class TypedMachine : public Machine {
+class TypedMachine : public PeerMachine {
  public:
   TypedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
-      : Machine(program, shape, options) {
+      : PeerMachine(program, shape, options), launches_(table_.blocks.size() * options.slices, 0) {
+    for (const PeerRankRow& rank : table_.ranks)
+      counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options.slices, 0);
     const std::int64_t pitch = scratch_pitch<W>(tables_, shape_);
     for (Rank n = 0; n < ranks(); ++n) {
       scratch_.emplace_back(pitch * table_.ranks[n].scratch_chunks * (program.double_scratch ? 2 : 1));
@@ -226,12 +140,15 @@ class TypedMachine : public Machine {
           });
       }
     for (std::thread& thread : threads) thread.join();
-    require_no_trouble(timeout);
+    require_no_trouble(trouble_, timeout);
   }
 
   std::vector<std::vector<W>> scratch_ = {}, wide_ = {};
   std::vector<T*> inputs_ = {}, outputs_ = {};
   std::vector<W*> works_ = {}, scratches_ = {};
+  std::vector<std::vector<std::uint64_t>> counters_ = {};
+  std::vector<std::uint64_t> launches_ = {};
+  Trouble trouble_ = {};
   std::vector<std::uint64_t*> all_counters_ = {};
   SharedMemory<T, W> memory_ = {};
 };
@@ -266,33 +183,12 @@ struct Launched {
   std::int64_t input_bytes(Rank n) const { return machine.input_bytes(n); }
   void write_input(Rank n, const Bytes& bytes) { machine.write_input(n, bytes); }
   void spoil_output(Rank n) { machine.spoil_output(n); }
-  Bytes input(Rank n) { return machine.read(n, Buffer::Input); }
-  Bytes output(Rank n) { return machine.read(n, Buffer::Output); }
+  Bytes input(Rank n) { return machine.input(n); }
+  Bytes output(Rank n) { return machine.output(n); }
   std::vector<double> run(int times, const std::function<void(int)>& before) {
     return machine.template timed<op>(times, average, timeout, before);
   }
 };
-
-bool reduces(const PeerProgram& program) {
-  for (const PeerRank& rank : program.ranks)
-    for (const PeerBlock& block : rank.blocks)
-      for (const PeerInstruction& i : block.instructions)
-        if (i.from.size() > 1) return true;
-  return false;
-}
-
-void check(const PeerProgram& program, const PeerRunOptions& options, Accumulation accumulation) {
-  if (options.slices < 1 || options.slices > 1024)
-    throw InputError("run", fmt::format("{} slices", options.slices), "use 1 to 1024");
-  if (options.tile < 16 || options.tile % 16 != 0)
-    throw InputError("run", fmt::format("tiles of {} elements", options.tile), "use a multiple of 16");
-  if (options.threads < 1 || options.threads > 1024)
-    throw InputError("run", fmt::format("{} threads", options.threads), "use 1 to 1024");
-  if (accumulation == Accumulation::Float32 && program.in_place)
-    throw InputError(program.name,
-                     "input and output are in one memory, where float32 sums of halves have no room",
-                     "leave out --accumulate");
-}
 
 }  // namespace
 
@@ -321,7 +217,7 @@ std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& col
     machine.template free<reduction>(launches, average, timeout, [&](Rank n, int i) {
       if (i > 0)
         wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
-                     .wrong_elements(n, machine.read(n, Buffer::Output));
+                     .wrong_elements(n, machine.output(n));
       Bytes input(machine.input_bytes(n));
       TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
       machine.spoil_output(n);

@@ -1,6 +1,8 @@
 // The kernel on a GPU. Goes along with emitted programs.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "runtime/device/kernel.h"
 
 namespace chorale {

@@ -202,12 +202,14 @@ inline int __syncthreads_and(int mine) {
   return shim_block->all(mine != 0);
 }
 
-// All threads of all blocks side by side. Arguments are taken at once, as a launch takes them.
+// All blocks side by side, with the threads that they have, at most three. Arguments are taken at once, as a
+// launch takes them.
 template <typename... Arguments>
-cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Arguments...), dim3 grid, dim3 block, void** arguments,
-                                        std::size_t, cudaStream_t stream) {
-  if (grid.x == 0 || block.x == 0 || block.x > 1024) return cudaErrorInvalidValue;
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Arguments...), dim3 grid, dim3 wanted,
+                                        void** arguments, std::size_t, cudaStream_t stream) {
+  if (grid.x == 0 || wanted.x == 0 || wanted.x > 1024) return cudaErrorInvalidValue;
   if (!shim_is_here(stream)) return cudaErrorInvalidDevice;
+  const dim3 block(wanted.x < 3 ? wanted.x : 3);
   const auto taken = [&]<std::size_t... i>(std::index_sequence<i...>) {
     return std::tuple(*static_cast<std::remove_cvref_t<Arguments>*>(arguments[i])...);
   }

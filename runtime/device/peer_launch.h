@@ -1,0 +1,36 @@
+// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
+// operation that are known when it runs.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "runtime/device/kernel.h"
+#include "runtime/elements.h"
+
+namespace chorale {
+
+struct PeerKernelChoice {
+  ElementType type = ElementType::Float32;
+  bool wide = false;  // halves are moved and added as float
+  ReduceOp op = ReduceOp::Sum;
+};
+
+// Arrays by rank, all on the device: as SharedMemory has them, whatever the types.
+struct PeerPointers {
+  void* const* inputs = nullptr;
+  void* const* outputs = nullptr;
+  void* const* works = nullptr;
+  void* const* scratches = nullptr;
+  std::uint64_t* const* counters = nullptr;
+  std::uint64_t* launches = nullptr;
+};
+
+// How many thread blocks of so many threads can be resident on the current device.
+cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
+
+// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be resident.
+// Averages are finished where op is Avg and `average`.
+cudaError_t launch_peers(const PeerKernelChoice&, const PeerTables&, const PeerShape&, const PeerPointers&,
+                         const Patience&, bool average, int blocks, int threads, cudaStream_t);
+
+}  // namespace chorale

@@ -1,0 +1,213 @@
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "ir/error.h"
+#include "runtime/device/peer_launch.h"
+#include "runtime/gpu_run.h"
+#include "runtime/peer_machine.h"
+#include "runtime/rows.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kThreads = 512, kMostSlices = 32;
+
+void require(cudaError_t code, const char* what) {
+  if (code != cudaSuccess)
+    throw InputError("gpu", fmt::format("{}: {}", what, cudaGetErrorString(code)),
+                     "see nvidia-smi, or use --transport kernel");
+}
+
+template <typename T>
+class DeviceArray {
+ public:
+  // All zero.
+  explicit DeviceArray(std::size_t count) : bytes_(count * sizeof(T)) {
+    require(cudaMalloc(&memory_, std::max<std::size_t>(bytes_, 1)), "cudaMalloc");
+    require(cudaMemset(memory_, 0, bytes_), "cudaMemset");
+  }
+  explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) { upload(values.data()); }
+  ~DeviceArray() { cudaFree(memory_); }
+  DeviceArray(DeviceArray&& other) noexcept
+      : bytes_(other.bytes_), memory_(std::exchange(other.memory_, nullptr)) {}
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* get() const { return static_cast<T*>(memory_); }
+  void upload(const T* from) { copy(memory_, from, cudaMemcpyHostToDevice); }
+  void download(T* to) const { copy(to, memory_, cudaMemcpyDeviceToHost); }
+
+ private:
+  void copy(void* to, const void* from, cudaMemcpyKind kind) const {
+    if (bytes_ > 0) require(cudaMemcpy(to, from, bytes_, kind), "cudaMemcpy");
+  }
+
+  const std::size_t bytes_;
+  void* memory_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() {
+    require(cudaStreamCreate(&stream), "cudaStreamCreate");
+    require(cudaEventCreate(&start), "cudaEventCreate");
+    require(cudaEventCreate(&stop), "cudaEventCreate");
+  }
+  ~Stream() {
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    cudaStreamDestroy(stream);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  cudaStream_t stream = nullptr;
+  cudaEvent_t start = nullptr, stop = nullptr;
+};
+
+void require_gpu() {
+  int devices = 0;
+  require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (devices == 0) throw InputError("gpu", "no GPU here", "use --transport kernel");
+}
+
+// As many slices as can all be resident.
+PeerRunOptions fitting(const PeerProgram& program, const PeerKernelChoice& choice) {
+  int resident = 0;
+  require(resident_blocks(choice, kThreads, &resident), "the kernel");
+  std::size_t blocks = 0;
+  for (const PeerRank& rank : program.ranks) blocks += rank.blocks.size();
+  const int slices = std::min(kMostSlices, resident / static_cast<int>(std::max<std::size_t>(blocks, 1)));
+  if (slices < 1)
+    throw InputError(
+        program.name,
+        fmt::format("has {} blocks that wait for each other, the GPU has room for {}", blocks, resident),
+        "use --transport kernel");
+  return {.slices = slices};
+}
+
+// In the shape that runtime/rows.h asks for.
+class GpuMachine : public PeerMachine {
+ public:
+  GpuMachine(const PeerProgram& program, const BlockShape& shape, const PeerKernelChoice& choice,
+             bool average, std::chrono::milliseconds timeout)
+      : PeerMachine(program, shape, fitting(program, choice)),
+        choice_(choice),
+        average_(average),
+        timeout_(timeout),
+        rows_(table_.rows),
+        places_(table_.places),
+        blocks_(table_.blocks),
+        rank_rows_(table_.ranks),
+        launches_(table_.blocks.size() * options_.slices),
+        trouble_(1) {
+    const std::size_t kept = choice.wide ? sizeof(float) : size_of(shape.type);
+    const std::int64_t pitch = choice.wide              ? scratch_pitch<float>(tables_, shape_)
+                               : kept == sizeof(double) ? scratch_pitch<double>(tables_, shape_)
+                               : kept == sizeof(float)  ? scratch_pitch<float>(tables_, shape_)
+                               : kept == 2              ? scratch_pitch<std::uint16_t>(tables_, shape_)
+                                                        : scratch_pitch<std::uint8_t>(tables_, shape_);
+    std::vector<void*> inputs, outputs, works, scratches;
+    std::vector<std::uint64_t*> counters;
+    const auto bytes = [this](std::size_t count) {
+      memory_.emplace_back(count);
+      return static_cast<void*>(memory_.back().get());
+    };
+    for (Rank n = 0; n < ranks(); ++n) {
+      const PeerRankRow& rank = table_.ranks[n];
+      device_input_.emplace_back(input_[n].size());
+      device_output_.emplace_back(output_[n].size());
+      counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options_.slices);
+      inputs.push_back(device_input_.back().get());
+      outputs.push_back(device_output_.back().get());
+      works.push_back(choice.wide ? bytes(begin(rank.output_chunks) * sizeof(float)) : outputs.back());
+      scratches.push_back(bytes(pitch * rank.scratch_chunks * (program.double_scratch ? 2 : 1) * kept));
+      counters.push_back(counters_.back().get());
+    }
+    for (const auto* pointers : {&inputs, &outputs, &works, &scratches}) pointers_.emplace_back(*pointers);
+    counter_pointers_ = std::make_unique<DeviceArray<std::uint64_t*>>(counters);
+    tables_.rows = rows_.get();
+    tables_.places = places_.get();
+    tables_.blocks = blocks_.get();
+    tables_.ranks = rank_rows_.get();
+  }
+
+  std::vector<double> run(int times, const std::function<void(int)>& before) {
+    std::vector<double> took;
+    for (int i = 0; i < times; ++i) {
+      before(i);
+      for (Rank n = 0; n < ranks(); ++n) {
+        device_input_[n].upload(input_[n].data());
+        device_output_[n].upload(output_[n].data());
+      }
+      took.push_back(launch());
+      for (Rank n = 0; n < ranks(); ++n) {
+        device_input_[n].download(input_[n].data());
+        device_output_[n].download(output_[n].data());
+      }
+    }
+    return took;
+  }
+
+ private:
+  // Microseconds.
+  double launch() {
+    const PeerPointers pointers = {.inputs = pointers_[0].get(),
+                                   .outputs = pointers_[1].get(),
+                                   .works = pointers_[2].get(),
+                                   .scratches = pointers_[3].get(),
+                                   .counters = counter_pointers_->get(),
+                                   .launches = launches_.get()};
+    const Patience patience = {
+        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
+        .trouble = trouble_.get()};
+    require(cudaEventRecord(stream_.start, stream_.stream), "cudaEventRecord");
+    require(launch_peers(choice_, tables_, shape_, pointers, patience, average_,
+                         static_cast<int>(table_.blocks.size()), kThreads, stream_.stream),
+            "the kernel");
+    require(cudaEventRecord(stream_.stop, stream_.stream), "cudaEventRecord");
+    require(cudaStreamSynchronize(stream_.stream), "the kernel");
+    Trouble trouble;
+    trouble_.download(&trouble);
+    require_no_trouble(trouble, timeout_);
+    float milliseconds = 0;
+    require(cudaEventElapsedTime(&milliseconds, stream_.start, stream_.stop), "cudaEventElapsedTime");
+    return milliseconds * 1e3;
+  }
+
+  const PeerKernelChoice choice_;
+  const bool average_;
+  const std::chrono::milliseconds timeout_;
+  const DeviceArray<PeerRow> rows_;
+  const DeviceArray<PeerPlaceRow> places_;
+  const DeviceArray<PeerBlockRow> blocks_;
+  const DeviceArray<PeerRankRow> rank_rows_;
+  const DeviceArray<std::uint64_t> launches_;
+  const DeviceArray<Trouble> trouble_;
+  std::vector<DeviceArray<std::byte>> device_input_ = {}, device_output_ = {};  // by rank
+  std::vector<DeviceArray<std::byte>> memory_ = {};                             // works and scratches
+  std::vector<DeviceArray<std::uint64_t>> counters_ = {};
+  std::vector<DeviceArray<void*>> pointers_ = {};  // inputs, outputs, works, scratches
+  std::unique_ptr<DeviceArray<std::uint64_t*>> counter_pointers_ = {};
+  Stream stream_ = {};
+};
+
+}  // namespace
+
+std::vector<RunRow> run_peers_on_gpu(const PeerProgram& program, const Collective& collective,
+                                     const RunOptions& options) {
+  check(options);
+  check(program, {}, options.accumulation);
+  require_gpu();
+  return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
+    const bool wide = shape.accumulation == Accumulation::Float32 && is_half_type(shape.type);
+    GpuMachine machine(program, shape, {.type = shape.type, .wide = wide, .op = op},
+                       op == ReduceOp::Avg && reduces(program), options.timeout);
+    return run_row_of_all(machine, collective, shape, op, options);
+  });
+}
+
+}  // namespace chorale
