@@ -3,9 +3,9 @@ find_package(MPI REQUIRED COMPONENTS C)
 add_test(NAME preload.mpi COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/preload.py $<TARGET_FILE:chorale>
                                   $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
                                   ${CMAKE_CURRENT_SOURCE_DIR}/preload/program.c)
-set_tests_properties(preload.mpi PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+set_tests_properties(preload.mpi PROPERTIES TIMEOUT 600 ENVIRONMENT "${late_sanitizer}")
 # A program that calls the library, as installed.
 add_test(NAME preload.library COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/library.py $<TARGET_FILE:chorale>
                                       ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${MPI_C_COMPILER} ${MPI_CXX_COMPILER}
                                       ${CMAKE_CURRENT_SOURCE_DIR}/preload/library.c)
-set_tests_properties(preload.library PROPERTIES TIMEOUT 600 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+set_tests_properties(preload.library PROPERTIES TIMEOUT 600 ENVIRONMENT "${late_sanitizer}")

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <barrier>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,6 +12,10 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#if __cplusplus >= 202002L
+#include <barrier>
+#endif
 
 #define __host__
 #define __device__
@@ -178,6 +181,8 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   });
 }
 
+#if __cplusplus >= 202002L  // programs that launch like that are C++20
+
 // A thread block whose threads do run side by side.
 class ShimBlock {
  public:
@@ -230,6 +235,8 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Arguments...), dim3 grid,
     return cudaSuccess;
   });
 }
+
+#endif
 
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int, std::size_t) {
