@@ -61,14 +61,20 @@ for name, ranks, command, defines in algorithms:
         rows += right(execute(directory, ranks, node, ["-b", 64, "-e", "64K", "-g", "8K"]).stdout)
 
 direct, ring = (next(work.glob(f"{name}/*.cuda")) for name in ["direct", "ring"])
-seen = execute(direct, 4, 2, ["-b", "64", "-e", "64K"], code=66, CHORALE_SHIM_EARLY_SIGNALS="1").stderr
-assert "data race" in seen, seen
-# A wait for this launch that is left out: elements are wrong, or a race is seen, not always the first time.
+
+
+def faulty(*arguments, **more):
+    """Are elements wrong, or a race seen? Not always the first time."""
+    return any(execute(*arguments, code=None, **more).returncode in (1, 66) for _ in range(8))
+
+
+assert faulty(direct, 4, 2, ["-b", "64", "-e", "64K"], CHORALE_SHIM_EARLY_SIGNALS="1")
+# A wait for this launch that is left out.
 table = (direct / "out_of_place.h").read_text()
 wait = re.search(r"\{2, (-?\d+, ){9}0\}", table)[0]
 (direct / "out_of_place.h").write_text(table.replace(wait, wait.replace("{2,", "{3,"), 1))
 compiled(direct)
-assert any(execute(direct, 4, 1, ["-b", "64K", "-e", "64K"], code=None).returncode in (1, 66) for _ in range(5))
+assert faulty(direct, 4, 1, ["-b", "64K", "-e", "64K"])
 # Where the switch adds: all ranks on one.
 (direct / "out_of_place.h").write_text(table)
 shutil.copy(shims / "shim_switch/switch.h", direct)
