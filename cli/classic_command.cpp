@@ -3,8 +3,8 @@
 #include "cli/inputs.h"
 #include "cli/report.h"
 #include "cli/text.h"
+#include "construct/classic.h"
 #include "ir/json.h"
-#include "library/classic.h"
 #include "pareto/search.h"
 
 namespace chorale {

@@ -7,8 +7,8 @@
 
 #include <bit>
 
+#include "construct/classic.h"
 #include "ir/error.h"
-#include "library/classic.h"
 #include "semantics/verify_program.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <random>
 
+#include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/placement.h"
-#include "library/classic.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/hierarchies.h"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <map>
 
+#include "construct/classic.h"
 #include "ir/json.h"
-#include "library/classic.h"
 #include "pareto/search.h"
 #include "runtime/test_data.h"
 #include "tests/nccl/ranks.h"

@@ -9,8 +9,8 @@
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
+#include "construct/classic.h"
 #include "ir/error.h"
-#include "library/classic.h"
 #include "runtime/transport.h"
 #include "topology/builders.h"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/passes/lower.h"
+#include "construct/classic.h"
 #include "ir/error.h"
-#include "library/classic.h"
 #include "runtime/nccl_run.h"
 #include "runtime/thread_transport.h"
 #include "topology/builders.h"

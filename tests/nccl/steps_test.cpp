@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/passes/lower.h"
-#include "library/classic.h"
+#include "construct/classic.h"
 #include "runtime/device/nccl_steps.h"
 #include "runtime/step_tables.h"
 #include "tests/nccl/ranks.h"

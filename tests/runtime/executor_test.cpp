@@ -8,8 +8,8 @@
 
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
+#include "construct/classic.h"
 #include "ir/error.h"
-#include "library/classic.h"
 #include "runtime/element_types.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"

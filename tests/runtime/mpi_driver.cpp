@@ -14,8 +14,8 @@
 
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
+#include "construct/classic.h"
 #include "ir/error.h"
-#include "library/classic.h"
 #include "runtime/run.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"

@@ -4,7 +4,7 @@ if(NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "-fsanitize=" OR NOT CMAKE_BUILD_TYPE STREQ
                               ${PROJECT_SOURCE_DIR}/runtime/test_data.cpp)
   target_compile_options(kernel_races PRIVATE -fsanitize=thread -g)
   target_link_options(kernel_races PRIVATE -fsanitize=thread)
-  target_link_libraries(kernel_races PRIVATE codegen runtime library topology GTest::gtest_main GTest::gmock fmt::fmt chorale_warnings)
+  target_link_libraries(kernel_races PRIVATE construct codegen runtime topology GTest::gtest_main GTest::gmock fmt::fmt chorale_warnings)
   add_test(NAME runtime.kernel_races COMMAND kernel_races)
   set_tests_properties(runtime.kernel_races PROPERTIES TIMEOUT 300 ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
   # And it does see a race where there is one.

@@ -14,7 +14,7 @@ target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim cost codegen run
 add_executable(test_nccl nccl/api_test.cpp nccl/gpu_run_test.cpp nccl/run_test.cpp nccl/steps_test.cpp
                          ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp
                          ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/device/peer_launch.cu)
-target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology library pareto GTest::gtest_main GTest::gmock
+target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology construct pareto GTest::gtest_main GTest::gmock
                                         chorale_warnings)
 gtest_discover_tests(test_nccl TEST_PREFIX nccl. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 

@@ -1,4 +1,4 @@
-#include "library/trees.h"
+#include "construct/trees.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Every hand-written algorithm through the referee, and its cost where it is known from its paper.
-#include "library/classic.h"
+#include "construct/classic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // A table of the algorithms; what they share (order, rings, chunks, links, cost) is prepared and finished
 // around the one line that each of them is.
-#include "library/classic.h"
+#include "construct/classic.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <cassert>
 #include <numeric>
 
+#include "construct/exchanges.h"
+#include "construct/plan.h"
+#include "construct/rings.h"
+#include "construct/trees.h"
 #include "ir/error.h"
-#include "library/exchanges.h"
-#include "library/plan.h"
-#include "library/rings.h"
-#include "library/trees.h"
 
 namespace chorale {
 namespace {

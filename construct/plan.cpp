@@ -1,4 +1,4 @@
-#include "library/plan.h"
+#include "construct/plan.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "library/rings.h"
+#include "construct/rings.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "library/exchanges.h"
+#include "construct/exchanges.h"
 
 namespace chorale {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "library/plan.h"
+#include "construct/plan.h"
 
 namespace chorale {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "library/classic.h"
-#include "library/rings.h"
-#include "library/trees.h"
+#include "construct/classic.h"
+#include "construct/rings.h"
+#include "construct/trees.h"
 #include "semantics/traffic.h"
 #include "tests/semantics/machines.h"
 
