@@ -1,0 +1,111 @@
+// Asks everything that this room has: the catalogue of hand-written algorithms, tried and thrown away where the
+// machine or the number of chunks does not fit, and the constructions that fit everywhere.
+//
+// Only what is left of them goes through the referee, which costs more than making them.
+#include "construct/incumbents.h"
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "construct/classic.h"
+#include "construct/effort.h"
+#include "construct/rings.h"
+#include "construct/spreading.h"
+#include "construct/sums.h"
+#include "ir/error.h"
+#include "semantics/verify.h"
+
+namespace chorale {
+namespace {
+
+// Sends looked at by all constructions together: about a second. What is made first is made in any case.
+constexpr long long kEffort = 3'000'000;
+
+// By chunk and rank we keep an int or two, the referee a byte for each contribution (semantics/state.h).
+bool too_large(const Topology& topology, const Collective& collective) {
+  const double held = static_cast<double>(collective.chunks.size()) * topology.ranks;
+  return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;
+}
+
+Point as_point(const Collective& collective, Schedule schedule, const std::string& method) {
+  Point point{.method = method, .collective = collective};
+  point.cost = {.steps = static_cast<int>(schedule.steps.size()),
+                .rounds = total_rounds(schedule),
+                .chunks = collective.chunks_per_block};
+  point.schedule = std::move(schedule);
+  return point;
+}
+
+std::vector<Point> constructed(const Topology& topology, const Collective& collective, Effort& effort) {
+  std::vector<Point> points;
+  for (Schedule& schedule :
+       collective.combining ? add_up(topology, collective, effort) : spread(topology, collective, effort))
+    points.push_back(as_point(collective, std::move(schedule), "routed"));
+  return points;
+}
+
+// An algorithm counts chunks of what it moves: of an AllReduce by parts, each rank's part.
+std::vector<int> chunk_counts(const Collective& collective) {
+  const int chunks = collective.chunks_per_block;
+  if (collective.name != "allreduce" || chunks % collective.ranks != 0) return {chunks};
+  return {chunks, chunks / collective.ranks};
+}
+
+std::vector<Point> hand_written(const Topology& topology, const Collective& collective,
+                                const Effort& effort) {
+  // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
+  constexpr double kMostSends = 1 << 22;
+  if (collective.custom || collective.ranks < 2 ||
+      static_cast<double>(collective.ranks) * collective.ranks * collective.chunks_per_block > kMostSends)
+    return {};
+  std::vector<Order> orders = {{}};
+  if (Order ring = widest_ring(topology); !ring.empty()) orders.push_back(std::move(ring));
+  std::vector<Point> points;
+  for (const ClassicEntry& entry : classic_catalogue()) {
+    if (entry.collective != collective.name) continue;
+    for (int chunks : chunk_counts(collective))
+      for (const Order& order : orders) {
+        if (effort.stopped()) return points;
+        try {
+          Point point = classic_algorithm(entry.name, topology,
+                                          {.chunks = chunks, .order = order, .root = collective.root});
+          if (point.collective == collective) points.push_back(std::move(point));
+        } catch (const InputError&) {  // the machine is not one for it
+        }
+      }
+  }
+  return points;
+}
+
+// By steps; of equal ones the first, so that a name that people know goes before "routed".
+std::vector<Point> undominated(std::vector<Point> points) {
+  std::ranges::stable_sort(points, {}, [](const Point& p) { return std::pair(p.cost.steps, p.cost.rounds); });
+  std::vector<Point> kept;
+  for (Point& point : points)
+    if (kept.empty() || point.cost.rounds < kept.back().cost.rounds) kept.push_back(std::move(point));
+  return kept;
+}
+
+}  // namespace
+
+std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
+                              const std::atomic<bool>* stop) {
+  assert(topology.switches == 0 && topology.ranks == collective.ranks);
+  if (too_large(topology, collective) ||
+      std::ranges::any_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); }))
+    return {};
+  Effort effort(kEffort, stop);
+  std::vector<Point> points = hand_written(topology, collective, effort);
+  std::ranges::move(constructed(topology, collective, effort), std::back_inserter(points));
+  points = undominated(std::move(points));
+  for (const Point& point : points)
+    if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
+      throw std::logic_error("a schedule of our own construction (" + point.method +
+                             ") is wrong: " + wrong.front());
+  return points;
+}
+
+}  // namespace chorale

@@ -1,0 +1,21 @@
+// What is known of a collective on a machine before anything is searched.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Schedules that need no solver, of just this collective with just its chunks, by steps: none is worse than
+// another in both steps and rounds or as good in both. Each has passed the referee; `method` is the name of a hand-written algorithm,
+// or "routed". There is at least one wherever every destination can be reached by what it wants; there is none
+// where one cannot, where the referee would need more than a GiB for what the ranks hold, and when `stop` was
+// set before the first was found. Where nothing has to move, it has no steps.
+// Takes milliseconds for 16 ranks. Requires a topology without switches, for as many ranks as the collective.
+std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
+
+}  // namespace chorale

@@ -1,0 +1,335 @@
+// List scheduling. A step is filled send by send while there is room for it in a given number of rounds (its
+// width); its rounds are then what its fullest link or limit needs. Narrow steps pack well and are many; with
+// steps as wide as need be, a chunk moves in every step, and there are as few as the longest route has links.
+// So the widths 1, 2, 4, ... give the trade between steps and rounds, and bisection the narrowest width for
+// the fewest steps.
+//
+// A chunk goes only to ranks on its routes (construct/routes.h): either by the route's own links, or, where
+// Holders::Any, over any link from any rank that has it by then, which is how one that many ranks want grows
+// as fast as links allow (compare TACOS, Won et al.). Which send comes first: the one with the longest way
+// still behind it; then the chunk that fewer ranks have; then the nearest rank by number, which on machines
+// where all is linked with all makes the sends of a step a shift, hence all ports equally full.
+//
+// Invariants: whoever sends has held the chunk since an earlier step; a rank is sent a chunk once. A step has
+// a send as long as one is wanted, since the route to the wanting rank begins at one that has it.
+//
+// What lost: steps of one width for each position (geometric growth, as in pareto/greedy.cpp) need the number
+// of steps beforehand, and scanning all chunks and links in every step costs steps times as much as the
+// queues here, which look at each (chunk, link) once.
+#include "construct/spreading.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <ranges>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "construct/load.h"
+#include "construct/routes.h"
+
+namespace chorale {
+namespace {
+
+enum class Holders { OfRoute, Any };
+constexpr int kAnyWidth = std::numeric_limits<int>::max();
+
+class Spreading {
+ public:
+  Spreading(const Topology& topology, const Collective& copies, const Routes& routes, Holders holders)
+      : topology_(topology),
+        copies_(copies),
+        routes_(routes),
+        holders_(holders),
+        out_of_(topology.ranks),
+        below_(copies.chunks.size() * topology.ranks, -1),
+        load_(topology) {
+    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+      out_of_[topology.links[l].src].push_back(l);
+    for (Chunk c = 0; c < static_cast<int>(copies.chunks.size()); ++c) measure(c);
+  }
+
+  // Sends that a run looks at.
+  long long effort() const {
+    if (holders_ == Holders::OfRoute) return moves_;
+    return static_cast<long long>(copies_.chunks.size()) * static_cast<long long>(topology_.links.size());
+  }
+
+  std::optional<Schedule> run(int width, const Effort& effort) {
+    start();
+    Schedule schedule;
+    while (wanted_ > 0) {
+      if (effort.stopped()) return std::nullopt;
+      schedule.steps.push_back(fill(width));
+      assert(!schedule.steps.back().sends.empty());
+    }
+    if (holders_ == Holders::Any) remove_unused(schedule);
+    for (Step& step : schedule.steps) {
+      load_.clear();
+      for (const Send& send : step.sends) load_.add(send.link);
+      step.rounds = load_.rounds();
+      std::ranges::sort(step.sends);
+    }
+    load_.clear();
+    return schedule;
+  }
+
+ private:
+  struct Wish {
+    std::uint64_t key = 0;  // the least comes first
+    Chunk chunk = 0;
+    bool operator>(const Wish& other) const {
+      return std::pair(key, chunk) > std::pair(other.key, other.chunk);
+    }
+  };
+  using Queue = std::priority_queue<Wish, std::vector<Wish>, std::greater<>>;
+
+  std::size_t at(Chunk c, Rank n) const { return static_cast<std::size_t>(c) * topology_.ranks + n; }
+
+  // Links of the route below each rank that is on it.
+  void measure(Chunk c) {
+    moves_ += static_cast<long long>(routes_[c].size());
+    for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
+    // A route holds the links of one walk back to the tree after another: those from a rank come before the
+    // one into it only within a walk, so heights are raised until they stand.
+    std::vector<std::pair<Rank, LinkId>> into;
+    for (LinkId l : routes_[c]) into.push_back({topology_.links[l].dst, l});
+    std::ranges::sort(into);
+    for (LinkId l : routes_[c]) {
+      int height = below_[at(c, topology_.links[l].dst)];
+      Rank n = topology_.links[l].src;
+      while (below_[at(c, n)] >= 0 && below_[at(c, n)] <= height) {
+        below_[at(c, n)] = ++height;
+        n = topology_.links[std::ranges::lower_bound(into, std::pair(n, -1))->second].src;
+      }
+    }
+  }
+
+  void start() {
+    const std::size_t chunks = copies_.chunks.size();
+    has_.assign(chunks * topology_.ranks, 0);
+    held_.assign(chunks, 0);
+    queues_.assign(topology_.links.size(), {});
+    open_.clear();
+    wanted_ = 0;
+    for (Chunk c = 0; c < static_cast<int>(chunks); ++c) {
+      const ChunkSpec& spec = copies_.chunks[c];
+      for (Rank n : spec.pre) has_[at(c, n)] = 1;
+      for (Rank n : spec.post) wanted_ += !has_[at(c, n)];
+      held_[c] = static_cast<int>(spec.pre.size());
+    }
+    for (Chunk c = 0; c < static_cast<int>(chunks); ++c) {
+      if (holders_ == Holders::OfRoute) {
+        for (LinkId l : routes_[c])
+          if (std::ranges::binary_search(copies_.chunks[c].pre, topology_.links[l].src)) offer(c, l);
+      } else if (!routes_[c].empty()) {
+        for (Rank n : copies_.chunks[c].pre) offer_all(c, n);
+      }
+    }
+    if (holders_ == Holders::OfRoute) sort_routes();
+  }
+
+  // By chunk: its links, by the rank that they leave.
+  void sort_routes() {
+    if (!by_source_.empty() || routes_.empty()) return;
+    by_source_ = routes_;
+    for (std::vector<LinkId>& links : by_source_)
+      std::ranges::sort(links, {}, [&](LinkId l) { return std::pair(topology_.links[l].src, l); });
+  }
+
+  Wish wish(Chunk c, LinkId l) const {
+    const Link& link = topology_.links[l];
+    const auto field = [](std::uint64_t value, int bits) {
+      return std::min(value, (std::uint64_t{1} << bits) - 1);
+    };
+    const int away = (link.dst - link.src + topology_.ranks) % topology_.ranks;
+    const std::uint64_t height = field(static_cast<std::uint64_t>(below_[at(c, link.dst)]), 20);
+    const std::uint64_t rarity = std::bit_width(static_cast<unsigned>(held_[c]));
+    return {.key = ((field(~0ULL, 20) - height) << 40) | (rarity << 32) |
+                   field(static_cast<std::uint64_t>(away), 32),
+            .chunk = c};
+  }
+
+  void offer(Chunk c, LinkId l) {
+    const Rank to = topology_.links[l].dst;
+    if (below_[at(c, to)] < 0 || has_[at(c, to)]) return;
+    if (queues_[l].empty()) open_.insert(l);
+    queues_[l].push(wish(c, l));
+  }
+
+  void offer_all(Chunk c, Rank n) {
+    if (holders_ == Holders::Any) {
+      for (LinkId l : out_of_[n]) offer(c, l);
+      return;
+    }
+    const auto source = [&](LinkId l) { return topology_.links[l].src; };
+    for (LinkId l : std::ranges::equal_range(by_source_[c], n, {}, source)) offer(c, l);
+  }
+
+  // The first wish of a link that still stands; its chunk may be less rare by now. Nothing if there is none.
+  std::optional<Wish> first(LinkId l) {
+    Queue& queue = queues_[l];
+    while (!queue.empty()) {
+      const Wish top = queue.top();
+      if (has_[at(top.chunk, topology_.links[l].dst)]) {
+        queue.pop();
+        continue;
+      }
+      const Wish now = wish(top.chunk, l);
+      if (now.key == top.key) return top;
+      queue.pop();
+      queue.push(now);
+    }
+    open_.erase(l);
+    return std::nullopt;
+  }
+
+  Step fill(int width) {
+    using Candidate = std::pair<Wish, LinkId>;
+    const auto later = [](const Candidate& a, const Candidate& b) {
+      return std::tuple(a.first.key, a.first.chunk, a.second) >
+             std::tuple(b.first.key, b.first.chunk, b.second);
+    };
+    std::vector<Candidate> some;
+    for (LinkId l : std::vector<LinkId>(open_.begin(), open_.end()))
+      if (const std::optional<Wish> wish = first(l)) some.push_back({*wish, l});
+    std::priority_queue<Candidate, std::vector<Candidate>, decltype(later)> candidates(later,
+                                                                                       std::move(some));
+    Step step;
+    load_.clear();
+    while (!candidates.empty()) {
+      const auto [wish, l] = candidates.top();
+      candidates.pop();
+      if (!load_.has_room(l, width)) continue;  // nor will there be in this step
+      const std::optional<Wish> now = first(l);
+      if (!now) continue;
+      if (now->key == wish.key && now->chunk == wish.chunk) {
+        step.sends.push_back({.chunk = wish.chunk, .link = l});
+        load_.add(l);
+        receive(wish.chunk, topology_.links[l].dst);
+        queues_[l].pop();
+      }
+      if (const std::optional<Wish> next = first(l)) candidates.push({*next, l});
+    }
+    for (const Send& send : step.sends) offer_all(send.chunk, topology_.links[send.link].dst);
+    return step;
+  }
+
+  void receive(Chunk c, Rank n) {
+    has_[at(c, n)] = 1;
+    ++held_[c];
+    if (std::ranges::binary_search(copies_.chunks[c].post, n)) --wanted_;
+  }
+
+  // Ranks on a route that nobody needed any more for getting it on: last step first, what is neither wanted
+  // nor sent on later is not sent.
+  void remove_unused(Schedule& schedule) const {
+    std::vector<char> used(has_.size(), 0);
+    for (Chunk c = 0; c < static_cast<int>(copies_.chunks.size()); ++c)
+      for (Rank n : copies_.chunks[c].post) used[at(c, n)] = 1;
+    for (Step& step : std::views::reverse(schedule.steps)) {
+      std::erase_if(step.sends,
+                    [&](const Send& s) { return !used[at(s.chunk, topology_.links[s.link].dst)]; });
+      for (const Send& s : step.sends) used[at(s.chunk, topology_.links[s.link].src)] = 1;
+    }
+    std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  }
+
+  const Topology& topology_;
+  const Collective& copies_;
+  const Routes& routes_;
+  const Holders holders_;
+  std::vector<std::vector<LinkId>> out_of_;
+  std::vector<int> below_;  // by chunk and rank: links of the route below it; -1 where the route does not go
+  std::vector<std::vector<LinkId>> by_source_ = {};
+  long long moves_ = 0;
+  Load load_;
+
+  // Of a run.
+  std::vector<char> has_ = {};      // by chunk and rank; what arrives in the step that is being filled counts
+  std::vector<int> held_ = {};      // by chunk: ranks that have it
+  std::vector<Queue> queues_ = {};  // by link
+  std::set<LinkId> open_ = {};      // links with a queue that is not empty
+  long long wanted_ = 0;            // destinations that lack their chunk
+};
+
+// Widths 1, 2, 4, ... up to the first that takes no more steps than need be; then the narrowest such.
+void try_widths(Spreading& spreading, std::size_t fewest_steps, std::vector<Schedule>& best, Effort& effort) {
+  struct Outcome {
+    bool fewest = false;
+    bool filled = false;  // some step to its width: a wider one may change something
+  };
+  const auto outcome_of = [&](int width) -> std::optional<Outcome> {
+    if (!effort.affords(spreading.effort())) return std::nullopt;
+    effort.spend(spreading.effort());
+    std::optional<Schedule> schedule = spreading.run(width, effort);
+    if (!schedule) return std::nullopt;
+    const Outcome outcome = {
+        .fewest = schedule->steps.size() <= fewest_steps,
+        .filled = std::ranges::any_of(schedule->steps, [&](const Step& s) { return s.rounds >= width; })};
+    keep_undominated(best, std::move(*schedule));
+    return outcome;
+  };
+  int width = 1;
+  for (;; width *= 2) {
+    const std::optional<Outcome> outcome = outcome_of(width);
+    if (!outcome) return;
+    if (outcome->fewest) break;
+    if (!outcome->filled || width > kAnyWidth / 4) return;
+  }
+  int too_narrow = width / 2;
+  while (width - too_narrow > 1) {
+    const int middle = too_narrow + (width - too_narrow) / 2;
+    const std::optional<Outcome> outcome = outcome_of(middle);
+    if (!outcome) return;
+    (outcome->fewest ? width : too_narrow) = middle;
+  }
+}
+
+}  // namespace
+
+void keep_undominated(std::vector<Schedule>& best, Schedule schedule) {
+  const auto as_good = [](const Schedule& a, const Schedule& b) {
+    return a.steps.size() <= b.steps.size() && total_rounds(a) <= total_rounds(b);
+  };
+  if (std::ranges::any_of(best, [&](const Schedule& other) { return as_good(other, schedule); })) return;
+  std::erase_if(best, [&](const Schedule& other) { return as_good(schedule, other); });
+  const auto place = std::ranges::upper_bound(best, schedule.steps.size(), {},
+                                              [](const Schedule& s) { return s.steps.size(); });
+  best.insert(place, std::move(schedule));
+}
+
+std::vector<Schedule> spread(const Topology& topology, const Collective& copies, Effort& effort) {
+  const std::optional<Routes> shortest = shortest_routes(topology, copies, effort);
+  if (!shortest) return {};
+  Spreading on_shortest(topology, copies, *shortest, Holders::OfRoute);
+  std::optional<Schedule> first = on_shortest.run(kAnyWidth, effort);
+  if (!first) return {};
+  effort.spend(on_shortest.effort());
+  const std::size_t fewest_steps = first->steps.size();
+  std::vector<Schedule> best;
+  keep_undominated(best, std::move(*first));
+  if (fewest_steps == 0) return best;
+
+  try_widths(on_shortest, fewest_steps, best, effort);
+  Spreading from_any(topology, copies, *shortest, Holders::Any);
+  try_widths(from_any, fewest_steps, best, effort);
+  const long long searches =
+      static_cast<long long>(copies.chunks.size()) * static_cast<long long>(topology.links.size());
+  if (!effort.affords(searches)) return best;
+  effort.spend(searches);
+  if (const std::optional<Routes> balanced = balanced_routes(topology, copies, effort)) {
+    Spreading on_balanced(topology, copies, *balanced, Holders::OfRoute);
+    try_widths(on_balanced, fewest_steps, best, effort);
+    Spreading from_any_balanced(topology, copies, *balanced, Holders::Any);
+    try_widths(from_any_balanced, fewest_steps, best, effort);
+  }
+  return best;
+}
+
+}  // namespace chorale

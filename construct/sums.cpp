@@ -1,0 +1,403 @@
+// Sums by phases of copies. Adding up at one rank, along an in-tree, is copying from that rank backwards
+// (construct/spreading.h on the reversed machine); with several *roots* it is copying from several, and each
+// contribution ends in the sum of exactly one of them, since a rank is sent a chunk once. So:
+//
+//   gather     contributions are added up at the chunk's roots;
+//   exchange   one step, if there are several: every root sends its part to each rank of `exchanged_to`;
+//   spread     ranks with the whole sum give it to the destinations that lack it.
+//
+// A rank has one value a chunk, and in the exchange all read what was there before the step, so nothing counts
+// twice. Three choices for each chunk are tried: one root for least depth (as few steps as a root allows); one
+// root for least load (roots take turns, which of an AllReduce makes ReduceScatter and Allgather); and roots
+// that are linked with one another (fewer steps; on a full machine one).
+//
+// Where links go one way only there may be no rank that hears of all and reaches all. Then contributions are
+// first folded into *carriers*: contributors of which none reaches another. Each destination hears of all
+// carriers, so any group of destinations below a common rank can have its sum gathered there, from the carriers,
+// one group after the other: the carriers keep their parts, since nothing arrives at them any more. What earlier
+// gathers have left at other ranks is replaced by the first arrival of a later one. Roots are taken by how many
+// destinations without one they reach, most first; so no root lies on a way to another, and a schedule is found
+// wherever there is one.
+//
+// What lost: one list of sends with precedences for reduce and spread together, which overlaps the two. It
+// cannot use the freedom of who sends (each chunk's in-tree is fixed before it is scheduled), which is worth
+// more in rounds than the overlap in steps.
+#include "construct/sums.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "construct/load.h"
+#include "construct/spreading.h"
+
+namespace chorale {
+namespace {
+
+struct Gather {
+  std::vector<Rank> from = {};
+  std::vector<Rank> roots = {};  // sorted; a sum at a single one is whole
+  bool operator==(const Gather&) const = default;
+};
+
+struct ChunkPlan {
+  std::vector<Gather> gathers = {};     // one after the other
+  std::vector<Rank> exchanged_to = {};  // by the roots of the first; empty: no exchange
+  bool operator==(const ChunkPlan&) const = default;
+};
+using SumPlan = std::vector<ChunkPlan>;
+
+// Ranks that contributions to a chunk can be added up at, by contributors and destinations.
+struct Places {
+  struct Root {
+    Rank rank = 0;
+    int steps = 0;  // to it and from it
+  };
+  std::vector<Root> roots = {};  // by rank
+  std::optional<ChunkPlan> linked =
+      {};  // roots that exchange, where that takes fewer steps than any single one
+  std::optional<ChunkPlan> carried = {};  // where there is no root
+};
+
+class Planner {
+ public:
+  Planner(const Topology& topology, const Effort& effort)
+      : topology_(topology), effort_(effort), distances_(topology.ranks), reversed_(reversed(topology)) {
+    for (const Link& link : topology.links) linked_.insert({link.src, link.dst});
+  }
+
+  // Null where some contribution cannot reach a destination, or when stopped.
+  const Places* places(const ChunkSpec& spec) {
+    const auto [at, fresh] = known_.try_emplace({spec.pre, spec.post});
+    if (fresh) at->second = find_places(spec.pre, spec.post);
+    return at->second ? &*at->second : nullptr;
+  }
+
+ private:
+  using Ranks = std::vector<Rank>;
+
+  const std::vector<int>& from(Rank n) {
+    if (distances_[n].empty()) distances_[n] = hops(topology_, {n});
+    return distances_[n];
+  }
+  bool reaches(Rank a, Rank b) { return from(a)[b] >= 0; }
+
+  std::optional<Places> find_places(const Ranks& pre, const Ranks& post) {
+    for (Rank p : pre)
+      for (Rank d : post)
+        if (effort_.stopped() || !reaches(p, d)) return std::nullopt;
+    Places places;
+    if (post.empty()) return places;
+    const std::vector<int> in = farthest(pre);
+    for (Rank r = 0; r < topology_.ranks; ++r) {
+      if (effort_.stopped()) return std::nullopt;
+      if (in[r] < 0) continue;
+      const std::vector<int>& out = from(r);
+      if (std::ranges::any_of(post, [&](Rank d) { return out[d] < 0; })) continue;
+      const int depth = out[*std::ranges::max_element(post, {}, [&](Rank d) { return out[d]; })];
+      places.roots.push_back({.rank = r, .steps = in[r] + depth});
+    }
+    if (places.roots.empty()) places.carried = carried(pre, post);
+    if (pre.size() > 1 && !places.roots.empty())
+      places.linked = linked(pre, post, std::ranges::min(places.roots, {}, &Places::Root::steps).steps);
+    return places;
+  }
+
+  // By rank: hops from the farthest of these; -1 where it does not hear of one.
+  std::vector<int> farthest(const Ranks& ranks) {
+    std::vector<int> most(topology_.ranks, 0);
+    for (Rank p : ranks)
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        most[n] = most[n] < 0 || from(p)[n] < 0 ? -1 : std::max(most[n], from(p)[n]);
+    return most;
+  }
+
+  static int most_of(const std::vector<int>& distance, const Ranks& ranks) {
+    int most = 0;
+    for (Rank n : ranks) {
+      if (distance[n] < 0) return -1;
+      most = std::max(most, distance[n]);
+    }
+    return most;
+  }
+
+  bool all_linked(const Ranks& a, const Ranks& b) const {
+    return std::ranges::all_of(a, [&](Rank n) {
+      return std::ranges::all_of(b, [&](Rank m) { return n == m || linked_.contains({n, m}); });
+    });
+  }
+
+  // Everyone to everyone directly; else contributors that are linked with one another both ways: pairs, and what grows
+  // from a rank by adding the next that is linked with all. Roots contribute themselves, so that none has
+  // nothing to send and no other rank has the whole sum.
+  std::optional<ChunkPlan> linked(const Ranks& pre, const Ranks& post, int fewest) {
+    if (fewest > 1 && all_linked(pre, post))
+      return ChunkPlan{.gathers = {{.from = pre, .roots = pre}}, .exchanged_to = post};
+    constexpr std::size_t kMostPairs = 512;
+    std::set<Ranks> groups;
+    for (Rank a : pre) {
+      Ranks group = {a};
+      for (Rank b : pre) {
+        if (b == a || !all_linked({a, b}, {a, b})) continue;
+        if (groups.size() < kMostPairs) groups.insert({std::min(a, b), std::max(a, b)});
+        if (all_linked(group, {b}) && all_linked({b}, group)) group.push_back(b);
+      }
+      std::ranges::sort(group);
+      if (group.size() > 1) groups.insert(group);
+    }
+    std::optional<ChunkPlan> best;
+    for (const Ranks& group : groups) {
+      if (effort_.stopped()) break;
+      const int in = most_of(hops(reversed_, group), pre), out = most_of(hops(topology_, group), post);
+      if (in < 0 || out < 0 || in + 1 + out >= fewest) continue;
+      fewest = in + 1 + out;
+      best = ChunkPlan{.gathers = {{.from = pre, .roots = group}}, .exchanged_to = group};
+    }
+    return best;
+  }
+
+  ChunkPlan carried(const Ranks& pre, const Ranks& post) {
+    Ranks carriers;
+    for (Rank p : pre) {
+      const bool folds = std::ranges::any_of(
+          pre, [&](Rank q) { return reaches(p, q) && (!reaches(q, p) || q < p) && q != p; });
+      if (!folds) carriers.push_back(p);
+    }
+    ChunkPlan plan{.gathers = {{.from = pre, .roots = carriers}}};
+    const std::vector<int> in = farthest(pre);
+    for (Ranks left = post; !left.empty();) {
+      const auto served = [&](Rank n) {
+        return in[n] < 0 ? 0 : std::ranges::count_if(left, [&](Rank d) { return reaches(n, d); });
+      };
+      Rank root = left.front();
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        if (served(n) > served(root)) root = n;
+      plan.gathers.push_back({.from = carriers, .roots = {root}});
+      std::erase_if(left, [&](Rank d) { return reaches(root, d); });
+    }
+    return plan;
+  }
+
+  const Topology& topology_;
+  const Effort& effort_;
+  std::vector<std::vector<int>> distances_;  // by rank, where known: hops to every other
+  Topology reversed_;
+  std::set<std::pair<Rank, Rank>> linked_ = {};
+  std::map<std::pair<Ranks, Ranks>, std::optional<Places>> known_ = {};
+};
+
+enum class Choice { Shallow, Spread, Linked };
+
+// Of equal roots the one used least so far.
+SumPlan plan_for(Choice choice, const Collective& sums, const std::vector<const Places*>& places) {
+  std::vector<int> used(sums.ranks, 0);
+  SumPlan plan;
+  for (std::size_t c = 0; c < sums.chunks.size(); ++c) {
+    const ChunkSpec& spec = sums.chunks[c];
+    const Places& p = *places[c];
+    if (p.carried || (choice == Choice::Linked && p.linked)) {
+      plan.push_back(p.carried ? *p.carried : *p.linked);
+    } else if (p.roots.empty()) {
+      plan.push_back({});  // nobody wants it
+    } else {
+      const Rank root = std::ranges::min(p.roots, {}, [&](const Places::Root& r) {
+                          return choice == Choice::Spread ? std::tuple(used[r.rank], r.steps, r.rank)
+                                                          : std::tuple(r.steps, used[r.rank], r.rank);
+                        }).rank;
+      ++used[root];
+      plan.push_back({.gathers = {{.from = spec.pre, .roots = {root}}}});
+    }
+  }
+  return plan;
+}
+
+class Phases {
+ public:
+  Phases(const Topology& topology, const Collective& sums, const SumPlan& plan, Effort& effort)
+      : topology_(topology), sums_(sums), plan_(plan), effort_(effort) {}
+
+  std::vector<Schedule> run() {
+    std::vector<Schedule> whole = {Schedule{}};
+    std::size_t gathers = 0;
+    for (const ChunkPlan& chunk : plan_) gathers = std::max(gathers, chunk.gathers.size());
+    for (std::size_t i = 0; i < gathers; ++i) whole = followed_by(std::move(whole), gather(i));
+    if (Step step = exchange(); !step.sends.empty())
+      whole = followed_by(std::move(whole), {{.steps = {step}}});
+    whole = followed_by(std::move(whole), spread_sums());
+    for (Schedule& schedule : whole) remove_needless(schedule);
+    return whole;
+  }
+
+ private:
+  Collective copies() const {
+    Collective c{.name = "phase", .ranks = sums_.ranks, .custom = true};
+    c.chunks.resize(sums_.chunks.size(), {.pre = {0}});
+    return c;
+  }
+
+  std::vector<Schedule> gather(std::size_t i) {
+    Collective backwards = copies();
+    for (std::size_t c = 0; c < plan_.size(); ++c)
+      if (i < plan_[c].gathers.size())
+        backwards.chunks[c] = {.pre = plan_[c].gathers[i].roots, .post = plan_[c].gathers[i].from};
+    std::vector<Schedule> schedules;
+    for (const Schedule& schedule : spread(reversed(topology_), backwards, effort_))
+      schedules.push_back(i == 0 ? reversed(schedule, true) : replacing(reversed(schedule, true)));
+    return schedules;
+  }
+
+  // Outside of the carriers, which nothing arrives at, the first arrival of a chunk replaces what is there.
+  Schedule replacing(Schedule schedule) const {
+    std::set<std::pair<Chunk, Rank>> met;
+    for (Step& step : schedule.steps) {
+      for (Send& send : step.sends)
+        if (met.insert({send.chunk, topology_.links[send.link].dst}).second) send.reduce = false;
+      std::ranges::sort(step.sends);
+    }
+    return schedule;
+  }
+
+  Step exchange() const {
+    std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between;
+    for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
+      between[{topology_.links[l].src, topology_.links[l].dst}].push_back(l);
+    Step step;
+    Load load(topology_);
+    for (Chunk c = 0; c < static_cast<int>(plan_.size()); ++c)
+      for (Rank to : plan_[c].exchanged_to) {
+        for (Rank root : plan_[c].gathers[0].roots) {
+          if (root == to) continue;
+          const LinkId l =
+              std::ranges::min(between.at({root, to}), {}, [&](LinkId l) { return load.price(l); });
+          load.add(l);
+          step.sends.push_back({.chunk = c, .link = l, .reduce = true});
+        }
+      }
+    step.rounds = load.rounds();
+    std::ranges::sort(step.sends);
+    return step;
+  }
+
+  std::vector<Schedule> spread_sums() {
+    Collective forwards = copies();
+    for (std::size_t c = 0; c < plan_.size(); ++c) {
+      if (plan_[c].gathers.empty()) continue;
+      std::vector<Rank> whole = plan_[c].exchanged_to;
+      if (whole.empty())
+        for (const Gather& gather : plan_[c].gathers)
+          if (gather.roots.size() == 1) whole.push_back(gather.roots[0]);
+      std::ranges::sort(whole);
+      forwards.chunks[c] = {.pre = whole, .post = sums_.chunks[c].post};
+    }
+    return spread(topology_, forwards, effort_);
+  }
+
+  // Every way to go on from every beginning, if it is not worse than another.
+  static std::vector<Schedule> followed_by(std::vector<Schedule> begun, const std::vector<Schedule>& more) {
+    struct Pair {
+      std::size_t steps = 0;
+      int rounds = 0;
+      const Schedule* first = nullptr;
+      const Schedule* second = nullptr;
+    };
+    std::vector<Pair> pairs;
+    for (const Schedule& a : begun)
+      for (const Schedule& b : more)
+        pairs.push_back({a.steps.size() + b.steps.size(), total_rounds(a) + total_rounds(b), &a, &b});
+    std::ranges::stable_sort(pairs, {}, [](const Pair& p) { return std::pair(p.steps, p.rounds); });
+    std::vector<Schedule> result;
+    int fewest = -1;
+    for (const Pair& pair : pairs) {
+      if (fewest >= 0 && pair.rounds >= fewest) continue;
+      fewest = pair.rounds;
+      Schedule& whole = result.emplace_back(*pair.first);
+      whole.steps.insert(whole.steps.end(), pair.second->steps.begin(), pair.second->steps.end());
+    }
+    return result;
+  }
+
+  // A root without a contribution of its own that hears of all from one rank is not the only one with the
+  // whole sum: that rank has it too, and needs no copy.
+  void remove_needless(Schedule& schedule) const {
+    std::set<Chunk> to_look_at;
+    for (std::size_t c = 0; c < plan_.size(); ++c)
+      for (const Gather& gather : plan_[c].gathers)
+        if (gather.roots.size() == 1 && !std::ranges::binary_search(gather.from, gather.roots[0]))
+          to_look_at.insert(static_cast<Chunk>(c));
+    if (to_look_at.empty()) return;
+    std::map<std::pair<Chunk, Rank>, std::vector<std::pair<std::size_t, Send>>> arrivals;
+    for (std::size_t s = 0; s < schedule.steps.size(); ++s)
+      for (const Send& send : schedule.steps[s].sends)
+        if (to_look_at.contains(send.chunk))
+          arrivals[{send.chunk, topology_.links[send.link].dst}].push_back({s, send});
+
+    std::set<std::pair<std::size_t, Send>> needless;
+    for (Chunk c : to_look_at)
+      for (const Gather& gather : plan_[c].gathers) {
+        if (gather.roots.size() != 1) continue;
+        // What is in the value of n before step s: arrivals since the last one that replaced it.
+        Rank n = gather.roots[0];
+        for (std::size_t s = schedule.steps.size();;) {
+          std::vector<std::pair<std::size_t, Send>> parts;
+          bool own = std::ranges::binary_search(sums_.chunks[c].pre, n);
+          for (const auto& [at, send] : arrivals[{c, n}]) {
+            if (at >= s) {
+              needless.insert({at, send});
+              continue;
+            }
+            if (!send.reduce) {
+              own = false;
+              std::erase_if(parts, [&](const auto& part) { return part.first < at; });
+            }
+            parts.push_back({at, send});
+          }
+          if (own || parts.size() != 1) break;
+          s = parts[0].first;
+          n = topology_.links[parts[0].second.link].src;
+        }
+      }
+    if (needless.empty()) return;
+    for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
+      Step& step = schedule.steps[s];
+      Load load(topology_);
+      std::erase_if(step.sends, [&](const Send& send) { return needless.contains({s, send}); });
+      for (const Send& send : step.sends) load.add(send.link);
+      step.rounds = load.rounds();
+    }
+    std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  }
+
+  const Topology& topology_;
+  const Collective& sums_;
+  const SumPlan& plan_;
+  Effort& effort_;
+};
+
+}  // namespace
+
+std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, Effort& effort) {
+  Planner planner(topology, effort);
+  std::vector<const Places*> places;
+  for (const ChunkSpec& spec : sums.chunks) {
+    places.push_back(planner.places(spec));
+    if (places.back() == nullptr) return {};
+  }
+  std::vector<SumPlan> tried;
+  std::vector<Schedule> best;
+  for (Choice choice : {Choice::Shallow, Choice::Linked, Choice::Spread}) {
+    SumPlan plan = plan_for(choice, sums, places);
+    if (std::ranges::find(tried, plan) != tried.end()) continue;
+    if (!tried.empty() && !effort.affords(1)) break;
+    for (Schedule& schedule : Phases(topology, sums, plan, effort).run())
+      keep_undominated(best, std::move(schedule));
+    tried.push_back(std::move(plan));
+  }
+  return best;
+}
+
+}  // namespace chorale

@@ -1,0 +1,233 @@
+// There is an incumbent for every collective on every machine that can do it, and the referee agrees.
+#include "construct/incumbents.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "semantics/verify.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+int below(std::mt19937& random, int n) {
+  return static_cast<int>(random() % static_cast<unsigned>(n));
+}
+
+// A one-way ring through all ranks in some order, so that each reaches each; or, not `connected`, no ring.
+// Then links anywhere, also parallel ones, a bandwidth each, limits over some, and some links that failed.
+Topology random_machine(std::mt19937& random, bool connected) {
+  Topology t{.name = "random", .ranks = 2 + below(random, 8)};
+  const auto link = [&](Rank a, Rank b) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = below(random, 4) == 0 ? 1 + below(random, 5) : 1});
+  };
+  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
+    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
+    if (a == b) continue;
+    link(a, b);
+    if (connected && below(random, 2) == 0) link(b, a);
+  }
+  for (int failed = below(random, 3); failed > 0 && !t.links.empty(); --failed)
+    t.links.erase(t.links.begin() + below(random, static_cast<int>(t.links.size())));
+  if (connected) {
+    std::vector<Rank> order(t.ranks);
+    for (Rank n = 0; n < t.ranks; ++n) order[n] = n;
+    std::ranges::shuffle(order, random);
+    for (int i = 0; i < t.ranks; ++i) link(order[i], order[(i + 1) % t.ranks]);
+  }
+  for (int limits = below(random, 4); limits > 0; --limits) {
+    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
+    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+      if (below(random, 3) == 0) limit.links.push_back(l);
+    if (!limit.links.empty()) t.limits.push_back(limit);
+  }
+  return t;
+}
+
+std::vector<Rank> some_ranks(std::mt19937& random, int ranks, int most) {
+  std::vector<Rank> some;
+  for (int i = 1 + below(random, most); i > 0; --i) some.push_back(below(random, ranks));
+  std::ranges::sort(some);
+  some.erase(std::ranges::unique(some).begin(), some.end());
+  return some;
+}
+
+// Named ones, with any root; groups, of which each does its own; any relation. Some chunks nobody wants, some
+// are where they should be.
+Collective random_collective(std::mt19937& random, int ranks) {
+  const auto names = collective_names();
+  const int kind = below(random, static_cast<int>(names.size()) + 6);
+  if (kind < static_cast<int>(names.size()))
+    return make_collective(names[kind], ranks, 1 + below(random, 4), below(random, ranks));
+  if (kind == static_cast<int>(names.size()))
+    return make_collective("allreduce", ranks, ranks * (1 + below(random, 2)));
+  Collective c{.name = "random", .ranks = ranks, .combining = below(random, 2) == 0, .custom = true};
+  const bool groups = below(random, 3) == 0;
+  for (int chunks = 1 + below(random, 6); chunks > 0; --chunks) {
+    const int most = 1 + below(random, ranks);
+    ChunkSpec spec{.pre = some_ranks(random, ranks, most), .post = some_ranks(random, ranks, most)};
+    if (groups || below(random, 8) == 0) spec.post = spec.pre;
+    if (below(random, 10) == 0) spec.post.clear();
+    c.chunks.push_back(spec);
+  }
+  return c;
+}
+
+// Slow and obvious: is there a way for each wanted thing? Links are walked until nothing changes.
+bool possible(const Topology& t, const Collective& c) {
+  const auto reached = [&](const std::vector<Rank>& from) {
+    std::vector<bool> in(t.ranks, false);
+    for (Rank n : from) in[n] = true;
+    for (int again = 0; again < t.ranks; ++again)
+      for (const Link& link : t.links)
+        if (in[link.src]) in[link.dst] = true;
+    return in;
+  };
+  for (const ChunkSpec& spec : c.chunks)
+    for (Rank d : spec.post) {
+      if (!c.combining && !reached(spec.pre)[d]) return false;
+      for (Rank p : spec.pre)
+        if (c.combining && !reached({p})[d]) return false;
+    }
+  return true;
+}
+
+bool something_to_move(const Collective& c) {
+  return std::ranges::any_of(c.chunks, [&](const ChunkSpec& spec) {
+    return c.combining ? std::ranges::any_of(spec.post, [&](Rank d) { return spec.pre != std::vector{d}; })
+                       : !std::ranges::includes(spec.pre, spec.post);
+  });
+}
+
+// Returns how many there were.
+std::size_t hold(const Topology& t, const Collective& c) {
+  const std::vector<Point> points = incumbents(t, c);
+  EXPECT_EQ(points.empty(), !possible(t, c)) << c.name << " of " << t.ranks << " ranks";
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Point& point = points[i];
+    EXPECT_THAT(violations(t, c, point.schedule), IsEmpty()) << point.method;
+    EXPECT_EQ(point.collective, c);
+    EXPECT_EQ(point.cost, (Cost{.steps = static_cast<int>(point.schedule.steps.size()),
+                                .rounds = total_rounds(point.schedule),
+                                .chunks = c.chunks_per_block}));
+    EXPECT_EQ(point.cost.steps > 0, something_to_move(c));
+    if (i > 0) {
+      EXPECT_LT(points[i - 1].cost.steps, point.cost.steps);
+      EXPECT_GT(points[i - 1].cost.rounds, point.cost.rounds);
+    }
+  }
+  return points.size();
+}
+
+TEST(Incumbents, OnEveryConnectedMachine) {
+  std::size_t found = 0;
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random, true);
+    const Collective c = random_collective(random, t.ranks);
+    ASSERT_TRUE(possible(t, c));
+    found += hold(t, c);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(found, 800u);  // many have a choice between few steps and few rounds
+}
+
+// Here some pairs have no way, or a way in one direction only: what can be done is, and nothing is said of
+// what cannot.
+TEST(Incumbents, WhereverThereIsAWay) {
+  int impossible = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random, false);
+    const Collective c = random_collective(random, t.ranks);
+    impossible += hold(t, c) == 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(impossible, 300);
+  EXPECT_LT(impossible, 1200);
+}
+
+Collective sum(int ranks, std::vector<Rank> pre, std::vector<Rank> post) {
+  return {.name = "sum",
+          .ranks = ranks,
+          .combining = true,
+          .custom = true,
+          .chunks = {{.pre = pre, .post = post}}};
+}
+
+Topology with_links(int ranks, const std::vector<std::pair<Rank, Rank>>& links) {
+  Topology t{.name = "links", .ranks = ranks};
+  for (const auto& [a, b] : links) t.links.push_back({.src = a, .dst = b});
+  return t;
+}
+
+// No rank hears of 0 and 1 and reaches 2 and 3. Directly; over relays, of which 4 is on the way to both and
+// must forget the first sum; and with a contributor 5 that only has a way through 0.
+TEST(Incumbents, SumsWithoutACommonRank) {
+  hold(with_links(4, {{0, 2}, {0, 3}, {1, 2}, {1, 3}}), sum(4, {0, 1}, {2, 3}));
+  hold(with_links(5, {{0, 4}, {4, 2}, {4, 3}, {1, 2}, {1, 3}}), sum(5, {0, 1}, {2, 3}));
+  hold(with_links(6, {{0, 4}, {4, 2}, {4, 3}, {1, 2}, {1, 3}, {5, 0}}), sum(6, {0, 1, 5}, {2, 3}));
+}
+
+// Rank 2 hears of all from 3 alone, which then has the sum as well and must not be sent it.
+TEST(Incumbents, ARootThatHearsOfAllFromOneRank) {
+  hold(with_links(5, {{0, 3}, {1, 3}, {3, 2}, {2, 3}, {2, 4}}), sum(5, {0, 1}, {2, 3, 4}));
+}
+
+std::vector<Cost> costs(const std::vector<Point>& points) {
+  std::vector<Cost> all;
+  for (const Point& point : points) all.push_back(point.cost);
+  return all;
+}
+
+// Known optima: on a full machine everyone tells everyone; on a ring of 4 the opposite rank is two hops away,
+// and three foreign chunks come in over two links.
+TEST(Incumbents, OptimaOfSmallMachines) {
+  EXPECT_THAT(costs(incumbents(test::full(5), make_collective("allreduce", 5, 1))),
+              ElementsAre(Cost{.steps = 1, .rounds = 1, .chunks = 1}));
+  EXPECT_THAT(costs(incumbents(test::ring(4), make_collective("allgather", 4, 1))),
+              ElementsAre(Cost{.steps = 2, .rounds = 2, .chunks = 1}));
+  EXPECT_THAT(costs(incumbents(test::ring(4), make_collective("reducescatter", 4, 1))),
+              ElementsAre(Cost{.steps = 2, .rounds = 2, .chunks = 1}));
+  // A hub of 4 sends one chunk a rank and round: all at once, or doubling.
+  EXPECT_THAT(
+      costs(incumbents(test::hub(4), make_collective("broadcast", 4, 1))),
+      ElementsAre(Cost{.steps = 1, .rounds = 3, .chunks = 1}, Cost{.steps = 2, .rounds = 2, .chunks = 1}));
+}
+
+TEST(Incumbents, NamesThatPeopleKnowGoFirst) {
+  const std::vector<Point> points = incumbents(test::full(4), make_collective("alltoall", 4, 2));
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points[0].method, "direct_alltoall");
+  EXPECT_EQ(incumbents(test::full(4), sum(4, {0, 1}, {2, 3})).at(0).method, "routed");
+}
+
+TEST(Incumbents, NothingToMoveIsNoSteps) {
+  for (const std::string& name : collective_names())
+    EXPECT_THAT(costs(incumbents(Topology{.name = "one", .ranks = 1}, make_collective(name, 1, 2))),
+                ElementsAre(Cost{.steps = 0, .rounds = 0, .chunks = 2}));
+  EXPECT_THAT(costs(incumbents(test::ring(3), sum(3, {1}, {1}))),
+              ElementsAre(Cost{.steps = 0, .rounds = 0, .chunks = 1}));
+}
+
+TEST(Incumbents, NoneWhenStoppedBeforehand) {
+  const std::atomic<bool> stop = true;
+  for (const std::string name : {"allgather", "allreduce"})
+    EXPECT_THAT(incumbents(test::ring(4), make_collective(name, 4, 1), &stop), IsEmpty());
+}
+
+// The referee would need 25 GiB for a count of each contribution to each chunk at each rank.
+TEST(Incumbents, NoneThatCannotBeRefereed) {
+  EXPECT_THAT(incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace chorale
