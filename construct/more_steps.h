@@ -1,0 +1,17 @@
+// A schedule told in more steps, of fewer rounds each.
+#pragma once
+
+#include <optional>
+
+#include "ir/collective.h"
+#include "ir/schedule.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Steps split until there are at most `extra` rounds more than steps: k-synchronous, for k = extra >= 0. None
+// where the referee does not accept that: a sum whose ranks exchange what they have in one step cannot always
+// be taken apart.
+std::optional<Schedule> in_more_steps(const Topology&, const Collective&, const Schedule&, int extra);
+
+}  // namespace chorale
