@@ -20,6 +20,7 @@
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "pareto/explain.h"
 #include "pareto/search.h"
 #include "pareto/synthesize.h"
 #include "topology/builders.h"
@@ -95,10 +96,10 @@ std::vector<Question> grid(const Options& options, Json& out) {
         for (const Point& point : result.points) {
           ++points;
           unproven += !point.proven;
+          const bool refuted_below = explain(result, point).find("refutation") != std::string::npos;
           row += fmt::format(" ({},{},{}{}{})", point.cost.steps, point.cost.rounds, point.cost.chunks,
-                             point.certificate.find("refutation") != std::string::npos ? " r" : "",
-                             point.proven ? "" : " UNPROVEN");
-          by_bound += point.certificate.find("refutation") == std::string::npos;
+                             refuted_below ? " r" : "", point.proven ? "" : " UNPROVEN");
+          by_bound += !refuted_below;
           if (point.seconds > slowest) {
             slowest = point.seconds;
             slowest_name = fmt::format("{} {} ({},{},{})", topology_name, collective_name, point.cost.steps,

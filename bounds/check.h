@@ -17,10 +17,6 @@ std::string fault(const Topology&, const Collective&, const Claim&);
 
 // rounds per chunk that a Weights or Partition certificate with one entry of prices shows for every number of
 // chunks and steps, as a fraction; 0/1 if it shows none. `collective` is the one that the claim is about.
-struct Rate {
-  long long rounds = 0;
-  long long chunks = 1;
-};
 Rate rate_shown(const Topology&, const Collective&, const Certificate&);
 
 }  // namespace chorale

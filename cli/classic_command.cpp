@@ -22,11 +22,10 @@ Result as_result(const Topology& topology, const Point& point) {
   const int chunks = point.cost.chunks;
   const std::string name = point.collective.name;
   const Collective asked = make_collective(name, topology.ranks, chunks, point.collective.root);
-  Result result{.kind = "algorithm",
+  Result result{.kind = ResultKind::Algorithm,
                 .topology = topology,
                 .collective = make_collective(name, topology.ranks, 1, point.collective.root),
-                .min_chunks = chunks,
-                .max_chunks = chunks,
+                .space = {.min_chunks = chunks, .max_chunks = chunks},
                 .points = {point}};
   const StepBound steps = fewest_steps(topology, asked);
   if (steps.steps > 0) result.claims = {steps.claim, fewest_rounds(topology, asked)};

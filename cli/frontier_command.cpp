@@ -29,25 +29,23 @@ FrontierOptions options_of(const FrontierCommand& command) {
 
 // Nothing found, and nothing left open: the searched space is shown to be empty.
 bool impossible(const Result& result) {
-  return result.points.empty() && result.stopped.empty();
+  return result.points.empty() && result.complete;
 }
 
-std::string completeness(const FrontierCommand& command, const Result& result) {
-  std::string text;
+std::string completeness(const Result& result) {
+  std::string text = openings_in_words(result);
   if (impossible(result))
-    text = "impossible: no schedule in the space that was searched";
+    text += "impossible: no schedule in the space that was searched";
   else if (result.complete)
-    text = "complete: every point is proven, and nothing was left undecided";
+    text += "complete: every point is proven, and nothing was left undecided";
   else
-    text = "not complete" + (result.stopped.empty() ? "" : " (" + result.stopped + ")") +
-           ": better points than the unproven ones may exist, and further ones";
-  if (command.max_steps >= 0)
-    text += fmt::format("; of schedules with at most {}", counted(command.max_steps, "step"));
+    text += "not complete (" + name_of(result.stopped) +
+            "): better points than the unproven ones may exist, and further ones";
   return text + fmt::format("; {:.1f} s\n", result.seconds);
 }
 
 int exit_code(const Result& result) {
-  if (result.stopped == "interrupted") return kInterrupted;
+  if (result.stopped == Stopped::Interrupted) return kInterrupted;
   if (impossible(result)) return kImpossible;
   return result.complete ? kFound : kUndecided;
 }
@@ -57,7 +55,7 @@ int exit_code(const Result& result) {
 Outcome perform(const FrontierCommand& command) {
   const SearchSettings& search = command.search;
   require_writable_file("--json", search.json);
-  require_writable_directory("--proofs", search.proofs);
+  make_writable_directory("--proofs", search.proofs);
   const Topology topology = machine(search.topology);
   const Collective collective = communication(search.collective, topology, search.root);
   FrontierOptions options = options_of(command);
@@ -75,7 +73,7 @@ Outcome perform(const FrontierCommand& command) {
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, command.model);
-  return {.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(command, result)};
+  return {.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(result)};
 }
 
 }  // namespace chorale

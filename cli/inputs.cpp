@@ -104,6 +104,16 @@ void require_writable_file(const std::string& option, const std::string& path) {
   require_writable_directory(option, folder_of(path));
 }
 
+void make_writable_directory(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw InputError(option, "the directory " + path + " cannot be made: " + error.message(),
+                     "choose another");
+  require_writable_directory(option, path);
+}
+
 void require_writable_directory(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   std::error_code error;

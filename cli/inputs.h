@@ -35,6 +35,7 @@ void require_sums_of_halves(Accumulation, const std::vector<ElementType>&, const
 
 // To be called before long work: `path` names a file that can be made, or replaced. "" is fine.
 void require_writable_file(const std::string& option, const std::string& path);
+void make_writable_directory(const std::string& option, const std::string& path);  // if it is not there
 void require_writable_directory(const std::string& option, const std::string& path);
 
 }  // namespace chorale

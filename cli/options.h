@@ -56,8 +56,8 @@ struct FrontierCommand {
   SearchSettings search = {};
   int min_chunks = 1;
   int max_chunks = 1;
-  int extra_rounds = -1;
-  int max_steps = -1;
+  int extra_rounds = kAnyRounds;
+  int max_steps = kAnySteps;
   int jobs = 1;
   SizeModel model = {};
   bool all = false;  // list points that others dominate, too

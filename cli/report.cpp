@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "cost/cost.h"
 #include "cost/format.h"
+#include "pareto/explain.h"
 
 namespace chorale {
 namespace {
@@ -26,6 +27,16 @@ std::string block_of(const Collective& collective) {
   return "the whole vector";
 }
 
+// The certificate of what is proven; of what is not, how far from the bound it is.
+std::string proven_by(const Result& result, const Point& point) {
+  if (point.proven) return explain(result, point);
+  if (point.bound.rounds == 0) return "not proven: nothing is known";
+  const double percent = 100 * gap(point);
+  if (percent == 0) return "rounds are proven, fewer steps are not excluded";
+  return fmt::format("not proven: gap {:.1f} % to {}", percent,
+                     fraction(point.bound.rounds, point.bound.chunks));
+}
+
 }  // namespace
 
 std::string heading(const Result& result) {
@@ -35,11 +46,15 @@ std::string heading(const Result& result) {
                   counted(static_cast<long long>(topology.links.size()), "link"));
   if (!topology.limits.empty())
     text += ", " + counted(static_cast<long long>(topology.limits.size()), "shared limit");
-  if (result.kind == "frontier")
-    text += result.min_chunks == result.max_chunks
-                ? fmt::format("; {} a block", counted(result.min_chunks, "chunk"))
-                : fmt::format("; {} to {} chunks a block", result.min_chunks, result.max_chunks);
-  if (result.extra_rounds >= 0) text += fmt::format("; at most steps + {} rounds", result.extra_rounds);
+  const Space& space = result.space;
+  if (result.kind == ResultKind::Frontier)
+    text += space.min_chunks == space.max_chunks
+                ? fmt::format("; {} a block", counted(space.min_chunks, "chunk"))
+                : fmt::format("; {} to {} chunks a block", space.min_chunks, space.max_chunks);
+  if (result.kind == ResultKind::Frontier && space.max_steps != kAnySteps)
+    text += fmt::format("; at most {}", counted(space.max_steps, "step"));
+  if (space.extra_rounds != kAnyRounds)
+    text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
   return text + fmt::format("\n(a block is {})\n", block_of(result.collective));
 }
 
@@ -68,7 +83,7 @@ std::string points_table(const Result& result, const std::vector<int>& chosen, c
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
                     std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
                     point.method, point.on_frontier ? sizes[i] : "dominated",
-                    fmt::format("{:.2f}", point.seconds), point.proven ? point.certificate : "not proven"});
+                    fmt::format("{:.2f}", point.seconds), proven_by(result, point)});
   }
   return table(rows, "rrrrlllrl");
 }
@@ -100,11 +115,30 @@ std::string bound_line(const Result& result) {
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
 }
 
+std::string openings_in_words(const Result& result) {
+  std::string text;
+  for (const Opening& open : result.openings) {
+    const std::string bound = fraction(open.bound.rounds, open.bound.chunks);
+    text += fmt::format("open from {} on: ", counted(open.steps, "step"));
+    if (!open.found) {
+      text += fmt::format("nothing found, at least {} rounds a chunk\n", bound);
+      continue;
+    }
+    const double found = static_cast<double>(open.found->rounds) / static_cast<double>(open.found->chunks);
+    const double least = static_cast<double>(open.bound.rounds) / static_cast<double>(open.bound.chunks);
+    text += fmt::format("found {}, bound {}", fraction(open.found->rounds, open.found->chunks), bound);
+    text += least > 0 ? fmt::format(", gap {:.1f} %\n", 100 * (found / least - 1)) : "\n";
+  }
+  return text;
+}
+
 PageNotes page_notes(const Result& result, const SizeModel& model) {
   const RateBound bound = rate_bound(result);
-  return {.bound_rounds = bound.rounds,
-          .bound_chunks = bound.chunks,
-          .best_sizes = best_sizes_in_words(result, model)};
+  PageNotes notes{.bound_rounds = bound.rounds,
+                  .bound_chunks = bound.chunks,
+                  .best_sizes = best_sizes_in_words(result, model)};
+  for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
+  return notes;
 }
 
 std::string schedule_text(const Topology& topology, const Point& point) {

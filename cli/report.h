@@ -23,6 +23,9 @@ std::string points_table(const Result&, const std::vector<int>& chosen, const Si
 // says so.
 std::string bound_line(const Result&);
 
+// What is still open, a line each: incumbent, bound and gap in rounds a chunk, by steps.
+std::string openings_in_words(const Result&);
+
 // Rounds per chunk that the result's claims show for all chunk counts and steps; 0/1 if they show none.
 struct RateBound {
   long long rounds = 0;

@@ -22,7 +22,8 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   integer(app, "--seed", search.seed, 0, INT_MAX, "N",
           "Seed of the solver (0); the same seed gives the same result");
   text(app, "--json", search.json, "FILE", "Write the result there, for check, show and run");
-  text(app, "--proofs", search.proofs, "DIR", "Keep the proofs of refutations there, named by their SHA-256");
+  text(app, "--proofs", search.proofs, "DIR",
+       "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256");
   app->add_flag("--progress", search.progress, "Show progress on standard error even if it is no terminal");
 }
 

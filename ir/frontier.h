@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,9 @@ struct Prices {
 //               x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
 //               number that the postcondition asks for. (Dual: as Weights.)
 //   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
-//               Both are named by their SHA-256.
+//               Where the claim says that there is no schedule at all (of a sum with several destinations):
+//               the formula of `chunk` alone with as many rounds as its steps can use (bounds.md).
+//               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Growth, Refutation };
   Kind kind = Kind::None;
@@ -64,14 +67,12 @@ struct Certificate {
   Rank rank = 0;
   std::vector<Prices> prices = {};
   std::vector<int> group = {};
-  std::string engine = {};          // of a refutation: "sat", ...
-  std::string formula_sha256 = {};  // of its DIMACS text
-  std::string proof_sha256 = {};    // of the DRAT text
-  std::int64_t proof_bytes = 0;
+  std::string formula_sha256 = {};
   bool operator==(const Certificate&) const = default;
 };
 
-inline constexpr int kAnySteps = INT_MAX;    // Claim::steps: however many
+inline constexpr int kAnySteps = INT_MAX;    // Claim::steps, Space::max_steps: however many
+inline constexpr int kAnyRounds = INT_MAX;   // Space::max_rounds, extra_rounds: however many
 inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at all
 
 // "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
@@ -86,29 +87,89 @@ struct Claim {
   bool operator==(const Claim&) const = default;
 };
 
+// rounds / chunks as a number that is compared exactly; rounds = kNoSchedule is more than any other.
+struct Rate {
+  long long rounds = 0;
+  long long chunks = 1;
+  bool operator==(const Rate&) const = default;
+};
+bool less(const Rate& a, const Rate& b);
+
+// How a schedule came about; a file says nothing else:
+//   direct                   found as what was asked for
+//   dual                     found as the dual on the reversed machine
+//   reduce_scatter+allgather one after the other
+//   gather+local_reduce      everybody's vector is gathered, and added up locally
+//   routed                   built along shortest ways, without a search
+//   and the names of the hand-written algorithms (construct/classic.h).
+const std::vector<std::string>& method_names();
+
 struct Point {
   Cost cost = {};
-  std::string method =
-      {};  // "direct", "reduce_scatter+allgather", "gather+local_reduce", "dual", "ring", ...
+  std::string method = {};     // one of method_names()
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
   bool on_frontier = true;  // no other point of the result dominates it
   bool proven = false;      // claims of the result show that no schedule in the searched space dominates it
-  std::string certificate = {};  // in words: which bounds, or refutations, close the gap
-  double seconds = 0;            // of search
+  // The fewest rounds a chunk that the claims leave possible in the searched space with at most its steps;
+  // of a point that others dominate, in its own family with its own chunks. What the point has more is its gap.
+  Rate bound = {};
+  double seconds = 0;  // of search
   bool operator==(const Point&) const = default;
 };
 
-struct Result {
-  std::string kind = "frontier";  // or "synthesis" or "algorithm" (a hand-written one)
-  Topology topology = {};         // flattened: the links that schedules name
-  Collective collective = {};     // asked for, with one chunk a block
-  int min_chunks = 1;             // the searched space: chunks per block ...
+// (rounds/chunks of the point) / bound - 1; 0 where both are 0, infinite where only the bound is.
+double gap(const Point&);
+
+// What a result speaks of: all schedules of the collective with
+//   min_chunks <= chunks of a block <= max_chunks       (docs/formats.md: of AllReduce, family by family)
+//   steps <= max_steps,  rounds <= max_rounds,  rounds <= steps + extra_rounds (the k of k-synchronous)
+struct Space {
+  int min_chunks = 1;
   int max_chunks = 1;
-  int extra_rounds = -1;     // ... and rounds <= steps + this, if not negative (the k of k-synchronous)
-  bool complete = false;     // every point is proven and nothing of the searched space was left undecided
-  std::string stopped = {};  // why not complete: "", "time limit", "interrupted", "conflict limit"
-  std::vector<Point> points = {};  // by chunks, then steps
+  int max_steps = kAnySteps;
+  int max_rounds = kAnyRounds;
+  int extra_rounds = kAnyRounds;
+  bool operator==(const Space&) const = default;
+};
+// The most rounds that the space allows to a schedule of so many steps.
+int most_rounds(const Space&, int steps);
+
+// What the search was not to exceed. None of it changes what is true, only what was found and shown of it.
+struct SearchLimits {
+  std::optional<std::int64_t> conflicts = {};  // of a question to a solver
+  std::optional<std::int64_t> time_ms = {};
+  std::optional<std::int64_t> memory_bytes = {};
+  bool operator==(const SearchLimits&) const = default;
+};
+
+// What is still open: with at most `steps` steps (and not fewer), `found` rounds a chunk are the fewest found,
+// and fewer, down to `bound`, are not excluded.
+struct Opening {
+  int steps = 0;
+  std::optional<Rate> found = {};
+  Rate bound = {};
+  bool operator==(const Opening&) const = default;
+};
+
+enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-written one
+// Why a search ended before everything was decided. Size: a formula would have become too large to be built.
+// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about all.
+enum class Stopped { No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible };
+
+std::string name_of(ResultKind);
+std::string name_of(Stopped);  // "" for No, "time limit", ...
+
+struct Result {
+  ResultKind kind = ResultKind::Frontier;
+  Topology topology = {};      // flattened: the links that schedules name
+  Collective collective = {};  // asked for, with one chunk a block
+  Space space = {};
+  SearchLimits limits = {};
+  bool complete = false;  // the claims show that no schedule of the space is better than the points
+  Stopped stopped = Stopped::No;
+  std::vector<Point> points = {};      // those on the frontier by steps, then the others by chunks and steps
+  std::vector<Opening> openings = {};  // by steps; none if complete
   std::vector<Claim> claims = {};
   double seconds = 0;
   bool operator==(const Result&) const = default;

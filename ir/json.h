@@ -16,7 +16,7 @@
 
 namespace chorale {
 
-inline constexpr int kResultVersion = 1;  // "chorale_result": 1
+inline constexpr int kResultVersion = 2;  // "chorale_result": 2
 
 std::string to_json(const Topology&);
 std::string to_json(const Collective&);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -11,7 +13,9 @@ namespace {
 using Kind = Certificate::Kind;
 
 constexpr int kMost = 1'000'000'000;
-constexpr std::size_t kMostPoints = 10'000, kMostSteps = 1'000'000, kMostSends = 50'000'000;
+constexpr int kMostChunkCount = 1'000'000;
+constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
+constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
 struct KindName {
   Kind kind;
@@ -27,11 +31,23 @@ std::string name_of(Kind kind) {
 }
 
 // A number, or null for "any number of steps" and "no schedule".
-std::string or_null(int number) {
+std::string or_null(long long number) {
   return number == INT_MAX ? "null" : std::to_string(number);
 }
 int read_or_null(const JsonReader& json, int least) {
   return json.is_null() ? INT_MAX : json.integer(least, kMost);
+}
+
+// The value of this enumeration with that name in a file.
+template <class Enumeration>
+Enumeration read_named(const JsonReader& json, std::initializer_list<Enumeration> values) {
+  const std::string text = json.text();
+  std::string known;
+  for (Enumeration value : values) {
+    if (name_of(value) == text) return value;
+    known += (known.empty() ? "" : ", ") + quoted(name_of(value));
+  }
+  json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
 std::string write_certificate(const Certificate& certificate) {
@@ -56,9 +72,8 @@ std::string write_certificate(const Certificate& certificate) {
       break;
     }
     case Kind::Refutation:
-      text += fmt::format(R"(,"engine":{},"formula_sha256":{},"proof_sha256":{},"proof_bytes":{})",
-                          quoted(certificate.engine), quoted(certificate.formula_sha256),
-                          quoted(certificate.proof_sha256), certificate.proof_bytes);
+      text += fmt::format(R"(,"chunk":{},"formula_sha256":{})", certificate.chunk,
+                          quoted(certificate.formula_sha256));
       break;
   }
   return text + "}";
@@ -72,14 +87,14 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
 }
 
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
-  json.require_object({"kind", "chunk", "rank", "prices", "group", "engine", "formula_sha256", "proof_sha256",
-                       "proof_bytes"});
+  json.require_object({"kind", "chunk", "rank", "prices", "group", "formula_sha256"});
   const std::string name = json["kind"].text();
   const auto known =
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& k) { return name == k.name; });
   if (known == std::end(kKinds)) json["kind"].fail("unknown kind '" + name + "'");
   Certificate certificate{.kind = known->kind};
-  if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth)
+  if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth ||
+      certificate.kind == Kind::Refutation)
     certificate.chunk = json["chunk"].integer(0, kMost);
   if (certificate.kind == Kind::Distance) {
     certificate.rank = json["rank"].integer(0, topology.ranks - 1);
@@ -96,10 +111,7 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
     }
   }
   if (certificate.kind == Kind::Refutation) {
-    certificate.engine = json["engine"].text();
     certificate.formula_sha256 = json["formula_sha256"].text();
-    certificate.proof_sha256 = json["proof_sha256"].text();
-    certificate.proof_bytes = json["proof_bytes"].long_integer(0, 1LL << 50);
   }
   return certificate;
 }
@@ -145,30 +157,106 @@ Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   return schedule;
 }
 
+std::string write_rate(const Rate& rate) {
+  return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
+}
+
+// [rounds, chunks]; rounds are null where there is no schedule.
+Rate read_rate(const JsonReader& json) {
+  if (json.size(2) != 2) json.fail("is not rounds per chunk", "use [rounds, chunks]");
+  constexpr long long most = 1'000'000'000'000'000;
+  return {.rounds = json.at(0).is_null() ? kNoSchedule : json.at(0).long_integer(0, most),
+          .chunks = json.at(1).long_integer(1, most)};
+}
+
+std::string write_gap(const Point& point) {
+  return std::isinf(gap(point)) ? "null" : fmt::format("{:.6g}", gap(point));
+}
+
 std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
   for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
   return fmt::format(
       "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {},\n     \"on_frontier\": {}, "
-      "\"proven\": {}, \"certificate\": {}, \"seconds\": {},\n     \"does\": {},\n     \"schedule\": {}}}",
+      "\"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": {},\n     "
+      "\"schedule\": {}}}",
       point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(point.method), point.on_frontier,
-      point.proven, quoted(point.certificate), point.seconds, write_collective(point.collective, "     "),
-      lines(steps, "     "));
+      point.proven, write_rate(point.bound), write_gap(point), point.seconds,
+      write_collective(point.collective, "     "), lines(steps, "     "));
+}
+
+std::string read_method(const JsonReader& json) {
+  const std::string name = json.text();
+  const std::vector<std::string>& known = method_names();
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    json.fail("'" + name + "' is no way to find a schedule", "see docs/formats.md for those that there are");
+  return name;
 }
 
 Point read_point(const JsonReader& json, const Topology& topology) {
-  json.require_object({"steps", "rounds", "chunks", "method", "on_frontier", "proven", "certificate",
+  json.require_object({"steps", "rounds", "chunks", "method", "on_frontier", "proven", "bound", "gap",
                        "seconds", "does", "schedule"});
-  return {.cost = {.steps = json["steps"].integer(0, kMost),
-                   .rounds = json["rounds"].integer(0, kMost),
-                   .chunks = json["chunks"].integer(1, kMost)},
-          .method = json["method"].text(),
-          .collective = read_collective(json["does"], topology.ranks),
-          .schedule = read_schedule(json["schedule"], topology),
-          .on_frontier = json["on_frontier"].boolean(),
-          .proven = json["proven"].boolean(),
-          .certificate = json["certificate"].text(2000),
-          .seconds = json["seconds"].number(0, 1e12)};
+  Point point = {.cost = {.steps = json["steps"].integer(0, kMost),
+                          .rounds = json["rounds"].integer(0, kMost),
+                          .chunks = json["chunks"].integer(1, kMost)},
+                 .method = read_method(json["method"]),
+                 .collective = read_collective(json["does"], topology.ranks),
+                 .schedule = read_schedule(json["schedule"], topology),
+                 .on_frontier = json["on_frontier"].boolean(),
+                 .proven = json["proven"].boolean(),
+                 .bound = read_rate(json["bound"]),
+                 .seconds = json["seconds"].number(0, 1e12)};
+  const JsonReader stated = json["gap"];
+  const std::string follows = write_gap(point);
+  if (stated.is_null() ? follows != "null" : fmt::format("{:.6g}", stated.number(0, 1e18)) != follows)
+    stated.fail("does not follow from rounds, chunks and bound, which give " + follows);
+  return point;
+}
+
+std::string write_opening(const Opening& opening) {
+  return fmt::format(R"({{"steps":{},"found":{},"bound":{}}})", opening.steps,
+                     opening.found ? write_rate(*opening.found) : "null", write_rate(opening.bound));
+}
+
+Opening read_opening(const JsonReader& json) {
+  json.require_object({"steps", "found", "bound"});
+  Opening opening{.steps = json["steps"].integer(0, kMost), .bound = read_rate(json["bound"])};
+  if (!json["found"].is_null()) opening.found = read_rate(json["found"]);
+  return opening;
+}
+
+std::string write_space(const Space& space) {
+  return fmt::format(
+      R"({{"min_chunks": {}, "max_chunks": {}, "max_steps": {}, "max_rounds": {}, "extra_rounds": {}}})",
+      space.min_chunks, space.max_chunks, or_null(space.max_steps), or_null(space.max_rounds),
+      or_null(space.extra_rounds));
+}
+
+Space read_space(const JsonReader& json) {
+  json.require_object({"min_chunks", "max_chunks", "max_steps", "max_rounds", "extra_rounds"});
+  Space space{.min_chunks = json["min_chunks"].integer(1, kMostChunkCount)};
+  space.max_chunks = json["max_chunks"].integer(space.min_chunks, kMostChunkCount);
+  space.max_steps = read_or_null(json["max_steps"], 0);
+  space.max_rounds = read_or_null(json["max_rounds"], 0);
+  space.extra_rounds = read_or_null(json["extra_rounds"], 0);
+  return space;
+}
+
+std::string write_limits(const SearchLimits& limits) {
+  const auto one = [](const std::optional<std::int64_t>& limit) {
+    return limit ? std::to_string(*limit) : std::string("null");
+  };
+  return fmt::format(R"({{"conflicts": {}, "time_ms": {}, "memory_bytes": {}}})", one(limits.conflicts),
+                     one(limits.time_ms), one(limits.memory_bytes));
+}
+
+SearchLimits read_limits(const JsonReader& json) {
+  json.require_object({"conflicts", "time_ms", "memory_bytes"});
+  const auto one = [&json](const char* key) -> std::optional<std::int64_t> {
+    if (json[key].is_null()) return std::nullopt;
+    return json[key].long_integer(0, LLONG_MAX);
+  };
+  return {.conflicts = one("conflicts"), .time_ms = one("time_ms"), .memory_bytes = one("memory_bytes")};
 }
 
 std::string write_claim(const Claim& claim) {
@@ -191,16 +279,18 @@ Claim read_claim(const JsonReader& json, const Topology& topology) {
 }  // namespace
 
 std::string to_json(const Result& result) {
-  std::vector<std::string> points, claims;
+  std::vector<std::string> points, openings, claims;
   for (const Point& point : result.points) points.push_back(write_point(result.topology, point));
+  for (const Opening& opening : result.openings) openings.push_back(write_opening(opening));
   for (const Claim& claim : result.claims) claims.push_back(write_claim(claim));
   return fmt::format(
       "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
-      "  \"min_chunks\": {},\n  \"max_chunks\": {},\n  \"extra_rounds\": {},\n  \"complete\": {},\n"
-      "  \"stopped\": {},\n  \"seconds\": {},\n  \"points\": {},\n  \"claims\": {}\n}}\n",
-      kResultVersion, quoted(result.kind), write_topology(result.topology, "  "),
-      write_collective(result.collective, "  "), result.min_chunks, result.max_chunks, result.extra_rounds,
-      result.complete, quoted(result.stopped), result.seconds, lines(points, "  "), lines(claims, "  "));
+      "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n  \"stopped\": {},\n  \"seconds\": {},\n"
+      "  \"points\": {},\n  \"openings\": {},\n  \"claims\": {}\n}}\n",
+      kResultVersion, quoted(name_of(result.kind)), write_topology(result.topology, "  "),
+      write_collective(result.collective, "  "), write_space(result.space), write_limits(result.limits),
+      result.complete, quoted(name_of(result.stopped)), result.seconds, lines(points, "  "),
+      lines(openings, "  "), lines(claims, "  "));
 }
 
 Result result_from_json(std::string_view text, const std::string& file) {
@@ -212,22 +302,27 @@ Result result_from_json(std::string_view text, const std::string& file) {
       version != kResultVersion)
     json["chorale_result"].fail(fmt::format("version {} is not known", version),
                                 fmt::format("this program reads version {}", kResultVersion));
-  json.require_object({"chorale_result", "kind", "topology", "collective", "min_chunks", "max_chunks",
-                       "extra_rounds", "complete", "stopped", "seconds", "points", "claims"});
-  Result result{.kind = json["kind"].text(), .topology = read_topology(json["topology"])};
+  json.require_object({"chorale_result", "kind", "topology", "collective", "space", "limits", "complete",
+                       "stopped", "seconds", "points", "openings", "claims"});
+  using enum ResultKind;
+  Result result{.kind = read_named(json["kind"], {Frontier, Synthesis, Algorithm}),
+                .topology = read_topology(json["topology"])};
   if (result.topology.switches > 0)
     json["topology"].fail("has switches", "results are about flattened topologies");
   result.collective = read_collective(json["collective"], result.topology.ranks);
-  result.min_chunks = json["min_chunks"].integer(1, kMost);
-  result.max_chunks = json["max_chunks"].integer(result.min_chunks, kMost);
-  result.extra_rounds = json["extra_rounds"].integer(-1, kMost);
+  result.space = read_space(json["space"]);
+  result.limits = read_limits(json["limits"]);
   result.complete = json["complete"].boolean();
-  result.stopped = json["stopped"].text();
+  using enum Stopped;
+  result.stopped = read_named(
+      json["stopped"], {No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible});
   result.seconds = json["seconds"].number(0, 1e12);
-  const JsonReader points = json["points"], claims = json["claims"];
+  const JsonReader points = json["points"], openings = json["openings"], claims = json["claims"];
   for (std::size_t i = 0; i < points.size(kMostPoints); ++i)
     result.points.push_back(read_point(points.at(i), result.topology));
-  for (std::size_t i = 0; i < claims.size(kMostSteps); ++i)
+  for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
+    result.openings.push_back(read_opening(openings.at(i)));
+  for (std::size_t i = 0; i < claims.size(kMostClaims); ++i)
     result.claims.push_back(read_claim(claims.at(i), result.topology));
   return result;
 }

@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "bounds/check.h"
+#include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "pareto/instance_solver.h"
-#include "pareto/optimality.h"
+#include "pareto/space_check.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 
@@ -26,7 +27,8 @@ class Checker {
       check_point(result_.points[i], "points[" + std::to_string(i) + "]");
     for (std::size_t i = 0; i < result_.claims.size(); ++i)
       check_claim(result_.claims[i], "claims[" + std::to_string(i) + "]");
-    check_optimality();
+    // What follows from claims is only worth a look where they hold.
+    if (report_.faults.empty()) report_.faults = space_faults(result_);
     return std::move(report_);
   }
 
@@ -57,10 +59,65 @@ class Checker {
       fail(where, "states " + std::to_string(point.cost.steps) + " steps and " +
                       std::to_string(point.cost.rounds) + " rounds, its schedule has " +
                       std::to_string(cost.steps) + " and " + std::to_string(cost.rounds));
+    check_method(point, where);
     ++report_.schedules;
   }
 
+  // That the schedule can have come about as the point says.
+  void check_method(const Point& point, const std::string& where) {
+    const Collective& does = point.collective;
+    const std::string& name = result_.collective.name;
+    const auto require = [&](bool holds, const std::string& otherwise) {
+      if (!holds) fail(where, "method '" + point.method + "': " + otherwise);
+    };
+    const bool of_families =
+        point.method == "gather+local_reduce" || point.method == "reduce_scatter+allgather";
+    if (of_families && !has_families())
+      return require(false, "only the frontier of an AllReduce has such points");
+    if (point.method == "gather+local_reduce")
+      return require(does.name == "allreduce_by_gather" && does.chunks_per_block == point.cost.chunks,
+                     "the schedule does not gather whole vectors");
+    require(does.name == name && does.chunks_per_block == point.cost.chunks,
+            "the schedule does " + does.name + ", not " + name);
+    if (point.method == "dual")
+      return require(does.combining && std::all_of(does.chunks.begin(), does.chunks.end(),
+                                                   [](const ChunkSpec& c) { return c.post.size() == 1; }),
+                     "only sums with one destination each have a dual that copies");
+    if (point.method == "reduce_scatter+allgather")
+      return require(is_composed(point), "the schedule is not a ReduceScatter and then an Allgather");
+    if (point.method == "direct" || point.method == "routed") return;
+    const std::vector<ClassicEntry>& known = classic_catalogue();
+    const auto entry = std::find_if(known.begin(), known.end(),
+                                    [&](const ClassicEntry& e) { return e.name == point.method; });
+    require(entry != known.end() && entry->collective == name, "is not for " + name);
+  }
+
+  bool has_families() const {
+    return result_.kind == ResultKind::Frontier && result_.collective.name == "allreduce" &&
+           !result_.collective.custom;
+  }
+
+  // Some number of its first steps is a ReduceScatter, and the others are an Allgather.
+  bool is_composed(const Point& point) const {
+    const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
+    if (chunks * ranks != point.cost.chunks) return false;
+    const Collective scatter = make_collective("reducescatter", ranks, chunks);
+    const Collective gather = make_collective("allgather", ranks, chunks);
+    const std::vector<Step>& steps = point.schedule.steps;
+    for (auto middle = steps.begin();; ++middle) {
+      if (violations(result_.topology, scatter, {.steps = {steps.begin(), middle}}).empty() &&
+          violations(result_.topology, gather, {.steps = {middle, steps.end()}}).empty())
+        return true;
+      if (middle == steps.end()) return false;
+    }
+  }
+
   void check_claim(const Claim& claim, const std::string& where) {
+    const std::string& asked = result_.collective.name;
+    const bool part =
+        has_families() && (claim.collective == "reducescatter" || claim.collective == "allgather");
+    if (claim.collective != asked && !part)
+      return fail(where, "is about " + claim.collective + ", which says nothing of " + asked);
     const Collective collective = named(claim.collective, claim.chunks);
     if (claim.certificate.kind == Certificate::Kind::Refutation)
       return check_refutation(claim, collective, where);
@@ -70,18 +127,29 @@ class Checker {
   }
 
   void check_refutation(const Claim& claim, const Collective& collective, const std::string& where) {
-    if (claim.steps == kAnySteps || claim.rounds == kNoSchedule || claim.rounds < 2 || claim.steps < 1)
+    const bool all_rounds = claim.rounds == kNoSchedule;
+    if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
       return fail(where, "a refutation is of a number of steps and rounds");
-    const Formula formula =
-        refutable_formula(result_.topology, collective, {.steps = claim.steps, .rounds = claim.rounds - 1});
+    if (claim.certificate.chunk >= static_cast<int>(collective.chunks.size()) ||
+        (!all_rounds && claim.certificate.chunk != 0))
+      return fail(where, "there is no chunk " + std::to_string(claim.certificate.chunk) + " to refute");
+    if (all_rounds && !has_sums_for_several(collective))
+      return fail(where, "only of sums with several destinations can it be that no rounds are enough");
+    if (too_large_to_refute(result_.topology, collective, claim)) {
+      ++report_.undecided;
+      return;
+    }
+    const Formula formula = refutable_formula(result_.topology, collective, claim);
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
       return fail(where,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
-    if (const std::optional<std::string> proof = kept_proof(claim.certificate.proof_sha256)) {
-      if (sha256_hex(*proof) != claim.certificate.proof_sha256)
-        return fail(where, "the kept proof is not the one with the SHA-256 of its name");
+    if (const std::optional<std::string> proof = kept_proof(claim.certificate.formula_sha256)) {
       const std::string wrong = proof_fault(formula, *proof, limits_.stop);
-      if (!wrong.empty()) return fail(where, "the proof does not hold: " + wrong);
+      if (limits_.stop != nullptr && *limits_.stop) {
+        ++report_.undecided;
+        return;
+      }
+      if (!wrong.empty()) return fail(where, "the kept proof does not hold: " + wrong);
       ++report_.refutations;
       return;
     }
@@ -98,30 +166,18 @@ class Checker {
     }
   }
 
-  // The DRAT text that was kept under that hash, if any.
+  static bool has_sums_for_several(const Collective& collective) {
+    return collective.combining && std::any_of(collective.chunks.begin(), collective.chunks.end(),
+                                               [](const ChunkSpec& c) { return c.post.size() != 1; });
+  }
+
+  // The DRAT text that was kept for that formula, if any.
   std::optional<std::string> kept_proof(const std::string& sha256) const {
     if (proof_dir_.empty()) return std::nullopt;
     const std::filesystem::path path = std::filesystem::path(proof_dir_) / (sha256 + ".drat");
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
     return read_file(path.string());
-  }
-
-  void check_optimality() {
-    Result again = result_;
-    mark(again);
-    for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      const auto same = std::find_if(again.points.begin(), again.points.end(), [&](const Point& p) {
-        return p.cost == result_.points[i].cost && p.method == result_.points[i].method;
-      });
-      const std::string where = "points[" + std::to_string(i) + "]";
-      if (result_.points[i].proven && !same->proven)
-        fail(where, "is called proven, but the claims do not show it");
-      if (result_.points[i].on_frontier != same->on_frontier)
-        fail(where,
-             same->on_frontier ? "is on the frontier, but not marked so" : "is dominated by another point");
-      if (result_.complete && !same->proven) fail(where, "is not proven, but the result is called complete");
-    }
   }
 
   const Result& result_;

@@ -1,8 +1,21 @@
+// The idea: walk up the steps; for each number of them the fewest rounds lie between what claims exclude and
+// what fewer steps, the space, or others (most_rounds) make uninteresting. That range is closed by few
+// questions: the lowest first, since bounds are mostly tight; then, where a search with fewer steps left the
+// upper end, that end, since one more step mostly does not help; else upwards with growing strides, since
+// what a constructed schedule left above may be far away.
+//
+// Invariant: the points fall in rounds as they rise in steps, and all lie in the space. The walk ends when a
+// schedule of more steps would have to have fewer rounds than steps, or than any schedule has. The k of
+// k-synchronous schedules is no such end: it lets more rounds in as the steps grow, so a number of steps that
+// it closes says nothing about the next.
 #include "pareto/chunk_search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bounds/lower_bounds.h"
+#include "construct/incumbents.h"
+#include "construct/more_steps.h"
 #include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 
@@ -19,43 +32,117 @@ constexpr int kMostStepsAsked = 24;
 
 class ChunkSearch {
  public:
-  ChunkSearch(const Topology& topology, const Collective& collective, const FrontierOptions& options,
-              SearchClock& clock, const MostRounds& most_rounds)
-      : topology_(topology),
-        collective_(collective),
+  ChunkSearch(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock)
+      : topology_(question.topology),
+        collective_(question.collective),
+        question_(question),
         options_(options),
-        clock_(clock),
-        most_rounds_(most_rounds) {
-    known_.topology = topology;  // rounds_left reads the claims
+        clock_(clock) {
+    known_.topology = topology_;  // rounds_left reads the claims
   }
 
-  ChunkFrontier run() {
-    const StepBound step_bound = fewest_steps(topology_, collective_);
-    if (step_bound.steps == 0) {
-      add_point({.method = "direct", .collective = collective_}, 0);
-      return std::move(result_);
-    }
-    add_claim(step_bound.claim);
-    if (options_.synthesis.use_bounds) add_claim(fewest_rounds(topology_, collective_));
-    for (int steps = step_bound.steps; !over_; ++steps) {
-      if (options_.max_steps >= 0 && steps > options_.max_steps) break;
-      const std::optional<int> most = most_of_interest(steps);
-      if (most && (*most < left(kAnySteps) || steps > *most)) break;
-      search_steps(steps, most);
+  ChunkFrontier frontier() {
+    const int fewest = begin();
+    if (fewest == 0) return std::move(result_);
+    if (!over() && options_.synthesis.use_bounds) add_claim(fewest_rounds(topology_, collective_));
+    for (int steps = fewest; may_help(steps) && !over(); ++steps) {
+      search_steps(steps);
+      // Nothing was constructed, and nothing is decided: the limits leave nothing to be found.
+      if (result_.points.empty() && gave_up() && steps - fewest > topology_.ranks) break;
     }
     return std::move(result_);
   }
 
+  BudgetAnswer budget(std::optional<int> steps, std::optional<int> rounds) {
+    const int fewest = begin();
+    BudgetAnswer answer{.verdict = Verdict::Sat, .steps = steps.value_or(fewest)};
+    if (fewest > 0)
+      answer.verdict = rounds ? within(answer.steps, *rounds, steps.has_value())
+                              : fewest_rounds_for(answer.steps, fewest, steps.has_value());
+    answer.found = std::move(result_);
+    return answer;
+  }
+
  private:
-  // Better than what was found with fewer steps, and within the space asked for.
-  std::optional<int> most_of_interest(int steps) const {
+  // The fewest steps that hops allow; with 0 all is done. What needs no search is found.
+  int begin() {
+    const StepBound bound = fewest_steps(topology_, collective_);
+    if (bound.steps == 0) {
+      take({.cost = {.chunks = collective_.chunks_per_block}, .method = "direct", .collective = collective_});
+      return 0;
+    }
+    add_claim(bound.claim);
+    if (question_.always || !clock_.over()) take_incumbents();
+    return bound.steps;
+  }
+
+  bool gave_up() const { return !result_.given_up.empty(); }
+
+  // Of at most so many rounds, with these steps or the fewest; more steps than rounds are no use.
+  Verdict within(int& steps, int rounds, bool only_these) {
+    if (!only_these) steps = std::min(steps, rounds);
+    for (;; ++steps) {
+      const Point* const known = best_within(steps);
+      if (known != nullptr && known->cost.rounds <= rounds) return Verdict::Sat;
+      if (over()) return Verdict::Unknown;
+      if (options_.synthesis.use_bounds)
+        add_claim(fewest_rounds_in(topology_, collective_, steps, rounds + 1));
+      if (left(steps) <= rounds) {
+        if (ask(steps, rounds)) return Verdict::Sat;
+        if (last_ == Verdict::Unknown) return Verdict::Unknown;
+      }
+      if (only_these || steps >= rounds) return Verdict::Unsat;
+    }
+  }
+
+  // Of the fewest rounds, with these steps or the fewest.
+  Verdict fewest_rounds_for(int& steps, int fewest, bool only_these) {
+    if (steps < fewest) return Verdict::Unsat;
+    while (!only_these && best_within(steps) == nullptr && !over()) {
+      if (left(steps) != kNoSchedule && (ask_any_rounds(steps) || last_ == Verdict::Unknown)) break;
+      ++steps;
+    }
+    if (!over()) search_steps(steps);
+    if (gave_up()) return Verdict::Unknown;
+    return best_within(steps) != nullptr ? Verdict::Sat : Verdict::Unsat;
+  }
+
+  bool over() {
+    const Stopped why = clock_.why_stopped();
+    if (why != Stopped::No) result_.given_up.insert(why);
+    return why != Stopped::No;
+  }
+
+  // Could a schedule of so many steps or more be of interest?
+  bool may_help(int steps) const {
+    if (steps > question_.space.max_steps) return false;
+    const std::optional<int> most = most_for_more_steps(steps);
+    return !most || *most >= std::max(left(kAnySteps), steps);
+  }
+
+  // Rounds that no schedule of these steps or more may exceed to be of interest.
+  std::optional<int> most_for_more_steps(int steps) const {
     std::optional<int> most;
     const auto at_most = [&most](int rounds) { most = most ? std::min(*most, rounds) : rounds; };
-    if (!result_.points.empty()) at_most(result_.points.back().cost.rounds - 1);
-    if (most_rounds_)
-      if (const std::optional<int> interest = most_rounds_(steps)) at_most(*interest);
-    if (options_.extra_rounds >= 0) at_most(steps + options_.extra_rounds);
+    if (const Point* best = best_within(steps)) at_most(best->cost.rounds - 1);
+    if (question_.most_rounds)
+      if (const std::optional<int> interest = question_.most_rounds(steps)) at_most(*interest);
+    if (question_.space.max_rounds != kAnyRounds) at_most(question_.space.max_rounds);
     return most;
+  }
+
+  std::optional<int> most_of_interest(int steps) const {
+    const int allowed = chorale::most_rounds(question_.space, steps);
+    const std::optional<int> most = most_for_more_steps(steps);
+    if (allowed == kAnyRounds) return most;
+    return most ? std::min(*most, allowed) : allowed;
+  }
+
+  const Point* best_within(int steps) const {
+    const Point* best = nullptr;
+    for (const Point& point : result_.points)
+      if (point.cost.steps <= steps) best = &point;
+    return best;
   }
 
   int left(int steps) const {
@@ -63,97 +150,194 @@ class ChunkSearch {
   }
 
   // The fewest rounds for this many steps, if of interest.
-  void search_steps(int steps, std::optional<int> most) {
+  void search_steps(int steps) {
+    std::optional<int> most = most_of_interest(steps);
     if (options_.synthesis.use_bounds && (!most || left(steps) <= *most))
       add_claim(fewest_rounds_in(topology_, collective_, steps));
-    int low = std::max(1, left(steps));  // not excluded
-    if (most && low > *most) return;
-    if (ask(steps, low)) return;
+    if (!most) {
+      if (left(steps) == kNoSchedule || !ask_any_rounds(steps)) return;
+      most = most_of_interest(steps);
+    }
+    int low = std::max({1, left(steps)});  // not excluded
+    if (low > *most || over() || ask(steps, low)) return;
     low = std::max(low + 1, left(steps));
-    if (most && low <= *most && !ask(steps, *most)) return;  // the usual case: one more step does not help
-    if (most) return bisect(steps, low);
-    raise_bound_for_any_steps();
-    for (low = std::max(low, left(steps)); !over_ && !ask(steps, low); ++low) continue;
+    const bool first = !std::exchange(walked_, true);
+    if (first) raise_bound_for_any_steps();
+    low = std::max(low, left(steps));
+    const Point* const above = best_within(steps);
+    const bool constructed = above != nullptr && above->cost.rounds == *most + 1 && !searched(*above);
+    for (int stride = constructed ? 1 : *most; low <= *most && !over(); stride *= 2) {
+      const int rounds =
+          static_cast<int>(std::min<long long>(*most, static_cast<long long>(low) + stride - 1));
+      if (ask(steps, rounds)) return bisect(steps, low);
+      low = std::max(rounds + 1, left(steps));
+    }
   }
 
   // A point was found for these steps, `low` rounds or more; find the best.
   void bisect(int steps, int low) {
-    while (!over_ && low < result_.points.back().cost.rounds) {
-      const int middle = low + (result_.points.back().cost.rounds - low) / 2;
-      if (middle == result_.points.back().cost.rounds || !ask(steps, middle)) low = middle + 1;
+    while (low < best_within(steps)->cost.rounds && !over()) {
+      const int found = best_within(steps)->cost.rounds;
+      const int middle = low + (found - low) / 2;
+      if (!ask(steps, middle)) low = std::max(middle + 1, left(steps));
     }
   }
 
   // If the fewest rounds of any number of steps are not possible, one refutation says so for every number of
   // steps.
   void raise_bound_for_any_steps() {
-    while (!over_) {
+    while (!over()) {
       const int rounds = left(kAnySteps);
       if (rounds < 1 || rounds > kMostStepsAsked || asked_any_ == rounds) return;
       asked_any_ = rounds;
-      const int before = static_cast<int>(result_.claims.size());
+      const std::size_t before = result_.claims.size();
       ask(rounds, rounds, false);
-      if (static_cast<int>(result_.claims.size()) == before) return;
+      if (result_.claims.size() == before) return;
     }
   }
 
-  // Sat: true, the point replaces one of equal steps. Unsat: false, claimed. Unknown: false, noted.
+  // Sat: true, and a point of at most so many steps and rounds is known. Unsat: false, claimed. Unknown:
+  // false, noted.
   bool ask(int steps, int rounds, bool keep = true) {
+    asked_ = {.steps = steps, .rounds = rounds};
+    return answered(std::to_string(steps) + " steps, " + std::to_string(rounds) + " rounds", keep,
+                    [&](InstanceSolver& solver) {
+                      const Budget budget = {.steps = steps, .rounds = rounds};
+                      if (options_.synthesis.engine == Engine::Sat) return solver.ask(budget);
+                      SynthesisOptions synthesis = options_.synthesis;
+                      synthesis.limits = clock_.next_limits().value_or(synthesis.limits);
+                      return synthesize(topology_, collective_, budget, synthesis);
+                    });
+  }
+
+  bool ask_any_rounds(int steps) {
+    asked_ = {.steps = steps, .rounds = kAnyRounds};
+    return answered(std::to_string(steps) + " steps, any number of rounds", true,
+                    [&](InstanceSolver& solver) { return solver.ask_any_rounds(steps); });
+  }
+
+  template <class Question>
+  bool answered(const std::string& what, bool keep, const Question& question) {
     const std::optional<SolveLimits> limits = clock_.next_limits();
     if (!limits) {
-      over_ = result_.undecided = true;
+      over();  // notes why
       return false;
     }
     clock_.report(collective_.name + ", " + std::to_string(collective_.chunks_per_block) +
-                  " chunks: " + std::to_string(steps) + " steps, " + std::to_string(rounds) + " rounds");
-    if (!solver_ || limits->time.count() >= 0) {
-      SynthesisOptions synthesis = options_.synthesis;
-      synthesis.limits = *limits;
-      if (!solver_)
-        solver_.emplace(topology_, collective_, synthesis);
-      else
-        solver_->set_limits(*limits);
-    }
+                  (collective_.chunks_per_block == 1 ? " chunk: " : " chunks: ") + what);
+    if (!solver_) solver_.emplace(topology_, collective_, options_.synthesis);
+    solver_->set_limits(*limits);
     const steady_clock::time_point before = steady_clock::now();
-    Answer answer = solver_->ask({.steps = steps, .rounds = rounds});
+    Answer answer = question(*solver_);
     const double seconds = duration_cast<milliseconds>(steady_clock::now() - before).count() / 1000.0;
-    if (answer.verdict == Verdict::Unknown && keep) result_.undecided = true;
+    result_.conflicts += answer.conflicts;
+    last_ = answer.verdict;
+    if (answer.verdict == Verdict::Unknown && keep) give_up(answer);
     if (answer.claim) {
       answer.claim->seconds = seconds;
       add_claim(*answer.claim);
     }
-    if (answer.point && keep) add_point(std::move(*answer.point), seconds);
+    if (answer.point && keep) {
+      answer.point->seconds = seconds;
+      return take_answer(std::move(*answer.point));
+    }
     return answer.verdict == Verdict::Sat;
   }
 
-  void add_point(Point point, double seconds) {
-    point.seconds = seconds;
-    if (!result_.points.empty() && result_.points.back().cost.steps >= point.cost.steps) {
-      point.seconds += result_.points.back().seconds;
-      result_.points.pop_back();
-    } else {
-      clock_.found_point();
+  void give_up(const Answer& answer) {
+    const Stopped why = clock_.why_stopped();
+    if (why != Stopped::No)
+      result_.given_up.insert(why);
+    else
+      result_.given_up.insert(answer.too_large ? Stopped::SizeLimit : Stopped::ConflictLimit);
+  }
+
+  // A schedule of fewer steps than asked may have too many rounds for the steps that it does have. With a step
+  // split it may lie in the space; it then has no more steps or rounds than `asked`. If that cannot be done the
+  // question is left: refutations are of all schedules, and say nothing of k-synchronous ones alone.
+  bool take_answer(Point point) {
+    const Cost found = point.cost;
+    if (!allowed(found)) {
+      fit(point);
+      if (!allowed(point.cost) || point.cost.rounds > asked_.rounds || point.cost.steps > asked_.steps) {
+        result_.given_up.insert(Stopped::NotExpressible);
+        return false;
+      }
     }
-    result_.points.push_back(std::move(point));
+    take(std::move(point));
+    return true;
+  }
+
+  void fit(Point& point) const {
+    if (question_.space.extra_rounds == kAnyRounds) return;
+    if (std::optional<Schedule> split =
+            in_more_steps(topology_, collective_, point.schedule, question_.space.extra_rounds)) {
+      point.cost.steps = static_cast<int>(split->steps.size());
+      point.cost.rounds = total_rounds(*split);
+      point.schedule = std::move(*split);
+    }
+  }
+
+  // Another engine than ours is asked for comparison: it is not helped.
+  void take_incumbents() {
+    if (options_.synthesis.engine != Engine::Sat) return;
+    for (Point& point : incumbents(topology_, collective_, options_.synthesis.limits.stop)) {
+      if (!allowed(point.cost)) {
+        point.method = "routed";
+        fit(point);
+      }
+      if (allowed(point.cost)) take(std::move(point));
+    }
+  }
+
+  bool allowed(const Cost& cost) const {
+    return cost.steps <= question_.space.max_steps &&
+           cost.rounds <= chorale::most_rounds(question_.space, cost.steps);
+  }
+
+  // What came from a search and not from construct/.
+  static bool searched(const Point& point) { return point.method == "direct" || point.method == "dual"; }
+
+  // Puts it in its place, unless what is there is as good, and drops what it dominates.
+  void take(Point point) {
+    std::vector<Point>& points = result_.points;
+    if (const Point* best = best_within(point.cost.steps);
+        best != nullptr && best->cost.rounds <= point.cost.rounds)
+      return;
+    const std::size_t before = points.size();
+    std::erase_if(points, [&](const Point& other) {
+      const bool worse = dominates(point.cost, other.cost);
+      if (worse && other.cost.steps == point.cost.steps) point.seconds += other.seconds;
+      return worse;
+    });
+    const auto place = std::find_if(points.begin(), points.end(),
+                                    [&](const Point& other) { return other.cost.steps > point.cost.steps; });
+    if (points.size() == before) clock_.found_point();
+    points.insert(place, std::move(point));
+    if (question_.tell) question_.tell(result_);
   }
 
   void add_claim(const Claim& claim) {
     // Only what says more than the claims before.
+    if (claim.certificate.kind == Certificate::Kind::None) return;
     if (claim.rounds != kNoSchedule && claim.rounds <= left(claim.steps)) return;
     known_.claims.push_back(claim);
     result_.claims.push_back(claim);
+    if (question_.tell) question_.tell(result_);
   }
 
   const Topology& topology_;
   const Collective& collective_;
+  const ChunkQuestion& question_;
   const FrontierOptions& options_;
   SearchClock& clock_;
-  const MostRounds& most_rounds_;
   std::optional<InstanceSolver> solver_ = {};
   Result known_ = {};
   ChunkFrontier result_ = {};
   int asked_any_ = 0;
-  bool over_ = false;
+  bool walked_ = false;  // some number of steps was searched
+  Budget asked_ = {.steps = kAnySteps, .rounds = kAnyRounds};
+  Verdict last_ = Verdict::Unknown;
 };
 
 }  // namespace
@@ -161,7 +345,7 @@ class ChunkSearch {
 SearchClock::SearchClock(const FrontierOptions& options) : options_(options) {}
 
 std::optional<SolveLimits> SearchClock::next_limits() const {
-  if (!why_stopped().empty()) return std::nullopt;
+  if (over()) return std::nullopt;
   SolveLimits limits = options_.synthesis.limits;
   if (options_.time_limit.count() >= 0) {
     const auto remaining = options_.time_limit - duration_cast<milliseconds>(steady_clock::now() - started_);
@@ -179,18 +363,22 @@ double SearchClock::seconds() const {
   return duration_cast<milliseconds>(steady_clock::now() - started_).count() / 1000.0;
 }
 
-std::string SearchClock::why_stopped() const {
+Stopped SearchClock::why_stopped() const {
   const std::atomic<bool>* stop = options_.synthesis.limits.stop;
-  if (stop != nullptr && *stop) return "interrupted";
+  if (stop != nullptr && *stop) return Stopped::Interrupted;
   if (options_.time_limit.count() >= 0 && steady_clock::now() - started_ >= options_.time_limit)
-    return "time limit";
-  return "";
+    return Stopped::TimeLimit;
+  return Stopped::No;
 }
 
-ChunkFrontier search_chunks(const Topology& topology, const Collective& collective,
-                            const FrontierOptions& options, SearchClock& clock,
-                            const MostRounds& most_rounds) {
-  return ChunkSearch(topology, collective, options, clock, most_rounds).run();
+ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,
+                            SearchClock& clock) {
+  return ChunkSearch(question, options, clock).frontier();
+}
+
+BudgetAnswer search_budget(const ChunkQuestion& question, std::optional<int> steps, std::optional<int> rounds,
+                           const FrontierOptions& options, SearchClock& clock) {
+  return ChunkSearch(question, options, clock).budget(steps, rounds);
 }
 
 }  // namespace chorale

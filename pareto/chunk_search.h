@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ class SearchClock {
   explicit SearchClock(const FrontierOptions&);
   // Limits for the next question; none if the search is over.
   std::optional<SolveLimits> next_limits() const;
+  bool over() const { return why_stopped() != Stopped::No; }
+  Stopped why_stopped() const;  // No while it goes on
   void report(const std::string& doing);
   void found_point() { ++points_; }
   double seconds() const;
-  std::string why_stopped() const;  // "" while it goes on
 
  private:
   const FrontierOptions& options_;
@@ -30,17 +32,37 @@ class SearchClock {
 };
 
 struct ChunkFrontier {
-  std::vector<Point> points = {};
+  std::vector<Point> points = {};  // by steps, each with fewer rounds than those before
   std::vector<Claim> claims = {};
-  bool undecided = false;  // a solver gave up on a question
+  std::set<Stopped> given_up = {};  // why questions were left open; empty: none was
+  std::int64_t conflicts = 0;
 };
 
-// The most rounds that are still of interest for at most `steps` steps; none if all are.
+// The most rounds that are still of interest for at most `steps` steps; none if all are. Must not grow with
+// the steps.
 using MostRounds = std::function<std::optional<int>(int steps)>;
 
-// `most_rounds` must not grow with the steps. Points are of interest only within it (and better than found
-// before).
-ChunkFrontier search_chunks(const Topology&, const Collective&, const FrontierOptions&, SearchClock&,
-                            const MostRounds& most_rounds = {});
+struct ChunkQuestion {
+  const Topology& topology;
+  const Collective& collective;
+  Space space = {};             // its steps and rounds
+  MostRounds most_rounds = {};  // points are of interest only within it
+  bool always = false;          // the first points even if the search is over
+  // Told whenever there is more to tell.
+  std::function<void(const ChunkFrontier&)> tell = {};
+};
+
+ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
+
+// One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of the
+// fewest possible with these steps. `steps`: the number that was searched. Unknown may come with a point: what
+// was found until then.
+struct BudgetAnswer {
+  Verdict verdict = Verdict::Unknown;
+  int steps = 0;
+  ChunkFrontier found = {};
+};
+BudgetAnswer search_budget(const ChunkQuestion&, std::optional<int> steps, std::optional<int> rounds,
+                           const FrontierOptions&, SearchClock&);
 
 }  // namespace chorale

@@ -19,7 +19,7 @@ std::string words(const Certificate& certificate) {
     case Certificate::Kind::Growth:
       return "growth bound";
     case Certificate::Kind::Refutation:
-      return "refutation " + certificate.proof_sha256.substr(0, 8);
+      return "refutation " + certificate.formula_sha256.substr(0, 8);
     case Certificate::Kind::None:
       break;
   }
@@ -31,7 +31,7 @@ std::string words(const Certificate& certificate) {
 std::string closing(const Result& result, const std::string& collective, int chunks, int steps, int rounds) {
   Result one;
   one.topology = result.topology;
-  one.extra_rounds = result.extra_rounds;
+  one.space = result.space;
   for (const Claim& claim : result.claims) {
     one.claims = {claim};
     if (rounds_left(one, collective, chunks, steps) >= rounds) return words(claim.certificate);
@@ -42,7 +42,7 @@ std::string closing(const Result& result, const std::string& collective, int chu
 }  // namespace
 
 std::string explain(const Result& result, const Point& point) {
-  if (!point.proven) return "not proven";
+  if (!point.proven) return "";
   std::set<std::string> kinds;
   const auto note = [&](const std::string& name, int chunks, int steps, int rounds) {
     const std::string kind = closing(result, name, chunks, steps, rounds);

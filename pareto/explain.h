@@ -1,4 +1,5 @@
-// A point's certificate in words, for people: which claims close the gap below it.
+// Why a point is proven, in words for people: which claims close the gap below it. Empty if it is not. Made
+// from the claims when it is shown; no file says it.
 #pragma once
 
 #include <string>

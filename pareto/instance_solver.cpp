@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "encoder/automorphisms.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
+#include "encoder/tidy.h"
 #include "ir/json.h"
 #include "pareto/greedy.h"
 #include "pareto/plan_filling.h"
@@ -21,6 +23,7 @@ namespace chorale {
 namespace {
 
 constexpr std::int64_t kFirstConflicts = 2000;
+constexpr double kMostClauses = 3e7;  // about 2 GB; a formula of more is not built
 
 bool single_destinations(const Collective& collective) {
   return std::all_of(collective.chunks.begin(), collective.chunks.end(),
@@ -58,6 +61,36 @@ Formula with_units(const Encoding& encoding, const Budget& budget) {
   return formula;
 }
 
+// The collective of that one chunk.
+Collective only(const Collective& collective, Chunk chunk) {
+  Collective one = collective;
+  one.chunks = {collective.chunks[chunk]};
+  return one;
+}
+
+// So many rounds that one chunk never has to wait for a link: it crosses each at most once in a step.
+Budget ample(const Topology& topology, int steps) {
+  std::size_t rounds = 1;
+  for (const SharedLimit& limit : topology.limits)
+    rounds = std::max(rounds, (limit.links.size() + limit.bandwidth - 1) / limit.bandwidth);
+  return {.steps = steps, .rounds = steps * static_cast<int>(rounds)};
+}
+
+// Of the counters of links and limits, and of rounds, which are most of a formula, and of the parts of sums, by
+// chunk, link, step and contribution.
+double clauses(const Topology& topology, const Collective& collective, const Budget& budget) {
+  const double chunks = static_cast<double>(collective.chunks.size()), rounds = budget.rounds;
+  double step = rounds * rounds;
+  const auto count = [&](double links, int bandwidth) {
+    step += links * chunks * std::min(links * chunks, bandwidth * rounds + 1);
+  };
+  for (const Link& link : topology.links) count(1, link.bandwidth);
+  for (const SharedLimit& limit : topology.limits)
+    count(static_cast<double>(limit.links.size()), limit.bandwidth);
+  if (collective.combining) step += chunks * static_cast<double>(topology.links.size()) * topology.ranks;
+  return step * budget.steps;
+}
+
 // Ranks that differ in what they start with or want are not exchangeable. Roughly: by the pattern of their
 // roles; what remains wrong is found by induced_chunks.
 std::vector<int> rank_colours(const Collective& collective) {
@@ -84,11 +117,25 @@ struct InstanceSolver::Part {
   bool given_up = false;  // for this question
 };
 
-Formula refutable_formula(const Topology& topology, const Collective& collective, const Budget& budget) {
+Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
   const bool turn = solved_as_dual(collective);
+  if (claim.rounds == kNoSchedule)
+    return with_units(
+        Encoding(topology, only(collective, claim.certificate.chunk), ample(topology, claim.steps), {}),
+        ample(topology, claim.steps));
+  const Budget budget{.steps = claim.steps, .rounds = claim.rounds - 1};
   const Encoding encoding(turn ? reversed(topology) : topology, turn ? dual(collective) : collective, budget,
                           {});
   return with_units(encoding, budget);
+}
+
+bool too_large_to_refute(const Topology& topology, const Collective& collective, const Claim& claim) {
+  if (claim.rounds != kNoSchedule)
+    return clauses(topology, solved_as_dual(collective) ? dual(collective) : collective,
+                   {.steps = claim.steps, .rounds = claim.rounds - 1}) > kMostClauses;
+  const Collective one = only(collective, claim.certificate.chunk);
+  if (clauses(topology, one, {.steps = claim.steps, .rounds = claim.steps}) > kMostClauses) return true;
+  return clauses(topology, one, ample(topology, claim.steps)) > kMostClauses;
 }
 
 InstanceSolver::InstanceSolver(const Topology& topology, const Collective& collective,
@@ -131,6 +178,7 @@ Answer InstanceSolver::ask(const Budget& budget) {
         too_large(*full_, budget) && std::all_of(symmetric_.begin(), symmetric_.end(), [&](const auto& part) {
           return part->given_up || too_large(*part, budget);
         });
+    answer.too_large = hopeless && answer.verdict == Verdict::Unknown;
     if (answer.verdict != Verdict::Unknown || effort == most || hopeless || !time_left()) return answer;
   }
 }
@@ -208,22 +256,11 @@ std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_
   return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, static_cast<int>(tries));
 }
 
-// Clauses of the counters, which are most of a formula; beyond this it is not built, and the question stays
-// open.
 bool InstanceSolver::too_large(const Part& part, const Budget& budget) const {
-  constexpr double kMostClauses = 3e7;
   double group = 1;
   for (const Automorphism& g : part.symmetry) group *= order(g);
   group = std::min(group, static_cast<double>(solved_topology_.ranks));
-  const double chunks = static_cast<double>(solved_collective_.chunks.size());
-  double clauses = 0;
-  const auto count = [&](double links, int bandwidth) {
-    clauses += links * chunks * std::min(links * chunks, static_cast<double>(bandwidth) * budget.rounds + 1);
-  };
-  for (const Link& link : solved_topology_.links) count(1, link.bandwidth);
-  for (const SharedLimit& limit : solved_topology_.limits)
-    count(static_cast<double>(limit.links.size()), limit.bandwidth);
-  return clauses * budget.steps / group > kMostClauses;
+  return clauses(solved_topology_, solved_collective_, budget) / group > kMostClauses;
 }
 
 Verdict InstanceSolver::ask_part(Part& part, const Budget& budget, std::int64_t conflicts, Schedule& found) {
@@ -259,25 +296,65 @@ Answer InstanceSolver::refute(const Budget& budget, std::int64_t conflicts) {
   limits->conflicts = conflicts;
   if (too_large(*full_, budget)) return {};
   const Encoding encoding(solved_topology_, solved_collective_, budget, {});
-  const Refutation refutation = solve_with_proof(with_units(encoding, budget), *limits, options_.seed);
+  const Formula formula = with_units(encoding, budget);
+  const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
   conflicts_ += refutation.conflicts;
   Answer answer{.verdict = refutation.verdict};
   if (refutation.verdict == Verdict::Sat) answer.point = verified(encoding.decode(refutation.model));
-  if (refutation.verdict == Verdict::Unsat) {
-    answer.claim = Claim{.collective = collective_.name,
-                         .chunks = collective_.chunks_per_block,
-                         .steps = budget.steps,
-                         .rounds = budget.rounds + 1,
-                         .certificate = {.kind = Certificate::Kind::Refutation,
-                                         .engine = "sat",
-                                         .formula_sha256 = refutation.formula_sha256,
-                                         .proof_sha256 = refutation.proof_sha256,
-                                         .proof_bytes = static_cast<std::int64_t>(refutation.proof.size())}};
-    if (!options_.proof_dir.empty())
-      write_file((std::filesystem::path(options_.proof_dir) / (refutation.proof_sha256 + ".drat")).string(),
-                 refutation.proof);
-  }
+  if (refutation.verdict == Verdict::Unsat)
+    answer.claim = kept({.steps = budget.steps, .rounds = budget.rounds + 1}, formula, refutation);
   return answer;
+}
+
+// The claim with its certificate; the formula and its proof on disk, where that is wanted.
+Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation& refutation) const {
+  claim.collective = collective_.name;
+  claim.chunks = collective_.chunks_per_block;
+  claim.certificate.kind = Certificate::Kind::Refutation;
+  claim.certificate.formula_sha256 = refutation.formula_sha256;
+  if (!options_.proof_dir.empty()) {
+    const std::filesystem::path path = std::filesystem::path(options_.proof_dir) / refutation.formula_sha256;
+    write_file(path.string() + ".cnf", to_dimacs(formula));
+    write_file(path.string() + ".drat", refutation.proof);
+  }
+  return claim;
+}
+
+Answer InstanceSolver::ask_any_rounds(int steps) {
+  started_ = std::chrono::steady_clock::now();
+  conflicts_ = 0;
+  if (!solved_collective_.combining) return {};
+  const Budget budget = ample(topology_, steps);
+  if (clauses(topology_, only(collective_, 0), budget) > kMostClauses) return {.too_large = true};
+  Schedule schedule{.steps = std::vector<Step>(steps)};
+  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Schedule> known;
+  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
+    const ChunkSpec& spec = collective_.chunks[c];
+    const auto [at, fresh] = known.try_emplace({spec.pre, spec.post});
+    if (fresh) {
+      const std::optional<SolveLimits> limits = time_left();
+      if (!limits) return {};
+      const Encoding encoding(topology_, only(collective_, c), budget, {});
+      const Formula formula = with_units(encoding, budget);
+      const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
+      conflicts_ += refutation.conflicts;
+      if (refutation.verdict == Verdict::Unknown) return {.conflicts = conflicts_};
+      if (refutation.verdict == Verdict::Unsat)
+        return {.verdict = Verdict::Unsat,
+                .claim = kept({.steps = steps, .rounds = kNoSchedule, .certificate = {.chunk = c}}, formula,
+                              refutation),
+                .conflicts = conflicts_};
+      at->second = encoding.decode(refutation.model);
+    }
+    for (std::size_t s = 0; s < at->second.steps.size(); ++s)
+      for (Send send : at->second.steps[s].sends) {
+        send.chunk = c;
+        schedule.steps[s].sends.push_back(send);
+      }
+  }
+  return {.verdict = Verdict::Sat,
+          .point = verified(tidy(topology_, collective_, std::move(schedule))),
+          .conflicts = conflicts_};
 }
 
 Point InstanceSolver::verified(Schedule schedule) const {

@@ -1,94 +1,218 @@
+// The idea: for each family and chunk count the claims are one falling staircase, the fewest rounds by the
+// steps, and so is what was found. A point is proven where its rate lies on the lowest of these staircases and
+// one step less is a higher tread; the result is complete where what was found lies nowhere above it. Stairs
+// and not a loop over the steps, since a claim may speak of any number of them.
 #include "pareto/optimality.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <vector>
 
 namespace chorale {
 namespace {
 
-// Rounds per chunk, exactly; kNoSchedule rounds is infinity.
-struct Rate {
-  long long rounds = kNoSchedule;
+constexpr Rate kNone = {.rounds = kNoSchedule, .chunks = 1};
+
+Rate reduced(long long rounds, long long chunks) {
+  if (rounds == kNoSchedule) return kNone;
+  const long long divisor = std::gcd(rounds, chunks);
+  return {.rounds = rounds / divisor, .chunks = chunks / divisor};
+}
+
+// From `steps` steps on, until the next tread: at least so many rounds.
+struct Tread {
+  int steps = 0;
+  int rounds = 0;
+};
+using Staircase = std::vector<Tread>;  // the first from 0 steps on; rounds fall
+
+int at(const Staircase& stairs, int steps) {
+  int rounds = kNoSchedule;
+  for (const Tread& tread : stairs)
+    if (tread.steps <= steps) rounds = tread.rounds;
+  return rounds;
+}
+
+// Where the space does not allow so many rounds, there is no schedule until more steps allow them.
+Staircase limited(const Staircase& stairs, const Space& space) {
+  Staircase kept = {{.steps = 0, .rounds = kNoSchedule}};
+  for (const Tread& tread : stairs) {
+    int steps = tread.steps;
+    if (tread.rounds == kNoSchedule || tread.rounds > space.max_rounds) continue;
+    if (space.extra_rounds != kAnyRounds) steps = std::max(steps, tread.rounds - space.extra_rounds);
+    if (steps > space.max_steps) continue;
+    // Needs no more steps than those of more rounds.
+    while (!kept.empty() && steps <= kept.back().steps) kept.pop_back();
+    kept.push_back({.steps = steps, .rounds = tread.rounds});
+  }
+  return kept;
+}
+
+// With more steps than a claim speaks of: either no more of them are used, or there are as many rounds as
+// steps.
+Staircase claimed(const Result& result, const std::string& collective, int chunks) {
+  std::vector<const Claim*> claims;
+  for (const Claim& claim : result.claims)
+    if (claim.collective == collective && claim.chunks == chunks) claims.push_back(&claim);
+  std::set<int> starts = {0};
+  for (const Claim* claim : claims)
+    if (claim->steps != kAnySteps) starts.insert(claim->steps + 1);
+  Staircase stairs;
+  for (int steps : starts) {
+    int rounds = 0;
+    for (const Claim* claim : claims)
+      rounds =
+          std::max(rounds, claim->steps >= steps ? claim->rounds : std::min(claim->rounds, claim->steps + 1));
+    if (stairs.empty() || rounds < stairs.back().rounds) stairs.push_back({.steps = steps, .rounds = rounds});
+  }
+  return limited(stairs, result.space);
+}
+
+// One after the other: steps and rounds add up.
+Staircase composed(const Result& result, int chunks) {
+  const Staircase first = claimed(result, "reducescatter", chunks);
+  const Staircase second = claimed(result, "allgather", chunks);
+  std::vector<Tread> all;
+  for (const Tread& a : first)
+    for (const Tread& b : second)
+      if (a.rounds != kNoSchedule && b.rounds != kNoSchedule)
+        all.push_back({.steps = a.steps + b.steps, .rounds = a.rounds + b.rounds});
+  std::sort(all.begin(), all.end(), [](const Tread& a, const Tread& b) {
+    return a.steps != b.steps ? a.steps < b.steps : a.rounds < b.rounds;
+  });
+  Staircase stairs;
+  for (const Tread& tread : all)
+    if (stairs.empty() || tread.rounds < stairs.back().rounds) stairs.push_back(tread);
+  return limited(stairs, result.space);
+}
+
+// What the claims leave possible to one family with one number of chunks; `chunks` of the vector or block, by
+// which rounds are divided.
+struct Left {
+  std::string method = {};
+  int count = 1;  // of the space
   long long chunks = 1;
+  Staircase stairs = {};
 };
 
-bool less(const Rate& a, const Rate& b) {
-  if (a.rounds == kNoSchedule || b.rounds == kNoSchedule) return a.rounds != kNoSchedule;
-  return a.rounds * b.chunks < b.rounds * a.chunks;
+Rate rate_at(const Left& left, int steps) {
+  return reduced(at(left.stairs, steps), left.chunks);
 }
 
 bool allreduce_asked(const Result& result) {
-  return result.collective.name == "allreduce" && !result.collective.custom;
+  return result.kind == ResultKind::Frontier && result.collective.name == "allreduce" &&
+         !result.collective.custom;
 }
 
-Rate composed(const Result& result, int chunks, int steps) {
-  Rate best;
-  best.chunks = static_cast<long long>(chunks) * result.topology.ranks;
-  for (int first = 0; first <= steps; ++first) {
-    const int a = rounds_left(result, "reducescatter", chunks, first);
-    const int b = rounds_left(result, "allgather", chunks, steps - first);
-    if (a != kNoSchedule && b != kNoSchedule)
-      best.rounds = std::min(best.rounds, static_cast<long long>(a) + b);
+const std::string kComposed = "reduce_scatter+allgather", kGathered = "gather+local_reduce";
+
+// "" where there is only one.
+std::string family(const Result& result, const Point& point) {
+  if (!allreduce_asked(result)) return "";
+  return point.method == kComposed || point.method == kGathered ? point.method : "direct";
+}
+
+std::vector<Left> everything_left(const Result& result) {
+  std::vector<Left> all;
+  for (int c = result.space.min_chunks; c <= result.space.max_chunks; ++c) {
+    const auto add = [&](const std::string& method, long long chunks, Staircase stairs) {
+      all.push_back({.method = method, .count = c, .chunks = chunks, .stairs = std::move(stairs)});
+    };
+    if (!allreduce_asked(result)) {
+      add("", c, claimed(result, result.collective.name, c));
+      continue;
+    }
+    add("direct", c, claimed(result, "allreduce", c));
+    add(kComposed, static_cast<long long>(c) * result.topology.ranks, composed(result, c));
+    add(kGathered, c, claimed(result, "allgather", c));
   }
+  return all;
+}
+
+Rate lowest(const std::vector<Left>& all, int steps) {
+  Rate best = kNone;
+  for (const Left& left : all)
+    if (const Rate rate = rate_at(left, steps); less(rate, best)) best = rate;
   return best;
 }
 
-// The best rate that the claims leave possible for this chunk count: of all families, or of the point's own.
-Rate rate_left(const Result& result, int chunks, int steps, const std::string& method) {
-  if (!allreduce_asked(result)) return {rounds_left(result, result.collective.name, chunks, steps), chunks};
-  Rate best;
-  const auto consider = [&best](const Rate& rate) {
-    if (less(rate, best)) best = rate;
-  };
-  if (method.empty() || method == "direct")
-    consider({rounds_left(result, "allreduce", chunks, steps), chunks});
-  if (method.empty() || method == "reduce_scatter+allgather") consider(composed(result, chunks, steps));
-  if (method.empty() || method == "gather+local_reduce")
-    consider({rounds_left(result, "allgather", chunks, steps), chunks});
-  return best;
+// Of the searched space; of none if its chunks do not fit its family.
+int chunk_count(const Result& result, const Point& point) {
+  const int parts = family(result, point) == kComposed ? result.topology.ranks : 1;
+  return point.cost.chunks % parts == 0 ? point.cost.chunks / parts : 0;
+}
+
+void mark_point(const Result& result, const std::vector<Left>& all, Point& point) {
+  std::vector<Left> own;
+  if (!point.on_frontier)
+    for (const Left& left : all)
+      if (left.method == family(result, point) && left.count == chunk_count(result, point))
+        own.push_back(left);
+  const std::vector<Left>& against = point.on_frontier ? all : own;
+  const Rate rate = reduced(point.cost.rounds, point.cost.chunks);
+  point.bound = lowest(against, point.cost.steps);
+  point.proven =
+      rate == point.bound && (point.cost.steps == 0 || less(rate, lowest(against, point.cost.steps - 1)));
+}
+
+std::vector<Opening> openings(const Result& result, const std::vector<Left>& all) {
+  std::set<int> steps;
+  for (const Left& left : all)
+    for (const Tread& tread : left.stairs) steps.insert(tread.steps);
+  for (const Point& point : result.points) steps.insert(point.cost.steps);
+  std::vector<Opening> found;
+  Opening before;
+  bool first = true;
+  for (int s : steps) {
+    Opening now{.steps = s, .bound = lowest(all, s)};
+    for (const Point& point : result.points)
+      if (const Rate rate = reduced(point.cost.rounds, point.cost.chunks);
+          point.cost.steps <= s && (!now.found || less(rate, *now.found)))
+        now.found = rate;
+    const bool same = !first && now.found == before.found && now.bound == before.bound;
+    if (!same && less(now.bound, now.found.value_or(kNone))) found.push_back(now);
+    before = now;
+    first = false;
+  }
+  return found;
 }
 
 }  // namespace
 
 int rounds_left(const Result& result, const std::string& collective, int chunks, int steps) {
-  int rounds = 0;
-  for (const Claim& claim : result.claims) {
-    if (claim.collective != collective || claim.chunks != chunks) continue;
-    // With more steps than claimed: either no more of them are used, or there are as many rounds as steps.
-    const bool covers = claim.steps >= steps;
-    rounds = std::max(rounds, covers ? claim.rounds : std::min(claim.rounds, claim.steps + 1));
-  }
-  if (rounds != kNoSchedule && result.extra_rounds >= 0 && rounds > steps + result.extra_rounds)
-    return kNoSchedule;
-  return rounds;
+  return at(claimed(result, collective, chunks), steps);
 }
 
-bool is_proven(const Result& result, const Point& point) {
-  const Rate own = {point.cost.rounds, point.cost.chunks};
-  const auto holds_against = [&](int chunks, const std::string& method) {
-    return !less(rate_left(result, chunks, point.cost.steps, method), own) &&
-           less(own, rate_left(result, chunks, point.cost.steps - 1, method));
-  };
-  if (!point.on_frontier) return holds_against(point.collective.chunks_per_block, point.method);
-  for (int chunks = result.min_chunks; chunks <= result.max_chunks; ++chunks)
-    if (!holds_against(chunks, "")) return false;
-  return true;
+bool lies_within(const Result& result, const Point& point) {
+  const int chunks = chunk_count(result, point);
+  return chunks >= result.space.min_chunks && chunks <= result.space.max_chunks &&
+         point.cost.steps <= result.space.max_steps &&
+         point.cost.rounds <= most_rounds(result.space, point.cost.steps);
 }
 
 void mark(Result& result) {
-  std::stable_sort(result.points.begin(), result.points.end(), [](const Point& a, const Point& b) {
+  std::vector<Point>& points = result.points;
+  const auto by_chunks = [](const Point& a, const Point& b) {
     return std::pair(a.cost.chunks, a.cost.steps) < std::pair(b.cost.chunks, b.cost.steps);
-  });
-  for (std::size_t i = 0; i < result.points.size(); ++i) {
-    Point& point = result.points[i];
-    point.on_frontier = true;
-    for (std::size_t j = 0; j < result.points.size(); ++j) {
-      const Cost& other = result.points[j].cost;
-      const bool same = other.steps == point.cost.steps && compare_rate(other, point.cost) == 0;
-      if (dominates(other, point.cost) || (same && j < i)) point.on_frontier = false;
+  };
+  std::stable_sort(points.begin(), points.end(), by_chunks);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].on_frontier = true;
+    for (std::size_t j = 0; j < points.size(); ++j) {
+      const Cost& other = points[j].cost;
+      const bool same = other.steps == points[i].cost.steps && compare_rate(other, points[i].cost) == 0;
+      if (dominates(other, points[i].cost) || (same && j < i)) points[i].on_frontier = false;
     }
   }
-  for (Point& point : result.points) point.proven = is_proven(result, point);
+  const auto dominated =
+      std::stable_partition(points.begin(), points.end(), [](const Point& p) { return p.on_frontier; });
+  std::stable_sort(points.begin(), dominated,
+                   [](const Point& a, const Point& b) { return a.cost.steps < b.cost.steps; });
+  const std::vector<Left> all = everything_left(result);
+  for (Point& point : points) mark_point(result, all, point);
+  result.openings = openings(result, all);
+  result.complete = result.openings.empty();
 }
 
 }  // namespace chorale

@@ -1,14 +1,17 @@
 #include "pareto/search.h"
 
 #include <algorithm>
+#include <future>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
-#include "pareto/explain.h"
 #include "pareto/optimality.h"
 #include "semantics/verify.h"
 
@@ -93,32 +96,127 @@ std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int ste
   return most;
 }
 
+SearchLimits limits_of(const FrontierOptions& options) {
+  SearchLimits limits{.memory_bytes = options.memory_bytes};
+  if (options.synthesis.limits.conflicts >= 0) limits.conflicts = options.synthesis.limits.conflicts;
+  if (options.time_limit.count() >= 0) limits.time_ms = options.time_limit.count();
+  return limits;
+}
+
+// Everything that was found until now; the search's threads add to it, and anyone may ask for the result.
+class Findings {
+ public:
+  Findings(const Topology& topology, const Collective& asked, const FrontierOptions& options) {
+    empty_.topology = topology;
+    empty_.collective = asked;
+    empty_.space = {.min_chunks = options.min_chunks,
+                    .max_chunks = options.max_chunks,
+                    .max_steps = options.max_steps,
+                    .extra_rounds = options.extra_rounds};
+    empty_.limits = limits_of(options);
+  }
+
+  // One collective with one chunk count.
+  using Key = std::pair<std::string, int>;
+
+  void put(const Key& key, const ChunkFrontier& part) {
+    const std::lock_guard lock(mutex_);
+    parts_[key] = part;
+  }
+
+  std::vector<Point> points(const std::string& name, int chunks) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = parts_.find({name, chunks});
+    return at == parts_.end() ? std::vector<Point>{} : at->second.points;
+  }
+
+  // Of ReduceScatters and Allgathers of these chunk counts: what an AllReduce is composed of.
+  std::vector<Point> composed_points(int min_chunks, int max_chunks) const {
+    std::vector<Point> points;
+    for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
+      for (const Point& gather : this->points("allgather", chunks)) {
+        points.push_back(gathered(gather, empty_.topology.ranks));
+        for (const Point& scatter : this->points("reducescatter", chunks))
+          points.push_back(composed(scatter, gather, empty_.topology.ranks));
+      }
+    std::erase_if(points, [this](const Point& p) {
+      return p.cost.steps > empty_.space.max_steps || p.cost.rounds > most_rounds(empty_.space, p.cost.steps);
+    });
+    keep_undominated(points);
+    return points;
+  }
+
+  // `stopped`: why the search ended; No: it did not have to.
+  Result result(Stopped stopped, double seconds) const {
+    Result result = empty_;
+    std::set<Stopped> given_up;
+    const bool allreduce = is_allreduce();
+    if (allreduce) result.points = composed_points(result.space.min_chunks, result.space.max_chunks);
+    // The parts of an AllReduce first, as they were searched.
+    std::vector<std::string> families = {"reducescatter", "allgather", "allreduce"};
+    if (!allreduce) families = {result.collective.name};
+    const std::unique_lock lock(mutex_);
+    for (const std::string& family : families)
+      for (const auto& [key, part] : parts_) {
+        if (key.first != family) continue;
+        result.claims.insert(result.claims.end(), part.claims.begin(), part.claims.end());
+        for (const Stopped why : part.given_up) given_up.insert(why);
+        if (family == result.collective.name)
+          result.points.insert(result.points.begin(), part.points.begin(), part.points.end());
+      }
+    if (allreduce) keep_undominated(result.points);
+    if (stopped == Stopped::No && !given_up.empty()) stopped = *given_up.begin();
+    result.stopped = stopped;
+    finish_result(result);
+    result.seconds = seconds;
+    return result;
+  }
+
+  bool is_allreduce() const { return empty_.collective.name == "allreduce" && !empty_.collective.custom; }
+  const Result& question() const { return empty_; }
+
+ private:
+  Result empty_ = {};
+  mutable std::mutex mutex_;
+  std::map<Key, ChunkFrontier> parts_ = {};
+};
+
 class FrontierSearch {
  public:
   FrontierSearch(const Topology& topology, const Collective& asked, const FrontierOptions& options)
-      : topology_(topology), asked_(asked), options_(options), clock_(options_) {
-    result_.topology = topology;
-    result_.collective = asked;
-    result_.min_chunks = options.min_chunks;
-    result_.max_chunks = options.max_chunks;
-    result_.extra_rounds = options.extra_rounds;
+      : options_(options),
+        found_(std::make_shared<Findings>(topology, asked, options)),
+        clock_(options_),
+        topology_(found_->question().topology),
+        asked_(found_->question().collective),
+        space_(found_->question().space),
+        halves_done_(options.max_chunks - options.min_chunks + 1) {
+    for (std::promise<void>& done : halves_done_) halves_awaited_.push_back(done.get_future().share());
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
         tell(progress);
       };
+    if (options_.publish)
+      options_.publish([found = found_, started = std::chrono::steady_clock::now()] {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+        return found->result(Stopped::TimeLimit, seconds.count());
+      });
   }
 
+  // Chunk counts from the smallest on, each with all its families.
   Result run() {
-    if (asked_.name == "allreduce" && !asked_.custom)
-      allreduce();
-    else
-      result_.points = all_chunk_counts(asked_.name);
-    result_.stopped = clock_.why_stopped();
-    if (undecided_ && result_.stopped.empty()) result_.stopped = "conflict limit";
-    finish_result(result_);
-    result_.seconds = clock_.seconds();
-    return std::move(result_);
+    std::vector<Task> tasks;
+    for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
+      if (!found_->is_allreduce()) {
+        tasks.push_back([this, chunks] { search(asked_.name, chunks); });
+        continue;
+      }
+      tasks.push_back([this, chunks] { halves(chunks); });
+      tasks.push_back([this, chunks] { direct(chunks); });
+    }
+    run_all(tasks, options_.jobs);
+    return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
  private:
@@ -127,74 +225,103 @@ class FrontierSearch {
                          : make_collective(name, topology_.ranks, chunks, asked_.root);
   }
 
-  // Searches name for every chunk count, side by side; claims are kept, the points returned.
-  std::vector<Point> all_chunk_counts(const std::string& name, const std::vector<Point>* to_beat = nullptr) {
-    const int counts = options_.max_chunks - options_.min_chunks + 1;
-    std::vector<ChunkFrontier> parts(counts);
-    std::vector<Task> tasks;
-    for (int i = 0; i < counts; ++i)
-      tasks.push_back([&, i] {
-        const int chunks = options_.min_chunks + i;
-        MostRounds most;
-        if (to_beat != nullptr)
-          most = [to_beat, chunks](int steps) { return rounds_to_beat(*to_beat, steps, chunks); };
-        parts[i] = search_chunks(topology_, with_chunks(name, chunks), options_, clock_, most);
-      });
-    run_all(tasks, options_.jobs);
-    std::vector<Point> points;
-    for (ChunkFrontier& part : parts) {
-      result_.claims.insert(result_.claims.end(), part.claims.begin(), part.claims.end());
-      undecided_ = undecided_ || part.undecided;
-      for (Point& point : part.points) points.push_back(std::move(point));
-    }
-    return points;
+  void search(const std::string& name, int chunks, const MostRounds& most = {}) {
+    const Findings::Key key = {name, chunks};
+    found_->put(key, search_chunks({.topology = topology_,
+                                    .collective = with_chunks(name, chunks),
+                                    .space = space_,
+                                    .most_rounds = most,
+                                    .always = chunks == space_.min_chunks,
+                                    .tell = [&](const ChunkFrontier& part) { found_->put(key, part); }},
+                                   options_, clock_));
   }
 
-  // The three families of pareto/optimality.h.
-  void allreduce() {
-    const std::vector<Point> scatters = all_chunk_counts("reducescatter");
-    const std::vector<Point> gathers = all_chunk_counts("allgather");
-    std::vector<Point>& points = result_.points;
-    for (const Point& gather : gathers) {
-      points.push_back(gathered(gather, topology_.ranks));
-      for (const Point& scatter : scatters)
-        if (scatter.cost.chunks == gather.cost.chunks)
-          points.push_back(composed(scatter, gather, topology_.ranks));
-    }
-    if (options_.extra_rounds >= 0)
-      std::erase_if(points,
-                    [this](const Point& p) { return p.cost.rounds > p.cost.steps + options_.extra_rounds; });
-    keep_undominated(points);
-    const std::vector<Point> to_beat = points;
-    std::vector<Point> direct = all_chunk_counts("allreduce", &to_beat);
-    points.insert(points.begin(), std::make_move_iterator(direct.begin()),
-                  std::make_move_iterator(direct.end()));
-    keep_undominated(points);
+  // ReduceScatter and Allgather.
+  void halves(int chunks) {
+    struct Done {
+      std::promise<void>& promise;
+      ~Done() { promise.set_value(); }  // also when something is thrown: nobody may wait for ever
+    } const done{halves_done_[chunks - space_.min_chunks]};
+    search("reducescatter", chunks);
+    search("allgather", chunks);
   }
 
+  // What the halves of as many chunks and fewer are composed to is to be beaten: of more chunks nothing is
+  // known yet, and what is found must not depend on who was faster.
+  void direct(int chunks) {
+    for (int c = space_.min_chunks; c <= chunks; ++c) halves_awaited_[c - space_.min_chunks].wait();
+    const std::vector<Point> to_beat = found_->composed_points(space_.min_chunks, chunks);
+    search("allreduce", chunks,
+           [&to_beat, chunks](int steps) { return rounds_to_beat(to_beat, steps, chunks); });
+  }
+
+  FrontierOptions options_;
+  const std::shared_ptr<Findings> found_;
+  SearchClock clock_;
   const Topology& topology_;
   const Collective& asked_;
-  FrontierOptions options_;
-  SearchClock clock_;
+  const Space& space_;
   std::mutex mutex_;
-  Result result_ = {};
-  bool undecided_ = false;
+  std::vector<std::promise<void>> halves_done_;  // by chunk count
+  std::vector<std::shared_future<void>> halves_awaited_ = {};
 };
 
 }  // namespace
 
 void finish_result(Result& result) {
-  mark(result);
-  result.complete = result.stopped.empty() && !result.points.empty();
-  for (Point& point : result.points) {
-    const Collective& asked = result.collective;
+  const Collective& asked = result.collective;
+  for (const Point& point : result.points)
     require_sound(result.topology,
                   asked.custom ? refined(asked, point.cost.chunks)
                                : make_collective(asked.name, asked.ranks, point.cost.chunks, asked.root),
                   point);
-    point.certificate = explain(result, point);
-    result.complete = result.complete && point.proven;
+  mark(result);
+  if (result.complete) result.stopped = Stopped::No;
+}
+
+namespace {
+
+Collective with_chunks(const Collective& asked, int ranks, int chunks) {
+  return asked.custom ? refined(asked, chunks) : make_collective(asked.name, ranks, chunks, asked.root);
+}
+
+}  // namespace
+
+SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
+                                 const SynthesisQuestion& asked, const FrontierOptions& options) {
+  SearchClock clock(options);
+  Result empty{.kind = ResultKind::Synthesis,
+               .topology = topology,
+               .collective = one_chunk,
+               .space = {.min_chunks = asked.chunks,
+                         .max_chunks = asked.chunks,
+                         .max_steps = asked.steps.value_or(kAnySteps),
+                         .max_rounds = asked.rounds.value_or(kAnyRounds)},
+               .limits = limits_of(options)};
+  // The point of the fewest steps (or of those given) and the fewest rounds.
+  const auto result_of = [&clock](Result result, const ChunkFrontier& found, int steps, Stopped stopped) {
+    if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
+    for (const Point& point : found.points)
+      if (point.cost.steps <= result.space.max_steps) result.points = {point};
+    result.claims = found.claims;
+    result.stopped = stopped;
+    finish_result(result);
+    result.seconds = clock.seconds();
+    return result;
+  };
+  const Collective collective = with_chunks(one_chunk, topology.ranks, asked.chunks);
+  BudgetAnswer answer =
+      search_budget({.topology = topology, .collective = collective, .space = empty.space, .always = true},
+                    asked.steps, asked.rounds, options, clock);
+  Stopped stopped = Stopped::No;
+  if (answer.verdict == Verdict::Unknown) {
+    stopped = clock.why_stopped();
+    if (stopped == Stopped::No)
+      stopped = *answer.found.given_up.begin();
   }
+  return {.verdict = answer.verdict,
+          .result = result_of(std::move(empty), answer.found, answer.steps, stopped),
+          .conflicts = answer.found.conflicts};
 }
 
 Result search_frontier(const Topology& topology, const Collective& one_chunk,

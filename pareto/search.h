@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ir/frontier.h"
 #include "pareto/synthesize.h"
@@ -17,21 +18,41 @@ struct Progress {
 struct FrontierOptions {
   int min_chunks = 1;
   int max_chunks = 1;
-  int extra_rounds = -1;                     // only rounds <= steps + this (k-synchronous), if not negative
-  int max_steps = -1;                        // only these steps and fewer, if not negative
-  std::chrono::milliseconds time_limit{-1};  // for the whole search
-  int jobs = 1;                              // chunk counts searched side by side
+  int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
+  int max_steps = kAnySteps;                      // only these steps and fewer
+  std::chrono::milliseconds time_limit{-1};       // for the whole search
+  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
+  int jobs = 1;                                   // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
+  // Called once, before the search begins, with what says at any time and from any thread what has been found
+  // so far; whoever must end the program before the search does asks it.
+  std::function<void(std::function<Result()>)> publish = {};
 };
 
-// Points for every chunk count, those on the merged frontier marked; claims that prove them. A limit or
-// `stop` leaves what was found, marked unproven, and says why in Result::stopped.
+// Points for every chunk count, those on the merged frontier marked; claims that prove them. The first points
+// are those that need no search (construct/incumbents.h). A limit or `stop` leaves what was found, marked
+// unproven, and says why in Result::stopped. Chunk counts are searched from the smallest on, and none looks at
+// what larger ones found, so that asking for more finds no less.
 Result search_frontier(const Topology&, const Collective& one_chunk, const FrontierOptions&);
 
-// From points and claims: which points are on the frontier and proven, their certificates in words, and
-// whether the result is complete (which `stopped` rules out). Verifies every schedule; a wrong one is a bug
-// and throws std::logic_error.
+// One question instead of all: a schedule within a budget, as a result of one point (kind Synthesis). What is
+// not given is taken as low as possible: first the steps, then the rounds.
+struct SynthesisQuestion {
+  int chunks = 1;
+  std::optional<int> steps = {};
+  std::optional<int> rounds = {};
+};
+struct SynthesisResult {
+  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or said by another engine than ours
+  Result result = {};                  // a point although Unknown: the best until the limit
+  std::int64_t conflicts = 0;
+};
+SynthesisResult search_synthesis(const Topology&, const Collective& one_chunk, const SynthesisQuestion&,
+                                 const FrontierOptions&);
+
+// mark() of optimality.h, after every schedule has been verified; a wrong one is a bug and throws
+// std::logic_error. What is complete was not stopped.
 void finish_result(Result&);
 
 }  // namespace chorale

@@ -20,10 +20,12 @@ enum class Engine {
 
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
-  SolveLimits limits = {};     // for each question to a solver
-  bool use_bounds = true;      // off: let the solver refute what a bound would have refuted
-  bool use_symmetry = true;    // off: no symmetric schedules first
-  std::string proof_dir = {};  // keep DRAT proofs here, named by their SHA-256; "": check and forget them
+  SolveLimits limits = {};   // for each question to a solver
+  bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
+  bool use_symmetry = true;  // off: no symmetric schedules first
+  // Keep formulas (DIMACS) and their proofs (DRAT) here, both named by the SHA-256 of the formula; "": check
+  // and forget them. Must be there.
+  std::string proof_dir = {};
   int seed = 0;
 };
 
@@ -31,7 +33,8 @@ struct Answer {
   Verdict verdict = Verdict::Unknown;
   std::optional<Point> point = {};  // Sat: verified
   std::optional<Claim> claim =
-      {};  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
+      {};                  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
+  bool too_large = false;  // Unknown since no formula of that size is built, whatever the limits
   std::int64_t conflicts = 0;
   double cpu_seconds = 0;
 };

@@ -57,11 +57,9 @@ json point_of(const Topology& t, const Point& point) {
     first.push_back(ranks.size() == 1 ? ranks.front() : -1);
     for (Rank r : chunk.post) ++wanted[r];
   }
-  return {{"steps", point.cost.steps},        {"rounds", point.cost.rounds},
-          {"chunks", point.cost.chunks},      {"method", point.method},
-          {"frontier", point.on_frontier},    {"proven", point.proven},
-          {"certificate", point.certificate}, {"schedule", std::move(steps)},
-          {"colour", std::move(first)},       {"wanted", wanted},
+  return {{"steps", point.cost.steps},        {"rounds", point.cost.rounds},   {"chunks", point.cost.chunks},
+          {"method", point.method},           {"frontier", point.on_frontier}, {"proven", point.proven},
+          {"schedule", std::move(steps)},     {"colour", std::move(first)},    {"wanted", wanted},
           {"progress", progress_of(t, point)}};
 }
 
@@ -72,13 +70,14 @@ std::string to_html(const Result& result, const PageNotes& notes) {
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     points.push_back(point_of(result.topology, result.points[i]));
     points.back()["sizes"] = i < notes.best_sizes.size() ? notes.best_sizes[i] : "";
+    points.back()["certificate"] = i < notes.proven_by.size() ? notes.proven_by[i] : "";
   }
   const json data = {{"topology", topology_of(result.topology)},
                      {"collective", result.collective.name},
-                     {"min_chunks", result.min_chunks},
-                     {"max_chunks", result.max_chunks},
+                     {"min_chunks", result.space.min_chunks},
+                     {"max_chunks", result.space.max_chunks},
                      {"complete", result.complete},
-                     {"stopped", result.stopped},
+                     {"stopped", name_of(result.stopped)},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"points", std::move(points)}};
   return filled_page(page_template(), data.dump(-1, ' ', true, json::error_handler_t::replace));

@@ -14,7 +14,9 @@ struct PageNotes {
   long long bound_rounds =
       0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown
   long long bound_chunks = 1;
-  std::vector<std::string> best_sizes = {};  // by point, in words; empty or as many as points
+  // By point, in words; each empty or as many as points.
+  std::vector<std::string> best_sizes = {};
+  std::vector<std::string> proven_by = {};
 };
 
 // Requires schedules that name only links and chunks that there are.

@@ -84,12 +84,59 @@ TEST(CheckResult, FindsMissingClaims) {
 
 TEST(CheckResult, FindsFalseMarks) {
   EXPECT_FALSE(faults_after([](Result& r) { r.points[0].on_frontier = !r.points[0].on_frontier; }).empty());
-  EXPECT_FALSE(faults_after([](Result& r) { ++r.max_chunks; }).empty());  // nothing is known of 5 chunks
-  EXPECT_FALSE(faults_after([](Result& r) { r.points.back().proven = false; }).empty() &&
-               faults_after([](Result& r) {
-                 r.points.back().proven = true;
+  EXPECT_FALSE(
+      faults_after([](Result& r) { ++r.space.max_chunks; }).empty());  // nothing is known of 5 chunks
+  EXPECT_FALSE(faults_after([](Result& r) { r.points.back().proven = false; }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.claims.clear(); }).empty());
+}
+
+// A false "complete" is decided from the claims, whatever else the file says.
+TEST(CheckResult, FindsWhatIsNotComplete) {
+  // A point of the frontier removed; all of them; the claims too; stopped, and yet complete.
+  EXPECT_FALSE(faults_after([](Result& r) { r.points.erase(r.points.begin()); }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.points.clear(); }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) {
+                 r.points.clear();
                  r.claims.clear();
                }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.stopped = Stopped::TimeLimit; }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.complete = false; }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.openings.push_back({.steps = 1, .bound = {1, 1}}); }).empty());
+}
+
+TEST(CheckResult, FindsPointsOutsideOfTheSpace) {
+  const Cost last = sound().points.back().cost;
+  EXPECT_FALSE(faults_after([&](Result& r) { r.space.max_steps = last.steps - 1; }).empty());
+  EXPECT_FALSE(faults_after([&](Result& r) { r.space.max_rounds = last.rounds - 1; }).empty());
+  EXPECT_FALSE(faults_after([&](Result& r) { r.space.extra_rounds = 0; }).empty());
+  EXPECT_FALSE(faults_after([&](Result& r) { r.space.min_chunks = r.space.max_chunks; }).empty());
+}
+
+TEST(CheckResult, FindsFalseMethodsAndBounds) {
+  for (const char* method : {"dual", "gather+local_reduce", "reduce_scatter+allgather", "ring_allgather"})
+    EXPECT_FALSE(faults_after([&](Result& r) { r.points[0].method = method; }).empty()) << method;
+  EXPECT_FALSE(faults_after([](Result& r) { ++r.points[0].bound.rounds; }).empty());
+  EXPECT_FALSE(faults_after([](Result& r) { r.kind = ResultKind::Algorithm; }).empty());
+}
+
+// Sums with several destinations need more steps than hops, and a refutation of one chunk shows it.
+TEST(CheckResult, FindsFalseRefutationsOfAnyRounds) {
+  const Result result =
+      search_synthesis(named_topology("ring:5"), make_collective("allreduce", 5, 1), {.steps = 2}, {}).result;
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<std::string>{});
+  const auto any_rounds = [](Result& r) -> Claim& {
+    for (Claim& claim : r.claims)
+      if (claim.certificate.kind == Certificate::Kind::Refutation && claim.rounds == kNoSchedule)
+        return claim;
+    throw std::logic_error("there is no such claim");
+  };
+  Result more = result;
+  ++any_rounds(more).steps;
+  EXPECT_FALSE(check_result(more, "", {}).faults.empty());
+  Result other = result;
+  any_rounds(other).certificate.chunk = 1;
+  EXPECT_FALSE(check_result(other, "", {}).faults.empty());
 }
 
 // A refutation needs its solver; without one it is undecided, never accepted.

@@ -13,7 +13,7 @@ Claim claim(int steps, int rounds, int chunks = 1, const std::string& name = "al
 
 Result with_claims(std::vector<Claim> claims, int max_chunks = 1, const std::string& name = "allgather") {
   Result result{.topology = named_topology("ring:4"), .collective = make_collective(name, 4, 1)};
-  result.max_chunks = max_chunks;
+  result.space.max_chunks = max_chunks;
   result.claims = std::move(claims);
   return result;
 }
@@ -51,9 +51,19 @@ TEST(RoundsLeft, OtherChunksAndCollectivesSayNothing) {
 
 TEST(RoundsLeft, KSynchronousSchedulesHaveFewRounds) {
   Result result = with_claims({claim(3, 5)});
-  result.extra_rounds = 1;
+  result.space.extra_rounds = 1;
   EXPECT_EQ(rounds_left(result, "allgather", 1, 3), kNoSchedule);  // 5 > 3 + 1
   EXPECT_EQ(rounds_left(result, "allgather", 1, 4), 4);
+}
+
+bool is_proven(Result result, const Point& point) {
+  result.points = {point};
+  if (!point.on_frontier) {  // something that dominates it
+    result.points.push_back(point);
+    --result.points.back().cost.rounds;
+  }
+  mark(result);
+  return result.points.back().proven;
 }
 
 TEST(IsProven, NeedsABoundOnRoundsAndOneOnSteps) {
@@ -90,14 +100,47 @@ TEST(IsProven, OfAllReduceAllFamiliesCount) {
   EXPECT_TRUE(is_proven(with_claims(claims, 1, "allreduce"), direct));
 }
 
+// A claim of a bound for at most 3 steps leaves them to 4; the k of k-synchronous lets rounds in as steps grow.
+TEST(Openings, AreWhatIsNeitherFoundNorExcluded) {
+  Result result = with_claims({claim(1, kNoSchedule), claim(3, 5), claim(kAnySteps, 2)});
+  mark(result);
+  EXPECT_FALSE(result.complete);
+  EXPECT_EQ(result.openings,
+            (std::vector<Opening>{{.steps = 2, .bound = {5, 1}}, {.steps = 4, .bound = {4, 1}}}));
+  result.points = {point(2, 5)};
+  mark(result);
+  EXPECT_EQ(result.openings, (std::vector<Opening>{{.steps = 4, .found = Rate{5, 1}, .bound = {4, 1}}}));
+  EXPECT_TRUE(result.points[0].proven);
+  EXPECT_EQ(result.points[0].bound, (Rate{5, 1}));
+  result.points.push_back(point(4, 4));
+  mark(result);
+  EXPECT_TRUE(result.openings.empty());
+  EXPECT_TRUE(result.complete);
+  result.points.clear();
+  result.space.extra_rounds = 1;  // 5 rounds need 4 steps; with 4 steps 4 rounds may do
+  mark(result);
+  EXPECT_EQ(result.openings, (std::vector<Opening>{{.steps = 4, .bound = {4, 1}}}));
+  result.space.max_steps = 3;
+  mark(result);
+  EXPECT_TRUE(result.complete);  // and empty: impossible
+}
+
+TEST(Openings, WithoutClaimsEverythingIsOpen) {
+  Result result = with_claims({});
+  mark(result);
+  EXPECT_EQ(result.openings, (std::vector<Opening>{{.steps = 0, .bound = {0, 1}}}));
+  EXPECT_FALSE(result.complete);
+}
+
 TEST(Mark, FindsWhatIsDominated) {
   Result result = with_claims({}, 4);
   result.points = {point(3, 3, 1), point(2, 4, 1), point(2, 8, 2), point(3, 7, 4), point(4, 8, 4)};
   mark(result);
   std::vector<std::pair<Cost, bool>> marks;
   for (const Point& p : result.points) marks.emplace_back(p.cost, p.on_frontier);
+  // Those on the frontier first, by steps; then the others by chunks.
   const std::vector<std::pair<Cost, bool>> expected = {
-      {{2, 4, 1}, true}, {{3, 3, 1}, false}, {{2, 8, 2}, false}, {{3, 7, 4}, true}, {{4, 8, 4}, false}};
+      {{2, 4, 1}, true}, {{3, 7, 4}, true}, {{3, 3, 1}, false}, {{2, 8, 2}, false}, {{4, 8, 4}, false}};
   EXPECT_EQ(marks, expected);
 }
 

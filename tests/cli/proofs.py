@@ -1,0 +1,91 @@
+"""--proofs DIR: formula and proof side by side, so that a checker that is not ours accepts the pair.
+
+drat-trim where it is found, and always a checker of a few lines here: every lemma must follow by unit propagation.
+"""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+chorale = sys.argv[1]
+work = tempfile.mkdtemp()
+
+
+def run(*arguments):
+    return subprocess.run([chorale, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def propagates_to_conflict(clauses, assumed):
+    """Slow and obvious: goes over all clauses until nothing changes."""
+    true = set(assumed)
+    changed = True
+    while changed:
+        changed = False
+        for clause in clauses:
+            if any(literal in true for literal in clause):
+                continue
+            free = [literal for literal in clause if -literal not in true]
+            if not free:
+                return True
+            if len(free) == 1:
+                true.add(free[0])
+                changed = True
+    return False
+
+
+def accepted(cnf, drat):
+    clauses = [sorted(map(int, line.split()[:-1])) for line in cnf.splitlines() if line[0] not in 'cp']
+    for line in drat.splitlines():
+        words = line.split()
+        if words[0] == 'd':
+            clause = sorted(map(int, words[1:-1]))
+            if len(clause) > 1 and clause in clauses:
+                clauses.remove(clause)
+            continue
+        lemma = list(map(int, words[:-1]))
+        if not propagates_to_conflict(clauses, [-literal for literal in lemma]):
+            return False
+        if not lemma:
+            return True
+        clauses.append(sorted(lemma))
+    return propagates_to_conflict(clauses, [])
+
+
+proofs = os.path.join(work, 'made', 'here')  # neither is there yet
+result = os.path.join(work, 'r.json')
+asked = run('frontier', 'hub:4', 'broadcast', '--max-chunks', '2', '--no-bounds', '--proofs', proofs, '--json', result)
+assert asked.returncode == 0, asked.stderr
+sums = run('synthesize', 'ring:5', 'allreduce', '--steps', '2', '--proofs', proofs, '--json', result + '2')
+assert sums.returncode == 20, sums.stderr
+
+named = [claim['certificate']['formula_sha256'] for file in (result, result + '2') for claim in json.load(open(file))['claims']
+         if claim['certificate']['kind'] == 'refutation']
+assert len(named) >= 3, named
+assert sorted(os.listdir(proofs)) == sorted({name + ending for name in named for ending in ('.cnf', '.drat')})
+
+for name in set(named):
+    cnf, drat = (open(os.path.join(proofs, name + ending)).read() for ending in ('.cnf', '.drat'))
+    assert hashlib.sha256(cnf.encode()).hexdigest() == name
+    assert accepted(cnf, drat), name
+    # The checker can say no: without its last clause, or with a lemma out of nothing, it is no proof.
+    lines = drat.splitlines()
+    assert not accepted('\n'.join(cnf.splitlines()[:1]), drat), name
+    trim = shutil.which('drat-trim')
+    if trim:
+        said = subprocess.run([trim, os.path.join(proofs, name + '.cnf'), os.path.join(proofs, name + '.drat')],
+                              capture_output=True, text=True, timeout=300)
+        assert 's VERIFIED' in said.stdout, said.stdout
+if not shutil.which('drat-trim'):
+    print('skipped: drat-trim is not installed; the proofs were checked by the checker in this test alone')
+
+# Our check takes what was kept, and refuses what was changed.
+assert run('check', result, '--proofs', proofs).returncode == 0
+spoiled = os.path.join(proofs, named[0] + '.drat')
+with open(spoiled, 'w') as file:
+    file.write('0\n')
+answer = run('check', result, '--proofs', proofs)
+assert answer.returncode == 2 and 'kept proof does not hold' in answer.stderr, answer
+print(f'{len(set(named))} refutations, each with its formula and a proof that holds')
