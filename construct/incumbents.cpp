@@ -101,11 +101,15 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, effort), std::back_inserter(points));
   points = undominated(std::move(points));
-  for (const Point& point : points)
+  std::vector<Point> sound;
+  for (Point& point : points) {
+    if (effort.stopped()) break;
     if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
       throw std::logic_error("a schedule of our own construction (" + point.method +
                              ") is wrong: " + wrong.front());
-  return points;
+    sound.push_back(std::move(point));
+  }
+  return sound;
 }
 
 }  // namespace chorale

@@ -5,9 +5,9 @@
 // Invariant: a walk back from a destination stops at the first rank that has the chunk or is on its tree, and
 // every step of it comes nearer to a rank that has it; so the links are a forest.
 //
-// What lost: an exact concurrent flow (bounds/flow_lp.h has one) is fractional and must be rounded, and takes
-// longer than all of this; Steiner trees (attach the nearest destination, price anew) cost a search a
-// destination and gave no fewer rounds once steps are filled from any holder (construct/spreading.cpp).
+// Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a linear
+// program where this is a walk; Steiner trees cost a search for each destination, and where a chunk has many,
+// construct/spreading.cpp lets it come from any rank that has it, whatever the tree says.
 #include "construct/routes.h"
 
 #include <algorithm>
@@ -76,7 +76,8 @@ class Router {
     ++trees_;
     for (Rank n : sources) on_tree_[n] = trees_;
     std::vector<LinkId> links;
-    for (Rank n : destinations)
+    for (Rank n : destinations) {
+      const auto begun = static_cast<std::ptrdiff_t>(links.size());
       while (on_tree_[n] != trees_) {
         const LinkId l = back(n);
         on_tree_[n] = trees_;
@@ -84,6 +85,8 @@ class Router {
         load_.add(l);
         n = topology_.links[l].src;
       }
+      std::reverse(links.begin() + begun, links.end());
+    }
     return links;
   }
 

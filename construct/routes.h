@@ -11,8 +11,9 @@
 
 namespace chorale {
 
-using Routes =
-    std::vector<std::vector<LinkId>>;  // by chunk; each rank is entered at most once, leaves are destinations
+// By chunk. A rank is entered at most once, leaves are destinations, and the link into a rank comes before those
+// out of it.
+using Routes = std::vector<std::vector<LinkId>>;
 
 // Every destination at its distance, in hops, from the nearest rank that has the chunk. Of the ways that are
 // as short, the one that carries least so far, over ranks that get the chunk anyway.

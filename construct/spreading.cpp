@@ -13,7 +13,7 @@
 // Invariants: whoever sends has held the chunk since an earlier step; a rank is sent a chunk once. A step has
 // a send as long as one is wanted, since the route to the wanting rank begins at one that has it.
 //
-// What lost: steps of one width for each position (geometric growth, as in pareto/greedy.cpp) need the number
+// What lost: a width for each step (geometric growth, as in pareto/greedy.cpp) needs the number
 // of steps beforehand, and scanning all chunks and links in every step costs steps times as much as the
 // queues here, which look at each (chunk, link) once.
 #include "construct/spreading.h"
@@ -54,20 +54,20 @@ class Spreading {
     for (Chunk c = 0; c < static_cast<int>(copies.chunks.size()); ++c) measure(c);
   }
 
-  // Sends that a run looks at.
-  long long effort() const {
-    if (holders_ == Holders::OfRoute) return moves_;
-    return static_cast<long long>(copies_.chunks.size()) * static_cast<long long>(topology_.links.size());
-  }
-
-  std::optional<Schedule> run(int width, const Effort& effort) {
+  // Nothing when stopped, or, unless it is made `anyhow`, when the effort is used up.
+  std::optional<Schedule> run(int width, Effort& effort, bool anyhow = false) {
+    looked_at_ = 0;
     start();
     Schedule schedule;
     while (wanted_ > 0) {
-      if (effort.stopped()) return std::nullopt;
-      schedule.steps.push_back(fill(width));
-      assert(!schedule.steps.back().sends.empty());
+      if (effort.stopped() || !(anyhow || effort.affords(looked_at_))) {
+        effort.spend(looked_at_);
+        return std::nullopt;
+      }
+      schedule.steps.push_back(fill(width, effort));
+      assert(effort.stopped() || !schedule.steps.back().sends.empty());
     }
+    effort.spend(looked_at_);
     if (holders_ == Holders::Any) remove_unused(schedule);
     for (Step& step : schedule.steps) {
       load_.clear();
@@ -93,20 +93,10 @@ class Spreading {
 
   // Links of the route below each rank that is on it.
   void measure(Chunk c) {
-    moves_ += static_cast<long long>(routes_[c].size());
     for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
-    // A route holds the links of one walk back to the tree after another: those from a rank come before the
-    // one into it only within a walk, so heights are raised until they stand.
-    std::vector<std::pair<Rank, LinkId>> into;
-    for (LinkId l : routes_[c]) into.push_back({topology_.links[l].dst, l});
-    std::ranges::sort(into);
-    for (LinkId l : routes_[c]) {
-      int height = below_[at(c, topology_.links[l].dst)];
-      Rank n = topology_.links[l].src;
-      while (below_[at(c, n)] >= 0 && below_[at(c, n)] <= height) {
-        below_[at(c, n)] = ++height;
-        n = topology_.links[std::ranges::lower_bound(into, std::pair(n, -1))->second].src;
-      }
+    for (LinkId l : std::views::reverse(routes_[c])) {
+      int& above = below_[at(c, topology_.links[l].src)];
+      if (above >= 0) above = std::max(above, below_[at(c, topology_.links[l].dst)] + 1);
     }
   }
 
@@ -158,6 +148,7 @@ class Spreading {
   void offer(Chunk c, LinkId l) {
     const Rank to = topology_.links[l].dst;
     if (below_[at(c, to)] < 0 || has_[at(c, to)]) return;
+    ++looked_at_;
     if (queues_[l].empty()) open_.insert(l);
     queues_[l].push(wish(c, l));
   }
@@ -189,7 +180,7 @@ class Spreading {
     return std::nullopt;
   }
 
-  Step fill(int width) {
+  Step fill(int width, const Effort& effort) {
     using Candidate = std::pair<Wish, LinkId>;
     const auto later = [](const Candidate& a, const Candidate& b) {
       return std::tuple(a.first.key, a.first.chunk, a.second) >
@@ -202,7 +193,8 @@ class Spreading {
                                                                                        std::move(some));
     Step step;
     load_.clear();
-    while (!candidates.empty()) {
+    while (!candidates.empty() && !effort.stopped()) {
+      ++looked_at_;
       const auto [wish, l] = candidates.top();
       candidates.pop();
       if (!load_.has_room(l, width)) continue;  // nor will there be in this step
@@ -247,7 +239,6 @@ class Spreading {
   std::vector<std::vector<LinkId>> out_of_;
   std::vector<int> below_;  // by chunk and rank: links of the route below it; -1 where the route does not go
   std::vector<std::vector<LinkId>> by_source_ = {};
-  long long moves_ = 0;
   Load load_;
 
   // Of a run.
@@ -255,6 +246,7 @@ class Spreading {
   std::vector<int> held_ = {};      // by chunk: ranks that have it
   std::vector<Queue> queues_ = {};  // by link
   std::set<LinkId> open_ = {};      // links with a queue that is not empty
+  long long looked_at_ = 0;         // sends
   long long wanted_ = 0;            // destinations that lack their chunk
 };
 
@@ -265,8 +257,7 @@ void try_widths(Spreading& spreading, std::size_t fewest_steps, std::vector<Sche
     bool filled = false;  // some step to its width: a wider one may change something
   };
   const auto outcome_of = [&](int width) -> std::optional<Outcome> {
-    if (!effort.affords(spreading.effort())) return std::nullopt;
-    effort.spend(spreading.effort());
+    if (!effort.affords(1)) return std::nullopt;
     std::optional<Schedule> schedule = spreading.run(width, effort);
     if (!schedule) return std::nullopt;
     const Outcome outcome = {
@@ -308,9 +299,8 @@ std::vector<Schedule> spread(const Topology& topology, const Collective& copies,
   const std::optional<Routes> shortest = shortest_routes(topology, copies, effort);
   if (!shortest) return {};
   Spreading on_shortest(topology, copies, *shortest, Holders::OfRoute);
-  std::optional<Schedule> first = on_shortest.run(kAnyWidth, effort);
+  std::optional<Schedule> first = on_shortest.run(kAnyWidth, effort, true);
   if (!first) return {};
-  effort.spend(on_shortest.effort());
   const std::size_t fewest_steps = first->steps.size();
   std::vector<Schedule> best;
   keep_undominated(best, std::move(*first));

@@ -19,9 +19,9 @@
 // destinations without one they reach, most first; so no root lies on a way to another, and a schedule is found
 // wherever there is one.
 //
-// What lost: one list of sends with precedences for reduce and spread together, which overlaps the two. It
-// cannot use the freedom of who sends (each chunk's in-tree is fixed before it is scheduled), which is worth
-// more in rounds than the overlap in steps.
+// What lost: one list of sends with precedences for both halves, which lets the spread of one chunk begin while
+// another is gathered. Each chunk's in-tree must then be fixed before anything is scheduled, and the freedom to
+// hand on from any rank that has it, forwards and backwards, is gone.
 #include "construct/sums.h"
 
 #include <algorithm>
@@ -97,14 +97,15 @@ class Planner {
     for (Rank r = 0; r < topology_.ranks; ++r) {
       if (effort_.stopped()) return std::nullopt;
       if (in[r] < 0) continue;
-      const std::vector<int>& out = from(r);
-      if (std::ranges::any_of(post, [&](Rank d) { return out[d] < 0; })) continue;
-      const int depth = out[*std::ranges::max_element(post, {}, [&](Rank d) { return out[d]; })];
+      const int depth = most_of(from(r), post);
+      if (depth < 0) continue;
       places.roots.push_back({.rank = r, .steps = in[r] + depth});
     }
     if (places.roots.empty()) places.carried = carried(pre, post);
-    if (pre.size() > 1 && !places.roots.empty())
-      places.linked = linked(pre, post, std::ranges::min(places.roots, {}, &Places::Root::steps).steps);
+    if (!places.roots.empty()) {
+      const int fewest = std::ranges::min(places.roots, {}, &Places::Root::steps).steps;
+      if (fewest > most_of(in, post)) places.linked = linked(pre, post, fewest);
+    }
     return places;
   }
 
@@ -117,6 +118,7 @@ class Planner {
     return most;
   }
 
+  // To the farthest of these; -1 where one is not reached.
   static int most_of(const std::vector<int>& distance, const Ranks& ranks) {
     int most = 0;
     for (Rank n : ranks) {
@@ -136,7 +138,7 @@ class Planner {
   // from a rank by adding the next that is linked with all. Roots contribute themselves, so that none has
   // nothing to send and no other rank has the whole sum.
   std::optional<ChunkPlan> linked(const Ranks& pre, const Ranks& post, int fewest) {
-    if (fewest > 1 && all_linked(pre, post))
+    if (all_linked(pre, post))
       return ChunkPlan{.gathers = {{.from = pre, .roots = pre}}, .exchanged_to = post};
     constexpr std::size_t kMostPairs = 512;
     std::set<Ranks> groups;
