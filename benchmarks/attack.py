@@ -1,0 +1,730 @@
+#!/usr/bin/env python3
+"""Random input at every door of the program, with every option that limits at its smallest, for as long as is asked; every answer is judged.
+
+Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
+                 [--faults DIR]
+
+doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, place
+Machines, communications and options are those of tests/doors/random_input.py. A case follows from seed and number alone: --case does one again.
+With --results a line is added to DIR/attack.log. Faults are printed with what reproduces them, and kept in --faults DIR.
+Exit code 1: something was wrong.
+"""
+import argparse
+import collections
+import copy
+import json
+import multiprocessing
+import os
+import pathlib
+import queue
+import random
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+root = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(root / "tests" / "doors"))
+import exhaustive  # noqa: E402
+import forgeries  # noqa: E402
+import judge  # noqa: E402
+import random_input  # noqa: E402
+from random_input import flip  # noqa: E402
+
+SLACK = 2  # seconds of CPU beyond a limit; of a wall clock far more, since others may use the machine
+FORGERIES = 25  # a result
+
+
+class Wall(Exception):
+    pass
+
+
+def alarm(*_):
+    raise Wall()
+
+
+class Found(Exception):
+    """A fault that ends its case."""
+
+
+class Session:
+    """Runs the program for one case and notes what was wrong."""
+
+    def __init__(self, options, folder, truth):
+        self.options, self.folder, self.truth = options, folder, truth
+        self.counts, self.faults, self.commands = collections.Counter(), [], []
+
+    def fault(self, kind, words=""):
+        self.faults.append({"kind": kind, "words": words, "command": self.commands[-1] if self.commands else ""})
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text if isinstance(text, str) else json.dumps(text))
+
+    def run(self, *arguments, codes, seconds=20, threads=1, refusals=NOTHING):
+        """Exit code, standard output, standard error. Faults: another exit code, a signal, more CPU than `seconds`, a refusal that does
+        not match `refusals`, more than a line of it."""
+        arguments = [str(word) for word in arguments]
+        for i, word in enumerate(arguments):
+            if word == "--time-limit" and not arguments[i + 1].endswith("ms"):
+                arguments[i + 1] = f"{float(arguments[i + 1][:-1]) * self.options.patience:g}s"
+        seconds *= self.options.patience if seconds >= 1 else 1
+        self.commands.append("chorale " + shlex.join(arguments))
+        with open(self.folder / "stdout", "w+b") as out, open(self.folder / "stderr", "w+b") as err:
+            process = subprocess.Popen([self.options.chorale, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=err, close_fds=False)
+            most = int(threads * (seconds + SLACK)) + 1
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most + 1))
+            signal.alarm(int(20 * (seconds + SLACK)))
+            try:
+                code = process.wait()
+            except Wall:
+                process.kill()
+                process.wait()
+                code = -signal.SIGXCPU
+            finally:
+                signal.alarm(0)
+            out.seek(0)
+            err.seek(0)
+            text, errors = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        self.counts["runs"] += 1
+        if code == -signal.SIGXCPU:
+            self.fault(f"{arguments[0]}: hangs", f"{seconds} s")
+            raise Found()
+        if code < 0 or code not in codes | {2}:
+            self.fault(f"{arguments[0]}: exit code {code}", (errors or text)[-300:])
+            raise Found()
+        if code == 2 and (len(errors.splitlines()) != 1 or not errors.startswith("chorale: error: ")):
+            self.fault(f"{arguments[0]}: a refusal of {len(errors.splitlines())} lines", errors[:500])
+        if code == 2 and 2 not in codes:
+            if not re.search(refusals, errors):
+                self.fault(f"{arguments[0]}: refuses", errors[:300])
+            raise Found()
+        return code, text, errors
+
+    def result(self, name="r.json"):
+        return json.loads((self.folder / name).read_text())
+
+
+# ---------------------------------------------------------------------------------------------------------------- what all doors share
+
+def machine_of(session, case):
+    if isinstance(case["machine"], dict):
+        session.write("t.json", case["machine"])
+        return "t.json"
+    return case["machine"]
+
+
+def question(session, case):
+    """The arguments that name the machine and the communication."""
+    words = [machine_of(session, case)]
+    if isinstance(case["collective"], dict):
+        session.write("c.json", case["collective"])
+        words.append("c.json")
+    else:
+        words.append(case["collective"])
+    return words + (["--root", case["root"]] if case.get("root") else [])
+
+
+NOTHING = "(?!)"  # a pattern that nothing matches
+
+
+def no_path(case):
+    """What a refusal may say where a rank cannot be reached."""
+    machine, asked = case["machine"], case["collective"]
+    if not isinstance(machine, dict):
+        return NOTHING
+    chunks = judge.chunks_of(asked if isinstance(asked, dict) else {"collective": asked, "root": case["root"]}, machine["ranks"], 1)
+    connected = random_input.surely_possible([(link["src"], link["dst"]) for link in machine["links"]], machine["ranks"], (chunks.combining, chunks.list))
+    return NOTHING if connected else "no path from rank"
+
+
+def options(space, effort):
+    return [word for key, value in space.items() for word in (key, value)] + list(effort)
+
+
+def ask_frontier(session, case, space, effort, seconds, name="r.json"):
+    """The exit code and the result, judged and checked."""
+    session.counts["frontiers"] += 1
+    (session.folder / name).unlink(missing_ok=True)
+    arguments = ["frontier", *question(session, case), *options(space, effort), "--json", name]
+    code, text, _ = session.run(*arguments, codes={0, 3, 20}, seconds=seconds, threads=2 if "--jobs" in effort else 1, refusals=no_path(case))
+    result = session.result(name)
+    judge_result(session, result, "frontier")
+    if code == 0 and not (result["complete"] and result["points"] and not result["stopped"]):
+        session.fault("frontier: exit code 0 without a complete result")
+    if code == 3 and result["complete"]:
+        session.fault("frontier: exit code 3 with a complete result")
+    if code == 20:
+        if result["points"]:
+            session.fault("frontier: exit code 20 with points")
+        judge_result(session, {**result, "complete": True, "stopped": ""}, "frontier says impossible")
+    if not result["points"] and "--max-steps" not in space and possible(result):
+        session.fault("frontier: empty answer", text[-300:])
+    return code, result
+
+
+def possible(result):
+    machine = judge.Machine.read(result["topology"])
+    chunks = judge.chunks_of(result["collective"], machine.ranks, 1)
+    return random_input.surely_possible([link[:2] for link in machine.links], machine.ranks, (chunks.combining, chunks.list))
+
+
+def judge_result(session, result, what):
+    session.counts["results judged"] += 1
+    said = judge.judge(result, session.truth)
+    session.counts["undecided claims"] += len(said.undecided)
+    for fault in said.faults:
+        session.fault(f"{what}: false: {re.sub('[0-9]+', 'N', fault)[:60]}", fault)
+    return said
+
+
+def check(session, name="r.json"):
+    session.counts["checks"] += 1
+    code, _, errors = session.run("check", name, "--time-limit", "5s", codes={0, 2, 3}, seconds=5)
+    if code == 2:
+        session.fault("check: refuses a genuine file", errors[:300])
+
+
+def frontier_of(result):
+    return exhaustive.best([(p["steps"], p["rounds"], p["chunks"]) for p in result["points"] if p["on_frontier"]])
+
+
+def covered(point, points):
+    return any(judge.as_good(q, point["steps"], point["rounds"], point["chunks"]) for q in points)
+
+
+def cost(point):
+    return tuple(point[key] for key in ("steps", "rounds", "chunks"))
+
+
+# The engines of the literature have no direct sums for several.
+def by_engine(engine):
+    return NOTHING if engine == "sat" else "this engine knows"
+
+
+def engine_of(rng):
+    return rng.choice(["sat", "sat", "smt", "sat-partition"])
+
+
+# ------------------------------------------------------------------------------------------------------------------------------ doors
+
+def make_tiny(rng):
+    machine = random_input.machine(rng, tiny=True)
+    collective, root_ = random_input.collective(rng, random_input.ranks_of(machine), tiny=True)
+    space, effort = random_input.frontier_options(rng, tiny=True)
+    if flip(rng, 0.3):
+        space["--k"] = rng.choice([0, 0, 1])
+    return {"machine": machine, "collective": collective, "root": root_, "space": space, "effort": effort}
+
+
+def tiny(session, case, rng):
+    """Frontiers and single questions of all engines against exhaustive search."""
+    code, result = ask_frontier(session, case, case["space"], [*case["effort"], "--time-limit", "4s"], 4)
+    machine, asked = judge.Machine.read(result["topology"]), result["collective"]
+    space = judge.Space({"min_chunks": case["space"].get("--min-chunks", 1), "max_chunks": case["space"].get("--max-chunks", 1)})
+    space.extra, space.steps = case["space"].get("--k"), case["space"].get("--max-steps")
+    truth = session.truth.frontier(machine, asked, space)
+    if truth is None:
+        session.counts["too large for exhaustive search"] += 1
+        return
+    if flip(rng, 0.3):
+        check(session)
+    if code == 3:
+        session.counts["undecided on tiny machines"] += 1
+    else:
+        session.counts["exhaustive comparisons"] += 1
+        session.counts["exhaustive comparisons with --k"] += space.extra is not None
+        if not exhaustive.same(frontier_of(result), truth):
+            session.fault("frontier: is not that of the exhaustive search", f"{frontier_of(result)} is not {truth}")
+    for p in result["points"]:
+        if space.has(p["steps"], p["rounds"]) and not any(t[0] <= p["steps"] and t[1] * p["chunks"] <= p["rounds"] * t[2] for t in truth):
+            session.fault("frontier: a point that is better than possible", f"{cost(p)}, {truth}")
+    for _ in range(2):
+        single(session, case, rng, machine, asked)
+
+
+def single(session, case, rng, machine, asked):
+    """One question with or without budgets, of one engine, against exhaustive search."""
+    pieces = rng.choice(space_chunks(case))
+    answer = session.truth.excess(machine, judge.chunks_of(asked, machine.ranks, pieces))
+    if answer is None or not answer[1]:
+        return
+    fewest = [s + e for s, e in enumerate(answer[0])]
+    budget = {}
+    if flip(rng, 0.7):
+        budget["--steps"] = max(1, rng.randint(len(fewest) - 3, len(fewest) + 1))
+    if flip(rng, 0.7):
+        least = min(fewest[:budget.get("--steps", len(fewest)) + 1], default=judge.NEVER)
+        budget["--rounds"] = max(1, (least if least < judge.NEVER else 3) + rng.choice([-2, -1, -1, 0, 0, 1]))
+    engine = engine_of(rng)
+    arguments = ["synthesize", *question(session, case), "--chunks", pieces, *options(budget, []), "--engine", engine, "--json", "s.json",
+                 "--time-limit", "4s", *(["--no-bounds"] if flip(rng, 0.2) else [])]
+    code, _, _ = session.run(*arguments, codes={0, 3, 20}, seconds=4,
+                             refusals=f"{no_path(case)}|{by_engine(engine)}")
+    session.counts["single questions"] += 1
+    if code == 3:
+        session.counts[f"undecided on tiny machines by {engine}"] += 1
+        if len(budget) < 2 and engine == "sat":
+            session.fault("synthesize: does not end on a tiny machine")
+        return
+    session.counts["exhaustive comparisons"] += 1
+    session.counts[f"exhaustive comparisons by {engine}"] += 1
+    steps, rounds = budget.get("--steps"), budget.get("--rounds", judge.NEVER)
+    true = [(s, r) for s, r in enumerate(fewest) if r < judge.NEVER and r <= rounds and (steps is None or s <= steps)]
+    if bool(true) != (code == 0):
+        session.fault(f"synthesize: wrong verdict of {engine}", f"exit code {code}, exhaustive search: rounds by steps {fewest}")
+    if code == 0:
+        result = session.result("s.json")
+        judge_result(session, result, "synthesize")
+        found = cost(result["points"][0])
+        if (steps is not None and found[0] > steps) or found[1] > rounds:
+            session.fault("synthesize: outside of the budget", str(found))
+        if steps is None and true and found[0] != min(s for s, _ in true):
+            session.fault("synthesize: not the fewest steps", f"{found}, exhaustive search: {fewest}")
+        if steps is not None and "--rounds" not in budget and true and found[1] != min(r for _, r in true):
+            session.fault("synthesize: not the fewest rounds", f"{found}, exhaustive search: {fewest}")
+
+
+def space_chunks(case):
+    return range(case["space"].get("--min-chunks", 1), case["space"].get("--max-chunks", 1) + 1)
+
+
+def make_frontier(rng):
+    machine = random_input.machine(rng)
+    collective, root_ = random_input.collective(rng, random_input.ranks_of(machine))
+    space, effort = random_input.frontier_options(rng)
+    limit = rng.choice([["--conflicts", "0"], ["--conflicts", "1"], ["--time-limit", "1ms"], [], [], [], []])
+    return {"machine": machine, "collective": collective, "root": root_, "space": space, "effort": effort, "limit": limit}
+
+
+def limited(case):
+    """Never without any limit: some of these machines are hard."""
+    return [*case["effort"], *(case["limit"] or ["--conflicts", "200"]), *([] if "--time-limit" in case["limit"] else ["--time-limit", "1s"])]
+
+
+def without_jobs(effort):
+    """synthesize has none."""
+    return effort[:effort.index("--jobs")] + effort[effort.index("--jobs") + 2:] if "--jobs" in effort else effort
+
+
+def seconds_of(case):
+    return 0.001 if "--time-limit" in case["limit"] else 1
+
+
+def frontier(session, case, rng):
+    """One frontier; then what another question says about the same."""
+    _, result = ask_frontier(session, case, case["space"], limited(case), seconds_of(case))
+    if flip(rng, 0.4):
+        check(session)
+    then = rng.choice([larger, larger, another_way, contradiction, contradiction, None, None])
+    if then:
+        then(session, case, rng, result)
+
+
+def larger(session, case, rng, result):
+    """A larger space, or a larger limit, never gives less."""
+    space, limit = dict(case["space"]), list(case["limit"])
+    key = rng.choice(sorted({*space, "--max-chunks"} - {"--min-chunks"}) + (["limit"] if "--conflicts" in limit else []))
+    if key == "limit":
+        limit = ["--conflicts", "100"]
+    elif key == "--max-chunks":
+        space[key] = space.get(key, 1) + 1
+    elif flip(rng, 0.5):
+        del space[key]
+    else:
+        space[key] += 1
+    _, more = ask_frontier(session, case, space, limited({**case, "limit": limit}), seconds_of(case), "more.json")
+    if "time limit" in (result["stopped"], more["stopped"]):
+        return
+    session.counts["larger spaces"] += 1
+    for p in result["points"]:
+        if not covered(p, more["points"]):
+            session.fault("frontier: a larger space gives less", f"{cost(p)} is lost; before: {session.commands[0]}")
+
+
+def another_way(session, case, rng, result):
+    """Seeds, bounds, symmetries and jobs do not change a complete answer."""
+    effort = rng.choice([["--seed", "7"], ["--no-bounds"], ["--no-symmetry"], ["--jobs", "2"], ["--no-bounds", "--no-symmetry"]])
+    changed = {**case, "effort": effort, "limit": []}
+    _, second = ask_frontier(session, changed, case["space"], limited(changed), 1, "second.json")
+    if result["complete"] and second["complete"]:
+        session.counts["the same another way"] += 1
+        if not exhaustive.same(frontier_of(result), frontier_of(second)):
+            session.fault("frontier: two ways, two answers", f"{frontier_of(result)} by {session.commands[0]}; {frontier_of(second)}")
+
+
+def contradiction(session, case, rng, result):
+    """Does synthesize find what the frontier excludes, or refute what it has?"""
+    space = judge.Space(result)
+    space.steps = case["space"].get("--max-steps")
+    pieces = rng.choice(space.chunks)
+    near = rng.choice(result["points"]) if result["points"] else {"steps": rng.randint(1, 4), "rounds": rng.randint(1, 6), "chunks": 1}
+    rounds = max(1, near["rounds"] * pieces // near["chunks"])
+    steps = max(1, near["steps"])
+    budget = rng.choice([{"--steps": steps, "--rounds": rounds}, {"--steps": steps, "--rounds": max(1, rounds - 1)},
+                         {"--steps": max(1, steps - 1), "--rounds": rounds}, {"--steps": steps + 1, "--rounds": max(1, rounds - 1)},
+                         {"--steps": steps}, {"--rounds": rounds}, {}])
+    code, found = ask_synthesize(session, case, rng, pieces, budget)
+    session.counts["contradictions looked for"] += 1
+    if result["complete"]:
+        for p in found["points"]:
+            if space.has(p["steps"], p["rounds"]) and not covered(p, result["points"]):
+                session.fault("synthesize finds what a complete frontier lacks", f"{cost(p)}; before: {session.commands[0]}")
+    if code == 20:
+        for p in result["points"]:
+            if (p["chunks"] == pieces and p["method"] in ("direct", "dual") and p["steps"] <= budget.get("--steps", judge.NEVER) and
+                    p["rounds"] <= budget.get("--rounds", judge.NEVER)):
+                session.fault("synthesize refutes what frontier has", f"{cost(p)}; before: {session.commands[0]}")
+
+
+def ask_synthesize(session, case, rng, pieces, budget):
+    session.counts["synthesized"] += 1
+    engine = engine_of(rng) if random_input.ranks_of(case["machine"]) <= 5 else "sat"
+    (session.folder / "s.json").unlink(missing_ok=True)
+    code, _, _ = session.run("synthesize", *question(session, case), "--chunks", pieces, *options(budget, []), "--engine", engine, "--json", "s.json",
+                             *limited({**case, "effort": without_jobs(case["effort"])}),
+                             codes={0, 3, 20}, seconds=seconds_of(case), refusals=f"{no_path(case)}|{by_engine(engine)}")
+    found = session.result("s.json")
+    judge_result(session, found, "synthesize")
+    if code == 0 and not found["points"]:
+        session.fault("synthesize: exit code 0 without a schedule")
+    for p in found["points"]:
+        if code == 0 and (p["steps"] > budget.get("--steps", judge.NEVER) or p["rounds"] > budget.get("--rounds", judge.NEVER)):
+            session.fault("synthesize: outside of the budget", str(cost(p)))
+    if code == 20 and not budget and possible(found):
+        session.fault("synthesize: impossible without a budget, where it is not")
+    return code, found
+
+
+def synthesize(session, case, rng):
+    budget = rng.choice([{}, {"--steps": rng.randint(1, 4)}, {"--rounds": rng.randint(1, 8)}, {"--steps": rng.randint(1, 4), "--rounds": rng.randint(1, 8)}])
+    ask_synthesize(session, case, rng, rng.choice(space_chunks(case)), budget)
+    if flip(rng, 0.5):
+        check(session, "s.json")
+
+
+def make_forge(rng):
+    small = flip(rng, 0.6)
+    case = make_tiny(rng) if small else {**make_frontier(rng), "limit": []}
+    return {**case, "limit": rng.choice([[], [], [], ["--conflicts", "1"]])}
+
+
+def forge(session, case, rng):
+    """What the judge calls false `check` must refuse, and accept what is true."""
+    if flip(rng, 0.8):
+        _, result = ask_frontier(session, case, case["space"], limited(case), 1)
+    else:
+        _, result = ask_synthesize(session, case, rng, rng.choice(space_chunks(case)), {} if flip(rng, 0.5) else {"--steps": rng.randint(1, 4)})
+    session.write("genuine.json", result)
+    check(session, "genuine.json")
+    if session.faults:
+        return  # it is not genuine
+    for _ in range(FORGERIES):
+        forged = copy.deepcopy(result)
+        forgery = rng.choice(forgeries.ALL)
+        changed = forgery(forged, rng)
+        if not changed or forged == result:
+            continue
+        said = judge.judge(forged, session.truth)
+        session.write("forged.json", forged)
+        code, _, errors = session.run("check", "forged.json", "--time-limit", "3s", codes={0, 2, 3}, seconds=3)
+        false = bool(said.faults) or changed == forgeries.FALSE
+        session.counts["forgeries"] += 1
+        session.counts[f"forgeries, {'false' if false else 'undecided by the judge' if said.undecided else 'still true'}"] += 1
+        if false and code != 2:
+            session.fault(f"check: accepts what is false: {forgery.__name__}", said.faults[0] if said.faults else "another formula")
+            session.faults[-1]["forged"] = forged
+        elif not false and not said.undecided and code == 2:
+            session.fault(f"check: refuses what is true: {forgery.__name__}", errors[:300])
+            session.faults[-1]["forged"] = forged
+
+
+TARGETS = ["cuda", "nccl", "mpi", "msccl-xml", "mscclpp", "json", "dot", "html"]
+# What a target cannot express.
+CANNOT = "|".join(["cannot express", "can hold", "needs", "at most", "has no schedules", "no rank", "nothing", "does not", "cannot", "has no name for", "do not know"])
+
+
+def make_lower(rng):
+    case = make_frontier(rng)
+    case["space"].pop("--max-steps", None)
+    return {**case, "limit": rng.choice([[], ["--conflicts", "1"]])}
+
+
+def lower(session, case, rng):
+    """Every emitter, what reads it, and the executors."""
+    _, result = ask_frontier(session, case, case["space"], limited(case), 1)
+    if not result["points"]:
+        return
+    session.counts["lowered"] += 1
+    for target in rng.sample(TARGETS, 3):
+        out = session.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        extra = rng.choice([[], [], ["--channels", 2], ["--point", 0]])
+        code, text, errors = session.run("emit", "r.json", "--target", target, "-o", "out", *extra, codes={0, 2})
+        session.counts[f"emitted for {target}"] += code == 0
+        session.counts["not expressible"] += code == 2
+        if code == 2 and not re.search(CANNOT, errors):
+            session.fault(f"emit: refuses for {target}", errors[:300])
+        files = sorted(path for path in out.rglob("*") if path.is_file())
+        if code == 0 and (not files or any(path.stat().st_size == 0 for path in files)):
+            session.fault(f"emit: wrote nothing for {target}", text[-200:])
+        if code == 2 and files:
+            session.fault(f"emit: refuses for {target}, and wrote", files[0].name)
+        for path in files if code == 0 and target in ("msccl-xml", "mscclpp", "json") else []:
+            session.run("program", path.relative_to(session.folder), *rng.choice([[], ["--bytes", "100", "--iterations", 1, "--depth", 64]]), codes={0, 4},
+                        refusals="unknown name" if isinstance(case["collective"], dict) else NOTHING)
+            session.counts["programs judged"] += 1
+    for transport in rng.sample(["threads", "kernel"], 1):
+        extra = rng.choice([[], [], ["--in-place"]])
+        code, _, errors = session.run("run", "r.json", "--transport", transport, "--bytes", rng.choice(["1", "100", "4K"]), "--point", rng.choice(["0", "all"]),
+                                      "--iterations", 1, "--warmup", 0, *extra, codes={0, 2})
+        session.counts[f"run on {transport}"] += code == 0
+        if code == 2 and not re.search(CANNOT + "|in place", errors):
+            session.fault(f"run: refuses on {transport}", errors[:300])
+    session.run("show", "r.json", "--html", "page.html", codes={0})
+
+
+def make_place(rng):
+    if flip(rng, 0.4):
+        hierarchy, levels = rng.choice([("a100:1", [1, 16]), ("a100:2", [2, 16]), ("v100:2", [2, 8]), ("v100:3", [3, 8]), ("h100:2", [2, 8]),
+                                        ("pods:2x2x1", [2, 2, 1, 8]), ("rack:1x2x2x2", [1, 2, 2, 2]), ("rack:2x1x3x1", [2, 1, 3, 1])])
+    else:
+        levels = [rng.choice([1, 2, 2, 3, 4, 5, 6]) for _ in range(rng.randint(1, 4))]
+        hierarchy = {"hierarchy": "random", "node": rng.randrange(len(levels)), "levels": []}
+        for i, fan_out in enumerate(levels):
+            level = {"name": f"level{i}", "fan_out": fan_out, "bandwidth_gbs": rng.choice([0.5, 10, 100])}
+            level |= {key: value for key, value, chance in [("shape", "ring", 0.3), ("ports", rng.randint(1, 4), 0.3), ("latency_us", rng.choice([0, 0.1, 7]), 0.4),
+                                                           ("stream_gbs", rng.choice([0.1, 5]), 0.2)] if flip(rng, chance)}
+            hierarchy["levels"].append(level)
+    devices = 1
+    for fan_out in levels:
+        devices *= fan_out
+    axes, left = [], devices
+    for name in ("data", "tensor", "pipeline"):
+        size = rng.choice([d for d in range(1, left + 1) if left % d == 0]) if name != "pipeline" else left
+        axes.append((name, size))
+        left //= size
+    return {"machine": hierarchy, "axes": axes, "bytes": rng.choice(["1", "1K", "4GB"]), "limit": rng.choice([[], [], ["--time-limit", "1ms"]])}
+
+
+def place(session, case, rng):
+    where = case["machine"]
+    if isinstance(where, dict):
+        session.write("h.json", where)
+        where = "h.json"
+    axes = ",".join(f"{name}={size}" for name, size in case["axes"])
+    reduce = ",".join(random_input.subset(rng, [name for name, _ in case["axes"]]))
+    extra = [word for words, chance in [(["--algo", rng.choice(["ring", "tree", "auto"])], 0.5), (["--rules", rng.choice(["paper", "full"])], 0.5),
+                                        (["--top", rng.choice([1, 3])], 0.3), (["--strategies", 3], 0.3), (["--explain"], 0.3),
+                                        (["--html", "p.html"], 0.3)] if flip(rng, chance) for word in words]
+    code, _, _ = session.run("place", where, "--axes", axes, "--reduce", reduce, "--bytes", case["bytes"], *extra, *case["limit"], "--json", "p.json",
+                             codes={0, 3}, seconds=0.001 if case["limit"] else 20)
+    session.counts["placed"] += 1
+    ranking = session.result("p.json")
+    if code == 0 and (ranking["priced"] != ranking["matrices"] or not ranking["best"]):
+        session.fault("place: exit code 0, not all are priced")
+    for best in ranking["best"]:
+        if not best["us"] <= best["allreduce_us"] * (1 + 1e-9):
+            session.fault("place: the best strategy is slower than an AllReduce", f"{best['us']} {best['allreduce_us']}")
+    if [b["us"] for b in ranking["best"]] != sorted(b["us"] for b in ranking["best"]):
+        session.fault("place: not in order")
+
+
+# door: (makes a case, does it, how often)
+DOORS = {"tiny": (make_tiny, tiny, 30), "frontier": (make_frontier, frontier, 40), "synthesize": (make_frontier, synthesize, 8),
+         "forge": (make_forge, forge, 10), "lower": (make_lower, lower, 7), "place": (make_place, place, 5)}
+
+
+# ----------------------------------------------------------------------------------------------------------------------------- driving
+
+def make_case(options_, number):
+    rng = random.Random(f"{options_.seed}/{number}")
+    door = options_.only or rng.choices(list(DOORS), [weight for _, _, weight in DOORS.values()])[0]
+    return {"door": door, "seed": rng.randrange(1 << 32), **DOORS[door][0](rng)}
+
+
+def do(case, options_, folder, truth):
+    session = Session(options_, folder, truth)
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    try:
+        DOORS[case["door"]][1](session, case, random.Random(case["seed"]))
+    except Found:
+        pass
+    return session
+
+
+def smaller(case):
+    """Cases with a little less in them."""
+    for key in ("effort", "limit"):
+        if case.get(key):
+            yield {**case, key: []}
+    for key in case.get("space", {}):
+        yield {**case, "space": {k: v for k, v in case["space"].items() if k != key}}
+    machine, collective = case["machine"], case.get("collective")
+    if isinstance(machine, dict) and "ranks" in machine:
+        if machine.get("limits"):
+            yield {**case, "machine": {key: value for key, value in machine.items() if key != "limits"}}
+        for i, link in enumerate(machine["links"] if not machine.get("limits") else []):
+            yield {**case, "machine": {**machine, "links": machine["links"][:i] + machine["links"][i + 1:]}}
+            if link.get("bandwidth", 1) > 1:
+                yield {**case, "machine": {**machine, "links": machine["links"][:i] + [{**link, "bandwidth": 1}] + machine["links"][i + 1:]}}
+    if isinstance(collective, dict) and len(collective["chunks"]) > 1:
+        for i in range(len(collective["chunks"])):
+            yield {**case, "collective": {**collective, "chunks": collective["chunks"][:i] + collective["chunks"][i + 1:]}}
+
+
+def shrink(case, kind, options_, folder, truth, seconds=10):
+    """The same kind of fault with less, as far as `seconds` go."""
+    end = time.monotonic() + seconds
+    going = True
+    while going:
+        going = False
+        for candidate in smaller(case):
+            if time.monotonic() > end:
+                return case
+            if any(fault["kind"] == kind for fault in do(candidate, options_, folder, truth).faults):
+                case, going = candidate, True
+                break
+    return case
+
+
+def work(first, options_, results):
+    """Does every J-th case and says what came out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, alarm)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    truth = exhaustive.Exhaustive(options_.exhaustive)
+    shrunk = collections.Counter()
+    number = first
+    while time.monotonic() < options_.end and (options_.cases is None or number < options_.cases):
+        case = make_case(options_, number)
+        session = do(case, options_, folder, truth)
+        for fault in {fault["kind"]: fault for fault in session.faults}.values():
+            fault |= {"case": case, "number": number}
+            shrunk[fault["kind"]] += 1
+            if shrunk[fault["kind"]] <= 2 and not options_.as_it_is and "forged" not in fault:
+                fault["case"] = shrink(case, fault["kind"], options_, folder, truth)
+                again = [f for f in do(fault["case"], options_, folder, truth).faults if f["kind"] == fault["kind"]]
+                fault |= again[0] if again else {}
+        results.put((session.counts, session.faults))
+        number += options_.jobs
+    truth.close()
+    shutil.rmtree(folder)
+    results.put(None)
+
+
+def reproduction(fault):
+    case = fault["case"]
+    text = f"{fault['kind']}: {fault['words'].strip()}\n  {fault['command']}\n"
+    if len(json.dumps(fault.get("forged"))) < 6000 and "forged" in fault:
+        text += f"  forged.json: {json.dumps(fault['forged'])}\n"
+    for name, key in (("t.json" if "axes" not in case else "h.json", "machine"), ("c.json", "collective")):
+        if isinstance(case.get(key), dict):
+            text += f"  {name}: {json.dumps(case[key])}\n"
+    return text + f"  case {fault['number']}: {json.dumps({key: case[key] for key in case if key not in ('machine', 'collective')})}\n"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--cases", type=int, help="so many, instead of for so long")
+    parser.add_argument("--case", type=int, help="only the case of this number")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
+    parser.add_argument("--only", choices=list(DOORS))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--chorale", default=root / "build/release/bin/chorale")
+    parser.add_argument("--exhaustive", default=root / "build/release/tests/exhaustive")
+    parser.add_argument("--patience", type=float, default=1, help="time limits so many times as long (but those of 1 ms): for tests")
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--faults", type=pathlib.Path)
+    parser.add_argument("--as-it-is", action="store_true", help="do not make faults smaller")
+    options_ = parser.parse_args()
+    options_.chorale, options_.exhaustive = (pathlib.Path(path).resolve() for path in (options_.chorale, options_.exhaustive))
+    for program in (options_.chorale, options_.exhaustive):
+        if not program.exists():
+            parser.error(f"{program} does not exist: cmake --build --preset release")
+    options_.end = time.monotonic() + (1e9 if options_.cases is not None or options_.case is not None else options_.seconds)
+    return options_
+
+
+def log_line(options_, counts, faults, seconds):
+    commit = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    return (f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} commit {commit} seed {options_.seed}{' only ' + options_.only if options_.only else ''}: "
+            f"{seconds:.0f} s, {options_.jobs} jobs; {sum(faults.values())} faults; " +
+            ", ".join(f"{counts[key]} {key}" for key in sorted(counts)) + "\n")
+
+
+def main():
+    options_ = parse()
+    if options_.case is not None:
+        signal.signal(signal.SIGALRM, alarm)
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_"))
+        case = make_case(options_, options_.case)
+        session = do(case, options_, folder, exhaustive.Exhaustive(options_.exhaustive))
+        print(f"in {folder}:\n  " + "\n  ".join(session.commands))
+        for fault in session.faults:
+            print(reproduction({**fault, "case": case, "number": options_.case}), end="")
+        return 1 if session.faults else 0
+    began = said = time.monotonic()
+    print(f"seed {options_.seed}", flush=True)
+    results = multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(j, options_, results)) for j in range(options_.jobs)]
+    for worker in workers:
+        worker.start()
+    counts, faults, left = collections.Counter(), collections.Counter(), len(workers)
+    try:
+        while left:
+            try:
+                item = results.get(timeout=5)
+            except queue.Empty:
+                if not any(worker.is_alive() for worker in workers):
+                    print("a worker died", flush=True)
+                    faults["a worker died"] += 1
+                    break
+                continue
+            if item is None:
+                left -= 1
+                continue
+            counts.update(item[0])
+            counts["cases"] += 1
+            for fault in item[1]:
+                faults[fault["kind"]] += 1
+                if "case" not in fault:
+                    continue
+                if faults[fault["kind"]] <= 3:
+                    print(reproduction(fault), end="", flush=True)
+                if options_.faults:
+                    options_.faults.mkdir(parents=True, exist_ok=True)
+                    name = re.sub("[^a-z0-9]+", "_", fault["kind"].lower())[:60]
+                    (options_.faults / f"{name}_{options_.seed}_{fault['number']}.json").write_text(json.dumps(fault))
+            if time.monotonic() - said > 30:
+                said = time.monotonic()
+                print(f"{said - began:.0f} s: {counts['cases']} cases, {counts['frontiers']} frontiers, {counts['exhaustive comparisons']} exhaustive "
+                      f"comparisons ({counts['exhaustive comparisons with --k']} with --k), {counts['forgeries']} forgeries, {sum(faults.values())} faults",
+                      flush=True)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.terminate()
+    for worker in workers:
+        worker.join()
+    for key in sorted(counts):
+        print(f"{counts[key]:9} {key}")
+    for kind, number in faults.most_common():
+        print(f"{number:9} FAULTS {kind}")
+    line = log_line(options_, counts, faults, time.monotonic() - began)
+    if options_.results:
+        with (options_.results / "attack.log").open("a") as log:
+            log.write(line)
+    print(f"{sum(faults.values())} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+// The slow obvious answer for a handful of ranks and chunks: every state that can be reached, step by step. Written from
+// docs/semantics.md alone; it shares no line with what it judges, not even types.
+//
+// A line of numbers on standard input is a question, a line on standard output its answer:
+//
+//   ranks  links (src dst bandwidth)...  limits (bandwidth links link...)...  combining
+//   chunks (ranks-before rank... ranks-after rank...)...  most-steps work
+//
+//   big                        more than `work` transitions, no answer
+//   open|closed e0 e1 e2 ...   schedules of exactly s steps need s + e_s rounds; - if there is none
+//
+// "closed": a schedule of further steps has no fewer rounds than the best of these, nor is nearer to a round a step.
+//
+// An empty step has one round, so e_s falls with s: that is what makes one number a state enough.
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+struct Link {
+  int src = 0, dst = 0, bandwidth = 1;
+};
+struct Limit {
+  int bandwidth = 1;
+  std::vector<int> links = {};
+};
+struct Chunk {
+  std::vector<int> pre = {}, post = {};
+};
+
+// By chunk and rank: the contributions in the value, a bit for each rank; of copies the lowest bit.
+using State = std::string;
+using Excess = std::unordered_map<State, int>;  // rounds beyond one a step
+
+// What may arrive at one rank of one chunk in one step: the links that carry it, and what is held then.
+struct Arrival {
+  std::vector<int> links = {};
+  char value = 0;
+};
+
+struct TooBig {};
+
+class Search {
+ public:
+  explicit Search(std::istream& in) {
+    const auto number = [&] {
+      long long value = 0;
+      in >> value;
+      return static_cast<int>(value);
+    };
+    const auto numbers = [&] {
+      std::vector<int> all(number());
+      for (int& each : all) each = number();
+      return all;
+    };
+    ranks_ = number();
+    links_.resize(number());
+    for (Link& link : links_) link = {.src = number(), .dst = number(), .bandwidth = number()};
+    limits_.resize(number());
+    for (Limit& limit : limits_) limit = {.bandwidth = number(), .links = numbers()};
+    combining_ = number() != 0;
+    chunks_.resize(number());
+    for (Chunk& chunk : chunks_) chunk = {.pre = numbers(), .post = numbers()};
+    most_steps_ = number();
+    work_ = number();
+  }
+
+  std::string answer() {
+    std::string text;
+    Excess layer = {{start(), 0}};
+    for (int s = 0;; ++s) {
+      int best = -1;
+      for (const auto& [state, excess] : layer)
+        if (done(state) && (best < 0 || excess < best)) best = excess;
+      text += best < 0 ? " -" : " " + std::to_string(best);
+      if (best == 0) return "closed" + text;
+      if (s == most_steps_) return "open" + text;
+      Excess next = layer;  // an empty step
+      for (const auto& [state, excess] : layer) expand(state, excess, next);
+      if (next == layer) return "closed" + text;
+      layer = std::move(next);
+    }
+  }
+
+ private:
+  char& at(State& state, int chunk, int rank) const { return state[chunk * ranks_ + rank]; }
+  char at(const State& state, int chunk, int rank) const { return state[chunk * ranks_ + rank]; }
+
+  char complete(int chunk) const {
+    if (!combining_) return 1;
+    int sum = 0;
+    for (int rank : chunks_[chunk].pre) sum |= 1 << rank;
+    return static_cast<char>(sum);
+  }
+
+  State start() const {
+    State state(chunks_.size() * ranks_, 0);
+    for (std::size_t c = 0; c < chunks_.size(); ++c)
+      for (int rank : chunks_[c].pre) at(state, c, rank) = static_cast<char>(combining_ ? 1 << rank : 1);
+    return state;
+  }
+
+  bool done(const State& state) const {
+    for (std::size_t c = 0; c < chunks_.size(); ++c)
+      for (int rank : chunks_[c].post)
+        if (at(state, c, rank) != complete(c)) return false;
+    return true;
+  }
+
+  // All that may arrive at `rank` of `chunk`, nothing included.
+  std::vector<Arrival> arrivals(const State& state, int chunk, int rank) const {
+    const char own = at(state, chunk, rank);
+    std::vector<int> in;
+    for (std::size_t l = 0; l < links_.size(); ++l)
+      if (links_[l].dst == rank && links_[l].src != rank && at(state, chunk, links_[l].src) != 0) in.push_back(l);
+    std::vector<Arrival> result = {{.value = own}};
+    if (!combining_) {
+      if (own == 0)
+        for (int l : in) result.push_back({.links = {l}, .value = 1});
+      return result;
+    }
+    for (std::size_t first = 0; first <= in.size(); ++first) {  // the copy; in.size(): none
+      const bool copies = first < in.size();
+      if (copies && own == complete(chunk)) continue;
+      const char base = copies ? at(state, chunk, links_[in[first]].src) : own;
+      for (unsigned adds = 0; adds < 1u << in.size(); ++adds) {
+        if (copies ? (adds >> first & 1) != 0 : adds == 0) continue;
+        Arrival arrival{.value = base};
+        if (copies) arrival.links.push_back(in[first]);
+        bool once = true;
+        for (std::size_t i = 0; i < in.size() && once; ++i) {
+          if (!(adds >> i & 1)) continue;
+          const char value = at(state, chunk, links_[in[i]].src);
+          once = (arrival.value & value) == 0;
+          arrival.value = static_cast<char>(arrival.value | value);
+          arrival.links.push_back(in[i]);
+        }
+        if (once && !(copies && adds == 0 && base == own)) result.push_back(arrival);
+      }
+    }
+    return result;
+  }
+
+  void expand(const State& state, int excess, Excess& next) {
+    std::vector<std::vector<Arrival>> choices;
+    for (std::size_t c = 0; c < chunks_.size(); ++c)
+      for (int rank = 0; rank < ranks_; ++rank) choices.push_back(arrivals(state, c, rank));
+    State after = state;
+    std::vector<int> load(links_.size(), 0);
+    choose(choices, 0, after, load, excess, next);
+  }
+
+  void choose(const std::vector<std::vector<Arrival>>& choices, std::size_t i, State& after, std::vector<int>& load,
+              int excess, Excess& next) {
+    if (i == choices.size()) {
+      if (--work_ < 0) throw TooBig();
+      const int now = excess + rounds(load) - 1;
+      const auto [at, fresh] = next.try_emplace(after, now);
+      if (!fresh && now < at->second) at->second = now;
+      return;
+    }
+    const char before = after[i];
+    for (const Arrival& arrival : choices[i]) {
+      after[i] = arrival.value;
+      for (int l : arrival.links) ++load[l];
+      choose(choices, i + 1, after, load, excess, next);
+      for (int l : arrival.links) --load[l];
+    }
+    after[i] = before;
+  }
+
+  int rounds(const std::vector<int>& load) const {
+    int most = 1;
+    const auto need = [&](int chunks, int bandwidth) { most = std::max(most, (chunks + bandwidth - 1) / bandwidth); };
+    for (std::size_t l = 0; l < links_.size(); ++l) need(load[l], links_[l].bandwidth);
+    for (const Limit& limit : limits_) {
+      int sum = 0;
+      for (int l : limit.links) sum += load[l];
+      need(sum, limit.bandwidth);
+    }
+    return most;
+  }
+
+  int ranks_ = 0;
+  std::vector<Link> links_ = {};
+  std::vector<Limit> limits_ = {};
+  bool combining_ = false;
+  std::vector<Chunk> chunks_ = {};
+  int most_steps_ = 0;
+  long long work_ = 0;
+};
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream in(line);
+    try {
+      std::cout << Search(in).answer() << std::endl;
+    } catch (const TooBig&) {
+      std::cout << "big" << std::endl;
+    }
+  }
+}

@@ -1,0 +1,556 @@
+"""An independent judge of result files: lists every false statement in one.
+
+Written from docs/semantics.md, docs/bounds.md and docs/formats.md alone, so that it does not repeat a mistake of the program. It is slow, and
+says "undecided" where it cannot tell: of a refutation without an exhaustive search (`truth`), of a growth that is too large.
+
+    verdict = judge(result, truth)      result: what json.loads gives; truth: None, or as exhaustive.Exhaustive
+    verdict.faults, verdict.undecided   lists of words
+"""
+import itertools
+import json
+import sys
+
+NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
+ROOTED = ("broadcast", "scatter", "gather", "reduce")
+BY_GATHER = "allreduce_by_gather"
+KINDS = ("frontier", "synthesis", "algorithm")
+STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit")
+FOUND_BY = ("direct", "dual", "reduce_scatter+allgather", "gather+local_reduce")
+NEVER = float("inf")  # rounds: there is no schedule
+
+
+class Fault(Exception):
+    """A false statement that makes the rest of its part meaningless."""
+
+
+class Verdict:
+    def __init__(self):
+        self.faults, self.undecided = [], []
+
+
+class Machine:
+    """Ranks, links (src, dst, bandwidth) and limits (links, bandwidth), without switches."""
+
+    def __init__(self, ranks, links, limits):
+        self.ranks, self.links, self.limits = ranks, links, limits
+
+    @staticmethod
+    def read(text):
+        links = []
+        for link in text["links"]:
+            one = (whole(link["src"]), whole(link["dst"]), whole(link.get("bandwidth", 1), 1))
+            links.append(one)
+            if link.get("both_ways"):
+                links.append((one[1], one[0], one[2]))
+        limits = []
+        for limit in text.get("limits", []):
+            over = [at if isinstance(at, int) else next(i for i, link in enumerate(links) if link[:2] == tuple(at))
+                    for at in limit["links"]]
+            limits.append((over, whole(limit["bandwidth"], 1)))
+        if text.get("switches"):
+            raise Fault("the topology has switches")
+        return Machine(whole(text["ranks"], 1), links, limits)
+
+    def reversed(self):
+        return Machine(self.ranks, [(dst, src, bandwidth) for src, dst, bandwidth in self.links], self.limits)
+
+    def hops(self, sources):
+        at = {n: 0 for n in sources}
+        front = list(sources)
+        while front:
+            front = [dst for n in front for src, dst, _ in self.links if src == n and dst not in at and not at.update({dst: at[n] + 1})]
+        return at
+
+    def carried(self, links):
+        """No more chunks than this move over these links in a round: each link counts, or a limit in the place of its links."""
+        links = set(links)
+        helpful = [(links & set(over), bandwidth) for over, bandwidth in self.limits]
+        helpful = [(over, bandwidth) for over, bandwidth in helpful if bandwidth < sum(self.links[l][2] for l in over)]
+        best = None
+        sizes = range(len(helpful) + 1) if len(helpful) <= 10 else (0, 1, len(helpful))
+        for chosen in itertools.chain.from_iterable(itertools.combinations(helpful, size) for size in sizes):
+            rest = links.difference(*(over for over, _ in chosen))
+            carried = sum(bandwidth for _, bandwidth in chosen) + sum(self.links[l][2] for l in rest)
+            best = carried if best is None else min(best, carried)
+        return best
+
+
+class Chunks:
+    """What is moved: by chunk the ranks before and after; and where it lies, if that was said."""
+
+    def __init__(self, combining, before_after, places=None):
+        self.combining, self.list, self.places = combining, before_after, places
+
+    def dual(self):
+        return Chunks(not self.combining, [(post, pre) for pre, post in self.list])
+
+    def one_destination(self):
+        return all(len(post) == 1 for _, post in self.list)
+
+
+def whole(value, least=0):
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Fault(f"{value!r} is not a number of {least} or more")
+    return value
+
+
+def named_chunks(name, ranks, pieces, root):
+    every = frozenset(range(ranks))
+    one = [frozenset([n]) for n in range(ranks)]
+    lists = {"broadcast": [(one[root], every)], "reduce": [(every, one[root])], "allreduce": [(every, every)],
+             "scatter": [(one[root], d) for d in one], "gather": [(s, one[root]) for s in one],
+             "allgather": [(s, every) for s in one], BY_GATHER: [(s, every) for s in one],
+             "reducescatter": [(every, d) for d in one], "alltoall": [(s, d) for s in one for d in one]}
+    return Chunks(name in ("reduce", "reducescatter", "allreduce"), [chunk for chunk in lists[name] for _ in range(pieces)])
+
+
+def chunks_of(asked, ranks, pieces, name=None):
+    """The chunks of `asked`, or of the collective `name` that is a part of it, with each block cut into `pieces`."""
+    own = asked["collective"]
+    if isinstance(asked.get("chunks", 1), int):
+        return named_chunks(name or own, ranks, pieces, asked.get("root", 0) if own in ROOTED else 0)
+    if name not in (None, own):
+        raise Fault(f"{name} is no part of {own}")
+    before_after, places = [], []
+    for number, chunk in enumerate(asked["chunks"]):
+        for i in range(pieces):
+            before_after.append((frozenset(chunk["pre"]), frozenset(chunk["post"])))
+            places.append((chunk.get("input", number) * pieces + i, chunk.get("output", number) * pieces + i))
+    return Chunks(bool(asked.get("combining", False)), before_after, places)
+
+
+# ---------------------------------------------------------------------------------------------------------------------------- schedules
+
+def referee(machine, chunks, schedule):
+    """Faults of a schedule, by docs/semantics.md: counts, not sets."""
+    faults = []
+    sums = chunks.combining
+    state = [[[0] * (machine.ranks if sums else 1) for _ in range(machine.ranks)] for _ in chunks.list]
+    for c, (pre, _) in enumerate(chunks.list):
+        for n in pre:
+            state[c][n][n if sums else 0] = 1
+    wanted = [[int(n in pre) for n in range(machine.ranks)] if sums else [1] for pre, _ in chunks.list]
+    for s, step in enumerate(schedule, 1):
+        load, seen, copies, adds = [0] * len(machine.links), set(), {}, {}
+        rounds = whole(step["rounds"], 1)
+        for send in step["sends"]:
+            c, src, dst, l = (whole(number) for number in send[:4])
+            if c >= len(chunks.list) or l >= len(machine.links) or machine.links[l][:2] != (src, dst) or send[4:] not in ([], ["+"]):
+                raise Fault(f"step {s}: {send} names no chunk or link")
+            load[l] += 1
+            if not any(state[c][src]):
+                faults.append(f"step {s}: rank {src} does not hold chunk {c}")
+            if (c, l) in seen:
+                faults.append(f"step {s}: chunk {c} twice over link {l}")
+            seen.add((c, l))
+            if send[4:]:
+                adds.setdefault((c, dst), []).append(src)
+                if not sums:
+                    faults.append(f"step {s}: {send} adds")
+                continue
+            if (c, dst) in copies:
+                faults.append(f"step {s}: two copies of chunk {c} to rank {dst}")
+            copies[c, dst] = src
+            if state[c][dst] == wanted[c] if sums else state[c][dst][0]:
+                faults.append(f"step {s}: rank {dst} has chunk {c} already")
+        for l, number in enumerate(load):
+            if number > rounds * machine.links[l][2]:
+                faults.append(f"step {s}: link {l} carries {number} chunks in {rounds} rounds")
+        for i, (over, bandwidth) in enumerate(machine.limits):
+            if sum(load[l] for l in over) > rounds * bandwidth:
+                faults.append(f"step {s}: limit {i} carries too much")
+        after = {at: list(state[at[0]][src]) for at, src in copies.items()}
+        for (c, dst), sources in adds.items():
+            value = after.setdefault((c, dst), list(state[c][dst]))
+            for src in sources:
+                value[:] = [a + b for a, b in zip(value, state[c][src])]
+            if max(value) > 1:
+                faults.append(f"step {s}: a contribution to chunk {c} is counted {max(value)} times at rank {dst}")
+        for (c, dst), value in after.items():
+            state[c][dst] = value
+    for c, (_, post) in enumerate(chunks.list):
+        for n in post:
+            if state[c][n] != wanted[c]:
+                faults.append(f"at the end: rank {n} has chunk {c} as {state[c][n]}")
+    return faults
+
+
+def is_composition(machine, schedule, pieces):
+    """Does a schedule of AllReduce reduce all of each chunk at its owner first, and only then hand the sums out?"""
+    every = (1 << machine.ranks) - 1
+    state = {(c, n): 1 << n for c in range(pieces * machine.ranks) for n in range(machine.ranks)}
+    last = -1  # the last step that moves anything but a complete sum
+    owned = None
+    for s, step in enumerate(schedule):
+        if owned is None and all(state[c, c // pieces] == every for c in range(pieces * machine.ranks)):
+            owned = s
+        if any(send[4:] or state[send[0], send[1]] != every for send in step["sends"]):
+            last = s
+        before = dict(state)
+        for c, src, dst, _, *add in sorted(step["sends"], key=len):
+            state[c, dst] = before[c, src] | (state[c, dst] if add else 0)
+    return owned is not None and owned > last
+
+
+# ----------------------------------------------------------------------------------------------------------------------------- claims
+
+def least_rounds(prices, machine, chunks, steps):
+    """What the prices show: at least so many rounds (Weights). One entry: for any number of steps; else one a step."""
+    for entry in prices:
+        if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
+            raise Fault("prices do not fit the machine")
+        for price in entry["links"] + entry["limits"]:
+            whole(price)
+    if len(prices) != 1 and len(prices) != steps:
+        raise Fault(f"prices for {len(prices)} steps, the claim is for {steps}")
+    if not prices:
+        raise Fault("no prices")
+    costs, paid = [], []
+    for entry in prices:
+        cost = list(entry["links"])
+        for (over, _), price in zip(machine.limits, entry["limits"]):
+            for l in over:
+                cost[l] += price
+        costs.append(cost)
+        paid.append(sum(b * p for (_, _, b), p in zip(machine.links, entry["links"])) +
+                    sum(b * p for (_, b), p in zip(machine.limits, entry["limits"])))
+
+    def distances(sources):
+        far = [0 if n in sources else NEVER for n in range(machine.ranks)]
+        for cost in costs if len(costs) > 1 else itertools.repeat(costs[0], steps if steps is not None else machine.ranks):
+            old = list(far)
+            for (src, dst, _), price in zip(machine.links, cost):
+                far[dst] = min(far[dst], old[src] + price)
+            if far == old and len(costs) == 1:
+                break
+        return far
+
+    owed = 0
+    for chunk in set(chunks.list):
+        pre, post = chunk
+        # Each contribution to a sum has to get to every destination; of a copy the nearest will do.
+        origins = [{n} for n in pre] if chunks.combining else [pre]
+        dearest = max((distances(origin)[d] for origin in origins for d in post), default=0)
+        owed += dearest * chunks.list.count(chunk) if dearest else 0
+    if owed == 0:
+        return 0
+    if owed == NEVER or max(paid) == 0:
+        return NEVER
+    return -(-owed // max(paid))
+
+
+def weights_show(claim, machine, chunks):
+    prices = claim["certificate"]["prices"]
+    shown = least_rounds(prices, machine, chunks, claim["steps"])
+    if chunks.combining and shown < claimed(claim):  # the prices of steps may be those of the dual, which runs backwards
+        shown = max(shown, least_rounds(prices[::-1], machine, chunks, claim["steps"]))
+    return shown
+
+
+def partition_shows(claim, machine, chunks):
+    certificate = claim["certificate"]
+    group, prices = certificate["group"], certificate["prices"]
+    if len(group) != machine.ranks or len(prices) != 1:
+        raise Fault("the partition does not fit the machine")
+    cost = list(prices[0]["links"])
+    if len(cost) != len(machine.links) or len(prices[0]["limits"]) != len(machine.limits):
+        raise Fault("prices do not fit the machine")
+    paid = sum(b * whole(p) for (_, _, b), p in zip(machine.links, prices[0]["links"]))
+    for (over, bandwidth), price in zip(machine.limits, prices[0]["limits"]):
+        paid += bandwidth * whole(price)
+        for l in over:
+            cost[l] += price
+    for (src, dst, _), price in zip(machine.links, cost):
+        if group[src] != group[dst] and price < 1:
+            raise Fault("a link between groups is free")
+    crossings = 0
+    for pre, post in chunks.list:
+        have, want = {group[n] for n in pre}, {group[n] for n in post}
+        if chunks.combining and len(have) > 1:
+            # Joining what so many groups have; then the others that want it: of all but the one that knew all first, a send enters.
+            crossings += len(have) - 1 + len(want) - 1
+        else:
+            crossings += len(want - have)
+    return 0 if crossings == 0 else NEVER if paid == 0 else -(-crossings // paid)
+
+
+def growth_shows(claim, machine, chunks, work=200_000):
+    """True, False, or None if that is too much to find out: can equal chunks not spread in a round less than claimed?"""
+    if chunks.combining:
+        if not chunks.one_destination():
+            return None
+        machine, chunks = machine.reversed(), chunks.dual()
+    if claim["rounds"] is None:
+        return None
+    chunk = chunks.list[whole(claim["certificate"]["chunk"])]
+    pre, post = chunk
+    count, goal = min(6, chunks.list.count(chunk)), len(post - pre)
+    others = [n for n in range(machine.ranks) if n not in pre]
+    useful = [(l, src, dst) for l, (src, dst, _) in enumerate(machine.links) if dst not in pre and src != dst]
+    most = len(others)
+    first = machine.carried([l for l, src, _ in useful if src in pre])
+    other = max((machine.carried([l for l, src, _ in useful if src == n]) for n in others), default=0)
+    into = max((machine.carried([l for l, _, dst in useful if dst == n]) for n in others), default=0)
+    budget = claim["rounds"] - 1
+    if goal == 0 or budget < 0:
+        return False
+    layer = {(0,) * count: 0}
+    for _ in range(budget if claim["steps"] is None else min(claim["steps"], budget)):
+        after = dict(layer)
+        for held, used in layer.items():
+            for r in range(1, budget - used + 1):
+                free = [min(most - n, r * other * n) for n in held]
+                total = min(r * min(first + other * min(most, sum(held)), into * most), sum(free) + r * first, sum(most - n for n in held))
+                # What is possible is a polymatroid: what cannot grow has this total.
+                for x in itertools.product(*(range(most - n + 1) for n in held)):
+                    work -= 1
+                    if work < 0:
+                        return None
+                    if sum(x) == total and sum(max(0, a - f) for a, f in zip(x, free)) <= r * first:
+                        state = tuple(sorted(a + n for a, n in zip(x, held)))
+                        after[state] = min(after.get(state, budget), used + r)
+        if after == layer:
+            break
+        layer = after
+    return not any(min(state) >= goal for state in layer)
+
+
+def claimed(claim):
+    return NEVER if claim["rounds"] is None else whole(claim["rounds"])
+
+
+def judge_claim(claim, machine, asked, truth, verdict, where):
+    """Appends what is wrong with it; Fault if all is."""
+    name, certificate = claim["collective"], claim["certificate"]
+    pieces = whole(claim["chunks"], 1)
+    steps = None if claim["steps"] is None else whole(claim["steps"])
+    parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" else ())
+    if name not in parts:
+        verdict.undecided.append(f"{where}: is about {name}")
+        return
+    chunks = chunks_of(asked, machine.ranks, pieces, name)
+    kind = certificate["kind"]
+    real = truth and truth.fewest(machine, chunks, steps)
+    if real is not None and real < claimed(claim):
+        raise Fault(f"{name} with {pieces} chunks has a schedule of {real} rounds within {steps} steps, claimed are {claim['rounds']}")
+    if kind == "distance":
+        c, n = whole(certificate["chunk"]), whole(certificate["rank"])
+        if c >= len(chunks.list):
+            raise Fault("no such chunk")
+        pre, post = chunks.list[c]
+        starts, ends = (machine.hops([n]), post) if chunks.combining else (machine.hops(pre), {n})
+        if n not in (pre if chunks.combining else post):
+            raise Fault(f"rank {n} has nothing to do with chunk {c}")
+        if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
+            raise Fault("the distance is less")
+    elif kind == "weights" or kind == "partition":
+        shown = (weights_show if kind == "weights" else partition_shows)(claim, machine, chunks)
+        if shown < claimed(claim):
+            raise Fault(f"{kind} show {shown} rounds, claimed are {claim['rounds']}")
+    elif kind == "growth":
+        shown = growth_shows(claim, machine, chunks)
+        if shown is None and real is None:
+            verdict.undecided.append(f"{where}: growth")
+        elif shown is False:
+            raise Fault("the chunks may spread faster")
+    elif kind == "refutation":
+        if real is None:
+            verdict.undecided.append(f"{where}: refutation")
+        if claimed(claim) == 0:
+            raise Fault("refutes less than no rounds")
+        if certificate["engine"] != "sat":
+            raise Fault("no such engine")
+    else:
+        raise Fault(f"{kind!r} shows nothing")
+
+
+# ------------------------------------------------------------------------------------------------------------------------ conclusions
+
+class Space:
+    """What was searched, of either version of the format."""
+
+    def __init__(self, result):
+        space = result.get("space", result)
+        self.chunks = range(whole(space["min_chunks"], 1), whole(space["max_chunks"], 1) + 1)
+        if not self.chunks:
+            raise Fault("the space has no chunks")
+        extra = space.get("extra_rounds")
+        self.extra = None if extra in (None, -1) else whole(extra)
+        self.steps, self.rounds = (None if space.get(key) is None else whole(space[key]) for key in ("max_steps", "max_rounds"))
+
+    def has(self, steps, rounds):
+        return ((self.steps is None or steps <= self.steps) and (self.rounds is None or rounds <= self.rounds) and
+                (self.extra is None or rounds <= steps + self.extra))
+
+
+class Family:
+    """Schedules of one way to do what was asked: chunks of their cost, and the fewest rounds of exactly s steps that claims leave."""
+
+    def __init__(self, chunks, tables):
+        self.chunks, self.tables = chunks, tables
+        self.turn = sum(max([0] + [s for s in table if s is not None]) for table in tables) + 1  # from here on nothing but s counts
+
+    def fewest(self, steps):
+        def one(table, s):  # a step has a round
+            return max([s] + [rounds for most, rounds in table.items() if most is None or most >= s])
+        if len(self.tables) == 1:
+            return one(self.tables[0], steps)
+        return min(one(self.tables[0], s) + one(self.tables[1], steps - s) for s in range(steps + 1))
+
+
+def families(result, ranks, space):
+    asked = result["collective"]["collective"]
+    tables = {}
+    for claim in result["claims"]:
+        table = tables.setdefault((claim["collective"], claim["chunks"]), {})
+        table[claim["steps"]] = max(table.get(claim["steps"], 0), claimed(claim))
+
+    def table(pieces, *names):  # names of the same chunks
+        merged = {}
+        for name in names:
+            for steps, rounds in tables.get((name, pieces), {}).items():
+                merged[steps] = max(merged.get(steps, 0), rounds)
+        return merged
+
+    for c in space.chunks:
+        yield Family(c, [table(c, asked)])
+        if asked == "allreduce" and result["kind"] != "synthesis" and isinstance(result["collective"].get("chunks", 1), int):
+            yield Family(c, [table(c, "allgather", BY_GATHER)])
+            yield Family(c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)])
+
+
+def as_good(p, steps, rounds, chunks):
+    """Is point p no worse in steps and in rounds a chunk?"""
+    return p["steps"] <= steps and p["rounds"] * chunks <= rounds * p["chunks"]
+
+
+def better(steps, rounds, chunks, p):
+    """Does that dominate p?"""
+    a, b = rounds * p["chunks"], p["rounds"] * chunks
+    return steps <= p["steps"] and a <= b and (steps < p["steps"] or a < b)
+
+
+def room_for_better(p, families_, space):
+    """A cost in the space that dominates p and that no claim excludes, or None."""
+    for family in families_:
+        for steps in range(p["steps"] + 1):
+            rounds = family.fewest(steps)
+            if rounds < NEVER and space.has(steps, rounds) and better(steps, rounds, family.chunks, p):
+                return steps, rounds, family.chunks
+    return None
+
+
+def room_besides(points, families_, space):
+    """A cost in the space that no point is as good as and that no claim excludes, or None."""
+    for family in families_:
+        steps = 0
+        while True:
+            if space.steps is not None and steps > space.steps or space.rounds is not None and steps > space.rounds:
+                break
+            if any(as_good(p, steps, steps, family.chunks) for p in points):
+                break  # and all that have more steps
+            rounds = family.fewest(steps)
+            if rounds < NEVER and space.has(steps, rounds) and not any(as_good(p, steps, rounds, family.chunks) for p in points):
+                return steps, rounds, family.chunks
+            if steps > family.turn and (rounds == NEVER or steps > 100_000):
+                break
+            steps += 1
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------------------------------- points
+
+def judge_point(p, machine, asked, space, kind):
+    """Faults of its schedule and of what is said about it."""
+    faults = []
+    does, method, pieces = p["does"], p["method"], whole(p["chunks"], 1)
+    name = asked["collective"]
+    custom = not isinstance(asked.get("chunks", 1), int)
+    part = {"reduce_scatter+allgather": machine.ranks}.get(method, 1)
+    if method == "gather+local_reduce":
+        if name != "allreduce" or custom or does != {**does, "collective": BY_GATHER, "chunks": pieces}:
+            raise Fault("does not gather what an allreduce needs")
+        chunks = named_chunks(BY_GATHER, machine.ranks, pieces, 0)
+    else:
+        chunks = chunks_of(asked, machine.ranks, pieces)
+        if custom:
+            own = chunks_of(does, machine.ranks, 1)
+            if sorted(zip(own.list, own.places), key=repr) != sorted(zip(chunks.list, chunks.places), key=repr) or own.combining != chunks.combining:
+                raise Fault("does something else")
+            chunks = own
+        elif does["collective"] != name or does["chunks"] != pieces or (name in ROOTED and does.get("root", 0) != asked.get("root", 0)):
+            raise Fault("does something else")
+    if method == "reduce_scatter+allgather" and (name != "allreduce" or custom or kind == "synthesis"):
+        raise Fault(f"{method} is no way to do {name}")
+    if method == "dual" and not (chunks.combining and chunks.one_destination()):
+        raise Fault(f"{name} has no dual")
+    if kind != "algorithm" and pieces % part:
+        faults.append(f"{pieces} chunks are not {part} times as many")
+    in_space = pieces // part in space.chunks and space.has(p["steps"], p["rounds"])
+    if kind != "algorithm" and not in_space:
+        faults.append("is outside of the space")
+    if p["steps"] != len(p["schedule"]) or p["rounds"] != sum(whole(step["rounds"], 1) for step in p["schedule"]):
+        faults.append("the cost is not that of the schedule")
+    faults += referee(machine, chunks, p["schedule"])
+    if method == "reduce_scatter+allgather" and not faults and not is_composition(machine, p["schedule"], pieces // part):
+        faults.append("is no ReduceScatter followed by an Allgather")
+    return faults
+
+
+def judge(result, truth=None):
+    verdict = Verdict()
+    try:
+        judge_parts(result, truth, verdict)
+    except Fault as fault:
+        verdict.faults.append(str(fault))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
+        verdict.faults.append(f"not of the format: {error!r}")
+    return verdict
+
+
+def judge_parts(result, truth, verdict):
+    if result["chorale_result"] not in (1, 2) or result["kind"] not in KINDS or result["stopped"] not in STOPS:
+        raise Fault("version, kind or stopped is not of the format")
+    machine, asked, points = Machine.read(result["topology"]), result["collective"], result["points"]
+    space = Space(result)
+    for i, p in enumerate(points):
+        where = f"point {i}"
+        try:
+            verdict.faults += [f"{where}: {fault}" for fault in judge_point(p, machine, asked, space, result["kind"])]
+            if result["kind"] != "algorithm" and p["method"] not in FOUND_BY and not result.get("space"):
+                verdict.faults.append(f"{where}: method {p['method']!r}")
+        except Fault as fault:
+            verdict.faults.append(f"{where}: {fault}")
+    for i, claim in enumerate(result["claims"]):
+        where = f"claim {i}"
+        try:
+            judge_claim(claim, machine, asked, truth, verdict, where)
+        except Fault as fault:
+            verdict.faults.append(f"{where}: {fault}")
+    conclusions = list(families(result, machine.ranks, space))
+    for i, p in enumerate(points):
+        if p["on_frontier"] and any(better(q["steps"], q["rounds"], q["chunks"], p) for q in points):
+            verdict.faults.append(f"point {i}: another dominates it")
+        as_good_as_p = [j for j, q in enumerate(points) if as_good(q, p["steps"], p["rounds"], p["chunks"]) and (q["on_frontier"] or j == i)]
+        if not p["on_frontier"] and as_good_as_p == [i]:
+            verdict.faults.append(f"point {i}: nothing on the frontier dominates it")
+        if as_good_as_p[0] < i if p["on_frontier"] else as_good_as_p[0] == i:
+            verdict.undecided.append(f"point {i}: which of equal points is on the frontier")
+        own = [f for f in conclusions if p["on_frontier"] or f.chunks == p["chunks"]]
+        if p["proven"] and (room := room_for_better(p, own, space)):
+            verdict.faults.append(f"point {i}: the claims leave room for {room}")
+    if result["complete"]:
+        if result["stopped"]:
+            verdict.faults.append("complete, and stopped")
+        if not all(p["proven"] for p in points if p["on_frontier"]):
+            verdict.faults.append("complete, with a point that is not proven")
+        elif not all(p["proven"] for p in points):
+            verdict.undecided.append("complete, with a point off the frontier that is not proven")
+        if room := room_besides(points, conclusions, space):
+            verdict.faults.append(f"complete, and the claims leave room for {room}")
+
+
+if __name__ == "__main__":
+    said = judge(json.load(open(sys.argv[1])))
+    print("\n".join(said.faults + [f"undecided: {each}" for each in said.undecided]) or "nothing is false")
+    sys.exit(2 if said.faults else 3 if said.undecided else 0)
