@@ -4,7 +4,7 @@
 Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
                  [--faults DIR]
 
-doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, place
+doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, interrupt, place
 Machines, communications and options are those of tests/doors/random_input.py. A case follows from seed and number alone: --case does one again.
 With --results a line is added to DIR/attack.log. Faults are printed with what reproduces them, and kept in --faults DIR.
 Exit code 1: something was wrong.
@@ -38,6 +38,7 @@ from random_input import flip  # noqa: E402
 
 SLACK = 2  # seconds of CPU beyond a limit; of a wall clock far more, since others may use the machine
 FORGERIES = 25  # a result
+NOTHING = "(?!)"  # a pattern that nothing matches
 
 
 class Wall(Exception):
@@ -106,6 +107,21 @@ class Session:
             raise Found()
         return code, text, errors
 
+    def interrupted(self, arguments, after, what):
+        """Exit code, seconds of CPU after the signal, seconds of CPU before it."""
+        arguments = [str(word) for word in arguments]
+        self.commands.append(f"timeout -s {signal.Signals(what).name} {after} chorale {shlex.join(arguments)}")
+        process = subprocess.Popen([self.options.chorale, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, close_fds=False)
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (30, 31))
+        time.sleep(after)
+        os.kill(process.pid, what)  # not reaped yet, even if it has ended
+        before = sum(map(int, pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.counts["runs"] += 1
+        return process.returncode, used.ru_utime + used.ru_stime - before, before
+
     def result(self, name="r.json"):
         return json.loads((self.folder / name).read_text())
 
@@ -128,9 +144,6 @@ def question(session, case):
     else:
         words.append(case["collective"])
     return words + (["--root", case["root"]] if case.get("root") else [])
-
-
-NOTHING = "(?!)"  # a pattern that nothing matches
 
 
 def no_path(case):
@@ -406,6 +419,8 @@ def synthesize(session, case, rng):
     ask_synthesize(session, case, rng, rng.choice(space_chunks(case)), budget)
     if flip(rng, 0.5):
         check(session, "s.json")
+    if flip(rng, 0.3):
+        session.run("bounds", *question(session, case), "--chunks", rng.randint(1, 5), *rng.choice([[], ["--steps", rng.randint(1, 6)]]), codes={0})
 
 
 def make_forge(rng):
@@ -444,9 +459,42 @@ def forge(session, case, rng):
             session.faults[-1]["forged"] = forged
 
 
+def make_interrupt(rng):
+    case = make_frontier(rng)
+    case["space"] |= {"--max-chunks": rng.randint(4, 12)}
+    return {**case, "limit": [], "after": rng.choice([0.02, 0.1, 0.5]), "signal": rng.choice([signal.SIGINT, signal.SIGTERM])}
+
+
+def interrupt(session, case, rng):
+    """Ctrl-C and SIGTERM end it within a second of CPU, and what was found is kept."""
+    command = rng.choice(["frontier", "frontier", "synthesize"])
+    space = case["space"] if command == "frontier" else {"--chunks": case["space"]["--max-chunks"]}
+    effort = case["effort"] if command == "frontier" else without_jobs(case["effort"])
+    arguments = [command, *question(session, case), *options(space, effort), "--json", "r.json"]
+    code, cpu, before = session.interrupted(arguments, case["after"], case["signal"])
+    session.counts["interrupted"] += code == 130
+    if code == -case["signal"] and before < 0.05:
+        return  # it had hardly begun
+    if code not in (0, 3, 20, 130) and not (code == 2 and no_path(case) != NOTHING):
+        session.fault(f"{command}: exit code {code} after a signal")
+        raise Found()
+    if cpu > SLACK * (2 if "--jobs" in effort else 1):
+        session.fault(f"{command}: goes on after a signal", f"{cpu:.1f} s of CPU")
+    if code != 2:
+        result = session.result()
+        judge_result(session, result, f"{command}, interrupted")
+        if command == "frontier" and not result["points"] and "--max-steps" not in space and possible(result):
+            session.fault("frontier: empty answer after a signal")
+
+
 TARGETS = ["cuda", "nccl", "mpi", "msccl-xml", "mscclpp", "json", "dot", "html"]
 # What a target cannot express.
 CANNOT = "|".join(["cannot express", "can hold", "needs", "at most", "has no schedules", "no rank", "nothing", "does not", "cannot", "has no name for", "do not know"])
+
+
+CLASSIC = ["ring_allgather", "ring_allreduce", "multi_ring_reducescatter", "multi_ring_allreduce", "tree_broadcast", "tree_allreduce",
+           "two_tree_allreduce", "binomial_reduce", "binomial_scatter", "recursive_doubling_allgather", "halving_doubling_allreduce", "direct_allreduce",
+           "one_shot_allreduce", "direct_alltoall"]
 
 
 def make_lower(rng):
@@ -457,7 +505,15 @@ def make_lower(rng):
 
 def lower(session, case, rng):
     """Every emitter, what reads it, and the executors."""
-    _, result = ask_frontier(session, case, case["space"], limited(case), 1)
+    if flip(rng, 0.2):
+        code, _, _ = session.run("classic", rng.choice(CLASSIC), machine_of(session, case), "--json", "r.json", codes={0, 2})
+        if code == 2:
+            return  # it needs another machine
+        result = session.result()
+        judge_result(session, result, "classic")
+        check(session)
+    else:
+        _, result = ask_frontier(session, case, case["space"], limited(case), 1)
     if not result["points"]:
         return
     session.counts["lowered"] += 1
@@ -538,7 +594,7 @@ def place(session, case, rng):
 
 # door: (makes a case, does it, how often)
 DOORS = {"tiny": (make_tiny, tiny, 30), "frontier": (make_frontier, frontier, 40), "synthesize": (make_frontier, synthesize, 8),
-         "forge": (make_forge, forge, 10), "lower": (make_lower, lower, 7), "place": (make_place, place, 5)}
+         "forge": (make_forge, forge, 10), "lower": (make_lower, lower, 7), "interrupt": (make_interrupt, interrupt, 2), "place": (make_place, place, 5)}
 
 
 # ----------------------------------------------------------------------------------------------------------------------------- driving
