@@ -6,6 +6,7 @@ says "undecided" where it cannot tell: of a refutation without an exhaustive sea
     verdict = judge(result, truth)      result: what json.loads gives; truth: None, or as exhaustive.Exhaustive
     verdict.faults, verdict.undecided   lists of words
 """
+import fractions
 import itertools
 import json
 import sys
@@ -393,8 +394,8 @@ class Space:
 class Family:
     """Schedules of one way to do what was asked: chunks of their cost, and the fewest rounds of exactly s steps that claims leave."""
 
-    def __init__(self, chunks, tables):
-        self.chunks, self.tables = chunks, tables
+    def __init__(self, way, chunks, tables):
+        self.way, self.chunks, self.tables = way, chunks, tables
         self.turn = sum(max([0] + [s for s in table if s is not None]) for table in tables) + 1  # from here on nothing but s counts
 
     def fewest(self, steps):
@@ -421,10 +422,10 @@ def families(result, ranks, space):
         return merged
 
     for c in space.chunks:
-        yield Family(c, [table(c, asked)])
+        yield Family("direct", c, [table(c, asked)])
         if asked == "allreduce" and result["kind"] != "synthesis" and isinstance(result["collective"].get("chunks", 1), int):
-            yield Family(c, [table(c, "allgather", BY_GATHER)])
-            yield Family(c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)])
+            yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)])
+            yield Family("reduce_scatter+allgather", c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)])
 
 
 def as_good(p, steps, rounds, chunks):
@@ -446,6 +447,52 @@ def room_for_better(p, families_, space):
             if rounds < NEVER and space.has(steps, rounds) and better(steps, rounds, family.chunks, p):
                 return steps, rounds, family.chunks
     return None
+
+
+def least_rate(families_, space, most_steps):
+    """The fewest rounds a chunk of at most so many steps that no claim excludes; NEVER if all is excluded."""
+    least = NEVER
+    for family in families_:
+        for steps in range(most_steps + 1 if space.steps is None else min(most_steps, space.steps) + 1):
+            rounds = family.fewest(steps)
+            if rounds < NEVER and space.has(steps, rounds):
+                least = min(least, fractions.Fraction(rounds, family.chunks))
+    return least
+
+
+def rate(stated):
+    """[rounds, chunks] of the file; null rounds: there is no schedule."""
+    rounds, chunks = stated
+    return NEVER if rounds is None else fractions.Fraction(whole(rounds), whole(chunks, 1))
+
+
+def judge_bound(p, families_, space):
+    """What a point says about the bound on the rate of its steps, and its gap to that."""
+    stated, shown = rate(p["bound"]), least_rate(families_, space, p["steps"])
+    if stated > shown:
+        raise Fault(f"the bound is {stated}, the claims leave room for {shown}")
+    if stated < shown:
+        raise Fault(f"the bound is {stated}, the claims show {shown}")
+    own = fractions.Fraction(p["rounds"], p["chunks"])
+    gap = None if stated == NEVER or (stated == 0 and own > 0) else 0.0 if stated == 0 else float(own / stated - 1)
+    if (p["gap"] is None) != (gap is None) or gap is not None and abs(gap - p["gap"]) > 1e-5 * max(1, gap):
+        raise Fault(f"the gap is {gap}, stated is {p['gap']}")
+
+
+def best_rate(points, steps):
+    return min((fractions.Fraction(p["rounds"], p["chunks"]) for p in points if p["steps"] <= steps), default=NEVER)
+
+
+def judge_openings(openings, points, families_, space):
+    """What is open is said to be open, and no less."""
+    for o in openings:
+        steps, found = whole(o["steps"]), NEVER if o["found"] is None else rate(o["found"])
+        if found != best_rate(points, steps):
+            raise Fault(f"at {steps} steps {found} rounds a chunk are not the fewest found")
+        if rate(o["bound"]) > least_rate(families_, space, steps):
+            raise Fault(f"at {steps} steps the claims leave room for {least_rate(families_, space, steps)}")
+        if rate(o["bound"]) >= found:
+            raise Fault(f"at {steps} steps nothing is open")
 
 
 def room_besides(points, families_, space):
@@ -544,10 +591,19 @@ def judge_parts(result, truth, verdict):
             verdict.faults.append(f"point {i}: nothing on the frontier dominates it")
         if as_good_as_p[0] < i if p["on_frontier"] else as_good_as_p[0] == i:
             verdict.undecided.append(f"point {i}: which of equal points is on the frontier")
-        own = [f for f in conclusions if p["on_frontier"] or f.chunks == p["chunks"]]
+        way = p["method"] if p["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
+        own = [f for f in conclusions if p["on_frontier"] or (f.chunks == p["chunks"] and f.way == way)]
+        if "bound" in p and result["kind"] != "algorithm":
+            try:
+                judge_bound(p, own, space)
+            except Fault as fault:
+                verdict.faults.append(f"point {i}: {fault}")
         if p["proven"] and (room := room_for_better(p, own, space)):
             verdict.faults.append(f"point {i}: the claims leave room for {room}")
+    judge_openings(result.get("openings", []), points, conclusions, space)
     if result["complete"]:
+        if result.get("openings"):
+            verdict.faults.append("complete, and something is open")
         if result["stopped"]:
             verdict.faults.append("complete, and stopped")
         if not all(p["proven"] for p in points if p["on_frontier"]):
