@@ -116,7 +116,8 @@ class Search {
     const char own = at(state, chunk, rank);
     std::vector<int> in;
     for (std::size_t l = 0; l < links_.size(); ++l)
-      if (links_[l].dst == rank && links_[l].src != rank && at(state, chunk, links_[l].src) != 0) in.push_back(l);
+      if (links_[l].dst == rank && links_[l].src != rank && at(state, chunk, links_[l].src) != 0)
+        in.push_back(l);
     std::vector<Arrival> result = {{.value = own}};
     if (!combining_) {
       if (own == 0)
@@ -154,8 +155,8 @@ class Search {
     choose(choices, 0, after, load, excess, next);
   }
 
-  void choose(const std::vector<std::vector<Arrival>>& choices, std::size_t i, State& after, std::vector<int>& load,
-              int excess, Excess& next) {
+  void choose(const std::vector<std::vector<Arrival>>& choices, std::size_t i, State& after,
+              std::vector<int>& load, int excess, Excess& next) {
     if (i == choices.size()) {
       if (--work_ < 0) throw TooBig();
       const int now = excess + rounds(load) - 1;
@@ -175,7 +176,9 @@ class Search {
 
   int rounds(const std::vector<int>& load) const {
     int most = 1;
-    const auto need = [&](int chunks, int bandwidth) { most = std::max(most, (chunks + bandwidth - 1) / bandwidth); };
+    const auto need = [&](int chunks, int bandwidth) {
+      most = std::max(most, (chunks + bandwidth - 1) / bandwidth);
+    };
     for (std::size_t l = 0; l < links_.size(); ++l) need(load[l], links_[l].bandwidth);
     for (const Limit& limit : limits_) {
       int sum = 0;
