@@ -23,6 +23,7 @@ from random_input import flip
 
 SLACK = 2  # seconds of CPU beyond a limit; of a wall clock far more, since others may use the machine
 FORGERIES = 25  # a result
+NOT_WRITTEN = " is not written: "  # what emit says of some of the points
 NOTHING = "(?!)"  # a pattern that nothing matches
 
 
@@ -87,7 +88,7 @@ class Session:
         if code < 0 or code not in codes | {2}:
             self.fault(f"{arguments[0]}: exit code {code}", (errors or text)[-300:])
             raise Found()
-        if code == 2 and (len(errors.splitlines()) != 1 or not errors.startswith("chorale: error: ")):
+        if code == 2 and NOT_WRITTEN not in text and (len(errors.splitlines()) != 1 or not errors.startswith("chorale: error: ")):
             self.fault(f"{arguments[0]}: a refusal of {len(errors.splitlines())} lines", errors[:500])
         if code == 2 and 2 not in codes:
             if not re.search(refusals, errors):
@@ -419,6 +420,13 @@ def make_forge(rng):
     return {**case, "limit": rng.choice([[], [], [], ["--conflicts", "1"]])}
 
 
+def refutations(result):
+    """With all that their formulas depend on, which the judge does not see."""
+    topology = {key: result["topology"].get(key) for key in ("ranks", "links", "limits")}
+    return {json.dumps([topology, result["collective"], {**claim, "seconds": 0}], sort_keys=True) for claim in result["claims"]
+            if claim["certificate"]["kind"] == "refutation"}
+
+
 def forge(session, case, rng):
     """What the judge calls false `check` must refuse, and accept what is true."""
     if flip(rng, 0.8):
@@ -436,6 +444,8 @@ def forge(session, case, rng):
         if not changed or forged == result:
             continue
         said = judge.judge(forged, session.truth)
+        if not said.faults and not refutations(forged) <= refutations(result):
+            said.undecided.append("a refutation of another formula")
         session.write("forged.json", forged)
         code, _, errors = session.run("check", "forged.json", "--time-limit", "3s", codes={0, 2, 3}, seconds=3)
         false = bool(said.faults) or changed == forgeries.FALSE
@@ -515,8 +525,8 @@ def lower(session, case, rng):
         code, text, errors = session.run("emit", "r.json", "--target", target, "-o", "out", *extra, codes={0, 2})
         session.counts[f"emitted for {target}"] += code == 0
         session.counts["not expressible"] += code == 2
-        if code == 2 and not re.search(CANNOT, errors):
-            session.fault(f"emit: refuses for {target}", errors[:300])
+        if code == 2 and not re.search(CANNOT, errors + text):
+            session.fault(f"emit: refuses for {target}", (errors + text)[:300])
         files = sorted(path for path in out.rglob("*") if path.is_file())
         if code == 0 and (not files or any(path.stat().st_size == 0 for path in files)):
             session.fault(f"emit: wrote nothing for {target}", text[-200:])

@@ -119,9 +119,27 @@ def limits(result, rng):
 
 
 def bound_of_a_point(result, rng):
-    """What an incumbent says about the gap."""
-    p = one(rng, [p for p in result["points"] if isinstance(p.get("bound"), int)])
-    return p and nudge(rng, p, "bound")
+    """Of what is left open, too: [rounds, chunks], and the gap to it."""
+    p = one(rng, [p for p in result["points"] + result.get("openings", []) if "bound" in p])
+    if p is None:
+        return None
+    if "gap" in p and rng.random() < 0.3:
+        return other(rng, p, "gap", [0, 0.5, None])
+    p["bound"] = rng.choice([[n, c] for n in (None, 0, 1, 2, 3, 7) for c in (1, 2)])
+    if "gap" in p and p["bound"][0] and rng.random() < 0.7:
+        p["gap"] = float(f"{p['rounds'] * p['bound'][1] / p['chunks'] / p['bound'][0] - 1:.6g}")
+    return True
+
+
+def openings(result, rng):
+    left = result.get("openings")
+    if left and rng.random() < 0.6:
+        del left[rng.randrange(len(left))]
+    elif left:
+        return nudge(rng, rng.choice(left), "steps")
+    elif left is not None:
+        left.append({"steps": rng.randint(0, 5), "found": rng.choice([None, [2, 1]]), "bound": [1, 1]})
+    return left is not None or None
 
 
 def stronger_claim(result, rng):
@@ -167,7 +185,7 @@ def certificate(result, rng):
     if shown["kind"] in ("distance", "growth"):
         return nudge(rng, shown, rng.choice([key for key in ("chunk", "rank") if key in shown]))
     if shown["kind"] == "refutation":
-        key = rng.choice(["engine", "formula_sha256", "formula_sha256"])
+        key = rng.choice(["formula_sha256", "formula_sha256"] + ["engine"] * ("engine" in shown))
         if key == "engine":
             return other(rng, shown, key, ["sat", "smt", "sat-partition", "god"])
         digits = shown[key]
@@ -271,5 +289,5 @@ def communication(result, rng):
 
 
 ALL = [remove_point, remove_point, remove_points, remove_claim, remove_claim, remove_claims, cost_of_a_point, copy_of_a_point, copy_of_a_point, flag,
-       all_flags, space, space, space, words, limits, bound_of_a_point, stronger_claim, stronger_claim, more_claims, certificate, certificate,
+       all_flags, space, space, space, words, limits, bound_of_a_point, openings, stronger_claim, stronger_claim, more_claims, certificate, certificate,
        certificate, swap_schedules, schedule, schedule, machine, communication]

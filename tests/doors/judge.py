@@ -9,6 +9,7 @@ says "undecided" where it cannot tell: of a refutation without an exhaustive sea
 import fractions
 import itertools
 import json
+import math
 import sys
 
 NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
@@ -394,20 +395,21 @@ class Space:
 class Family:
     """Schedules of one way to do what was asked: chunks of their cost, and the fewest rounds of exactly s steps that claims leave."""
 
-    def __init__(self, way, chunks, tables):
-        self.way, self.chunks, self.tables = way, chunks, tables
+    def __init__(self, way, chunks, tables, zero):
+        self.way, self.chunks, self.tables, self.zero = way, chunks, tables, zero
         self.turn = sum(max([0] + [s for s in table if s is not None]) for table in tables) + 1  # from here on nothing but s counts
 
     def fewest(self, steps):
         def one(table, s):  # a step has a round, no step has none
             least = max([s] + [rounds for most, rounds in table.items() if most is None or most >= s])
-            return least if s or not least else NEVER
+            return NEVER if self.zero and s == 0 and least else least
         if len(self.tables) == 1:
             return one(self.tables[0], steps)
         return min(one(self.tables[0], s) + one(self.tables[1], steps - s) for s in range(steps + 1))
 
 
-def families(result, ranks, space):
+def families(result, ranks, space, zero):
+    """zero: is it seen that a schedule of no steps has no rounds, so that a bound on them excludes it?"""
     asked = result["collective"]["collective"]
     tables = {}
     for claim in result["claims"]:
@@ -422,10 +424,10 @@ def families(result, ranks, space):
         return merged
 
     for c in space.chunks:
-        yield Family("direct", c, [table(c, asked)])
-        if asked == "allreduce" and result["kind"] != "synthesis" and isinstance(result["collective"].get("chunks", 1), int):
-            yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)])
-            yield Family("reduce_scatter+allgather", c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)])
+        yield Family("direct", c, [table(c, asked)], zero)
+        if asked == "allreduce" and isinstance(result["collective"].get("chunks", 1), int):
+            yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)], zero)
+            yield Family("reduce_scatter+allgather", c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)], zero)
 
 
 def as_good(p, steps, rounds, chunks):
@@ -483,16 +485,30 @@ def best_rate(points, steps):
     return min((fractions.Fraction(p["rounds"], p["chunks"]) for p in points if p["steps"] <= steps), default=NEVER)
 
 
-def judge_openings(openings, points, families_, space):
+def openings_left(points, families_, space):
+    """By steps, wherever it changes: what was found with at most so many, and what the claims leave possible, if that is less."""
+    left, last = [], None
+    most = max([f.turn * len(f.tables) for f in families_] + [p["steps"] for p in points]) + 1
+    for steps in range(min(most, space.steps if space.steps is not None else most) + 1):
+        now = best_rate(points, steps), least_rate(families_, space, steps)
+        if now != last and now[1] < now[0]:
+            left.append((steps, *now))
+        last = now
+    return left
+
+
+def judge_openings(openings, points, families_, space, verdict):
     """What is open is said to be open, and no less."""
-    for o in openings:
-        steps, found = whole(o["steps"]), NEVER if o["found"] is None else rate(o["found"])
+    stated = [(whole(o["steps"]), NEVER if o["found"] is None else rate(o["found"]), rate(o["bound"])) for o in openings]
+    left = openings_left(points, families_, space)
+    for steps, found, bound in left:
+        if not any(s <= steps and b <= bound for s, _, b in stated):
+            verdict.faults.append(f"at {steps} steps {bound} rounds a chunk are possible, and nothing is said to be open")
+    for steps, found, bound in stated:
         if found != best_rate(points, steps):
-            raise Fault(f"at {steps} steps {found} rounds a chunk are not the fewest found")
-        if rate(o["bound"]) > least_rate(families_, space, steps):
-            raise Fault(f"at {steps} steps the claims leave room for {least_rate(families_, space, steps)}")
-        if rate(o["bound"]) >= found:
-            raise Fault(f"at {steps} steps nothing is open")
+            verdict.faults.append(f"at {steps} steps {found} rounds a chunk are not the fewest found")
+    if stated != left:
+        verdict.undecided.append("what is open is another")
 
 
 def room_besides(points, families_, space):
@@ -515,7 +531,7 @@ def room_besides(points, families_, space):
 
 # ----------------------------------------------------------------------------------------------------------------------------- points
 
-def judge_point(p, machine, asked, space, kind):
+def judge_point(p, machine, asked, space, kind, verdict):
     """Faults of its schedule and of what is said about it."""
     faults = []
     does, method, pieces = p["does"], p["method"], whole(p["chunks"], 1)
@@ -530,12 +546,17 @@ def judge_point(p, machine, asked, space, kind):
         chunks = chunks_of(asked, machine.ranks, pieces)
         if custom:
             own = chunks_of(does, machine.ranks, 1)
-            if sorted(zip(own.list, own.places), key=repr) != sorted(zip(chunks.list, chunks.places), key=repr) or own.combining != chunks.combining:
+            if own.combining != chunks.combining or len(own.list) != len(chunks.list):
                 raise Fault("does something else")
+            for a, b in zip(sorted(zip(own.places, own.list), key=repr), sorted(zip(chunks.places, chunks.list), key=repr)):
+                if a[0] != b[0] or a[1][1] != b[1][1] or not (a[1][0] == b[1][0] or not own.combining and a[1][0] < b[1][0]):
+                    raise Fault("does something else")
+                if a != b:
+                    verdict.undecided.append("takes copies from fewer ranks than have them")
             chunks = own
         elif does["collective"] != name or does["chunks"] != pieces or (name in ROOTED and does.get("root", 0) != asked.get("root", 0)):
             raise Fault("does something else")
-    if method == "reduce_scatter+allgather" and (name != "allreduce" or custom or kind == "synthesis"):
+    if method == "reduce_scatter+allgather" and (name != "allreduce" or custom):
         raise Fault(f"{method} is no way to do {name}")
     if method not in FOUND_BY + BY_HAND.get(name, ()) or (custom and method not in FOUND_BY):
         raise Fault(f"{method!r} is no way to do {name}")
@@ -570,10 +591,12 @@ def judge_parts(result, truth, verdict):
         raise Fault("version, kind or stopped is not of the format")
     machine, asked, points = Machine.read(result["topology"]), result["collective"], result["points"]
     space = Space(result)
+    for p in points:
+        whole(p["steps"]), whole(p["rounds"]), whole(p["chunks"], 1)
     for i, p in enumerate(points):
         where = f"point {i}"
         try:
-            verdict.faults += [f"{where}: {fault}" for fault in judge_point(p, machine, asked, space, result["kind"])]
+            verdict.faults += [f"{where}: {fault}" for fault in judge_point(p, machine, asked, space, result["kind"], verdict)]
         except Fault as fault:
             verdict.faults.append(f"{where}: {fault}")
     for i, claim in enumerate(result["claims"]):
@@ -582,36 +605,62 @@ def judge_parts(result, truth, verdict):
             judge_claim(claim, machine, asked, truth, verdict, where)
         except Fault as fault:
             verdict.faults.append(f"{where}: {fault}")
-    conclusions = list(families(result, machine.ranks, space))
+    verdict.faults += conclusions(result, machine, space, Verdict(), True).faults
+    naive = conclusions(result, machine, space, verdict, False).faults
+    verdict.undecided += [f"if no steps may have rounds: {fault}" for fault in naive if fault not in verdict.faults]
+
+
+def conclusions(result, machine, space, verdict, zero):
+    """What is false of what the file concludes."""
+    said, points = Verdict(), result["points"]
+    faults = said.faults
+    known = list(families(result, machine.ranks, space, zero))
     for i, p in enumerate(points):
-        if p["on_frontier"] and any(better(q["steps"], q["rounds"], q["chunks"], p) for q in points):
-            verdict.faults.append(f"point {i}: another dominates it")
-        as_good_as_p = [j for j, q in enumerate(points) if as_good(q, p["steps"], p["rounds"], p["chunks"]) and (q["on_frontier"] or j == i)]
-        if not p["on_frontier"] and as_good_as_p == [i]:
-            verdict.faults.append(f"point {i}: nothing on the frontier dominates it")
-        if as_good_as_p[0] < i if p["on_frontier"] else as_good_as_p[0] == i:
+        dominated = any(better(q["steps"], q["rounds"], q["chunks"], p) for q in points)
+        equal = [j for j, q in enumerate(points) if as_good(q, p["steps"], p["rounds"], p["chunks"]) and as_good(p, q["steps"], q["rounds"], q["chunks"])]
+        marked = [j for j in equal if points[j]["on_frontier"]]
+        if p["on_frontier"] and dominated:
+            faults.append(f"point {i}: another dominates it")
+        elif not dominated and not marked:
+            faults.append(f"point {i}: nothing dominates it")
+        elif not dominated and marked != equal[:1]:
             verdict.undecided.append(f"point {i}: which of equal points is on the frontier")
         way = p["method"] if p["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
-        own = [f for f in conclusions if p["on_frontier"] or (f.chunks == p["chunks"] and f.way == way)]
+        own = [f for f in known if p["on_frontier"] or (f.chunks == p["chunks"] and f.way == way)]
         if "bound" in p and result["kind"] != "algorithm":
+            if rate(p["bound"]) not in (NEVER, fractions.Fraction(0)) and math.gcd(*p["bound"]) > 1:
+                verdict.undecided.append(f"point {i}: a bound that can be reduced")
             try:
                 judge_bound(p, own, space)
             except Fault as fault:
-                verdict.faults.append(f"point {i}: {fault}")
-        if p["proven"] and (room := room_for_better(p, own, space)):
-            verdict.faults.append(f"point {i}: the claims leave room for {room}")
-    judge_openings(result.get("openings", []), points, conclusions, space)
+                faults.append(f"point {i}: {fault}")
+        room = room_for_better(p, own, space)
+        if p["proven"] and room:
+            faults.append(f"point {i}: the claims leave room for {room}")
+        if not p["proven"] and not room:
+            verdict.undecided.append(f"point {i}: is proven, and does not say so")
+    room = room_besides(points, known, space)
+    if "openings" in result:
+        judge_openings(result["openings"], points, known, space, said)
+        verdict.undecided += said.undecided
+    if "limits" in result and {"conflict limit": "conflicts", "time limit": "time_ms"}.get(result["stopped"]) in [k for k, v in result["limits"].items() if v is None]:
+        faults.append("stopped by a limit that there was not")
+    if not result["complete"] and not room:
+        verdict.undecided.append("is complete, and does not say so")
     if result["complete"]:
         if result.get("openings"):
-            verdict.faults.append("complete, and something is open")
+            faults.append("complete, and something is open")
         if result["stopped"]:
-            verdict.faults.append("complete, and stopped")
+            faults.append("complete, and stopped")
+        if result["kind"] == "algorithm" and len(points) != 1:
+            faults.append("an algorithm is one point")
         if not all(p["proven"] for p in points if p["on_frontier"]):
-            verdict.faults.append("complete, with a point that is not proven")
+            faults.append("complete, with a point that is not proven")
         elif not all(p["proven"] for p in points):
             verdict.undecided.append("complete, with a point off the frontier that is not proven")
-        if room := room_besides(points, conclusions, space):
-            verdict.faults.append(f"complete, and the claims leave room for {room}")
+        if room:
+            faults.append(f"complete, and the claims leave room for {room}")
+    return said
 
 
 if __name__ == "__main__":
