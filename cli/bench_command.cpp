@@ -14,6 +14,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_writer.h"
+#include "ir/shown.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
 #include "runtime/transport.h"
@@ -165,7 +166,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
       fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
   for (const auto& [algorithm, sum] : busbw)
-    text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, algorithm);
+    text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, shown(algorithm));
   return text;
 }
 

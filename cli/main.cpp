@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "ir/error.h"
+#include "ir/shown.h"
 
 // Nothing but the user's errors is caught: a bug of ours stops loudly.
 int main(int argc, char** argv) {
@@ -10,7 +11,8 @@ int main(int argc, char** argv) {
   try {
     const Outcome outcome =
         std::visit([](const auto& command) { return perform(command); }, parse_command_line(argc, argv));
-    std::fwrite(outcome.text.data(), 1, outcome.text.size(), stdout);
+    const std::string text = shown_lines(outcome.text);
+    std::fwrite(text.data(), 1, text.size(), stdout);
     if (std::fflush(stdout) != 0)
       throw InputError("standard output", "cannot be written", "check the space on it");
     return outcome.exit_code;

@@ -12,6 +12,7 @@
 #include "cost/format.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/shown.h"
 #include "topology/hierarchies.h"
 
 namespace chorale {
@@ -65,6 +66,9 @@ std::vector<Axis> parse_axes(const std::string& text) {
     if (sides.size() != 2 || sides[0].empty() || sides[0].size() > 40)
       throw InputError("--axes", "'" + part.substr(0, 60) + "' is not an axis",
                        "use name=size, such as data=4,tensor=8");
+    if (shown(sides[0]) != sides[0])
+      throw InputError("--axes", "'" + sides[0] + "' has characters that cannot be shown",
+                       "choose another name");
     for (const Axis& axis : axes)
       if (axis.name == sides[0])
         throw InputError("--axes", "names '" + sides[0] + "' twice", "choose another name");

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "ir/shown.h"
+
 namespace chorale {
 namespace {
 
@@ -23,7 +25,7 @@ void ProgressLine::show(const std::string& text) {
   if (!wanted_ || (shown_ && now - last_ < std::chrono::milliseconds(50))) return;
   last_ = now;
   shown_ = true;
-  std::fprintf(stderr, "%s%s", kWipe, text.substr(0, kWidth).c_str());
+  std::fprintf(stderr, "%s%s", kWipe, shown(text.substr(0, kWidth)).c_str());
   std::fflush(stderr);
 }
 

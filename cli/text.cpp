@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/shown.h"
+
 namespace chorale {
 
 std::string fraction(long long numerator, long long denominator) {
@@ -27,7 +29,9 @@ std::string ranges(std::vector<int> numbers) {
   return text;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::string& right) {
+std::string table(std::vector<std::vector<std::string>> rows, const std::string& right) {
+  for (std::vector<std::string>& row : rows)
+    for (std::string& cell : row) cell = shown(cell);  // as wide as it will be
   std::vector<std::size_t> widths;
   for (const std::vector<std::string>& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -16,7 +16,7 @@ std::string ranges(std::vector<int> sorted_numbers);
 
 // Columns as wide as their widest cell, two blanks between them. `right` has an 'r' for each column of
 // numbers.
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::string& right);
+std::string table(std::vector<std::vector<std::string>> rows, const std::string& right);
 
 // "1 step", "2 steps".
 std::string counted(long long number, const std::string& singular);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/cuda_files.h"
+#include "codegen/source_tables.h"
 #include "ir/error.h"
 #include "ir/peer_table.h"
 
@@ -61,8 +62,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   for (const PeerRankRow& r : table.ranks)
     ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs});
   const Promises promises = promises_of(collective, program);
-  std::string name;
-  for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
+  const std::string name = printable_name(program.name);
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
              "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include \"ir/peer_rows.h\"\n\n"

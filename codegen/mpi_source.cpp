@@ -157,7 +157,7 @@ std::string table(const std::string& name, const std::string& columns, const Num
 }  // namespace
 
 std::string to_mpi_source(const Collective& collective, const Program& program) {
-  const std::string name = printable_name(program);
+  const std::string name = printable_name(program.name);
   return fmt::format(
              "// {}, made by chorale. Needs MPI only:\n"
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "

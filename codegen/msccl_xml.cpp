@@ -8,6 +8,7 @@
 
 #include "codegen/passes/relax.h"
 #include "ir/error.h"
+#include "ir/shown.h"
 #include "semantics/verify_blocks.h"
 
 namespace chorale {
@@ -61,7 +62,7 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
 
 std::string escaped(const std::string& text) {
   std::string result;
-  for (char c : text) {
+  for (char c : shown(text)) {
     if (c == '&')
       result += "&amp;";
     else if (c == '<')

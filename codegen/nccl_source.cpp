@@ -57,7 +57,7 @@ std::string function(const Collective& collective, const Program& program) {
       "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
       "ncclDataType_t type{}{}, "
       "ncclComm_t comm, cudaStream_t stream) {{\n",
-      collective.name, collective.ranks,
+      printable_name(collective.name), collective.ranks,
       is_rooted(collective) ? fmt::format(" with root {}", collective.root) : "", function_name(collective),
       adds(program) ? ", ncclRedOp_t op" : "", is_rooted(collective) ? ", int root" : "");
   const std::string root =
@@ -78,7 +78,7 @@ std::string input_lies(const std::string& collective) {
 }  // namespace
 
 std::string to_nccl_source(const Collective& collective, const Program& program) {
-  const std::string name = printable_name(program);
+  const std::string name = printable_name(program.name);
   const NumberTable messages = message_table(program), work = work_table(program);
   const bool in_place = !collective.custom && collective.name != "alltoall";
   std::set<std::string> includes;

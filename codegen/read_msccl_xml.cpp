@@ -86,7 +86,10 @@ class Reader {
   std::string text(const pugi::xml_node& node, const char* key) const {
     const pugi::xml_attribute attribute = node.attribute(key);
     if (!attribute) throw InputError(where(node), fmt::format("has no {}", key), "loaders refuse it, too");
-    return std::string(attribute.value()).substr(0, 200);
+    const std::string value = std::string(attribute.value()).substr(0, 200);
+    if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < 32 || c == 127; }))
+      throw InputError(where(node), fmt::format("{} has control characters", key), "remove them");
+    return value;
   }
 
   int number(const pugi::xml_node& node, const char* key, int least, int most) const {

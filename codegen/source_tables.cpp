@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/shown.h"
+
 namespace chorale {
 
 NumberTable sizes_table(const Program& program) {
@@ -61,9 +63,9 @@ std::string printed_table(const std::string& comment, const std::string& type, c
   return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
 }
 
-std::string printable_name(const Program& program) {
+std::string printable_name(const std::string& text) {
   std::string name;
-  for (char c : program.name) name += c == '"' || c == '\\' || c == '\n' ? ' ' : c;
+  for (char c : shown(text)) name += c == '"' || c == '\\' ? ' ' : c;
   return name;
 }
 

@@ -24,6 +24,6 @@ std::string printed_table(const std::string& comment, const std::string& type, c
                           const NumberTable&, int columns);
 
 // A program's name, fit for a comment and for a string.
-std::string printable_name(const Program&);
+std::string printable_name(const std::string&);
 
 }  // namespace chorale

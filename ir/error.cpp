@@ -1,12 +1,14 @@
 #include "ir/error.h"
 
+#include "ir/shown.h"
+
 namespace chorale {
 namespace {
 
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
-  return text;
+  return shown(text);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/shown.h"
+
 namespace chorale {
 namespace {
 
@@ -14,7 +16,7 @@ std::string name_of(const Topology& t, Node n) {
 // Text in a quoted graphviz string.
 std::string escaped(const std::string& text) {
   std::string result;
-  for (char c : text) {
+  for (char c : shown(text)) {
     if (c == '"' || c == '\\') result += '\\';
     result += c;
   }

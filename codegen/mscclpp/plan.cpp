@@ -386,7 +386,7 @@ std::string to_mscclpp_plan(const Collective& collective, const Program& program
       {"min_message_size", options.min_bytes},
       {"max_message_size",
        options.max_bytes > 0 ? static_cast<unsigned long long>(options.max_bytes) : 18446744073709551615ULL}};
-  const std::string text = plan.dump(1) + "\n";
+  const std::string text = plan.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   require_right(text, program.name, options);
   return text;
 }

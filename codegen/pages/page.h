@@ -9,7 +9,8 @@ namespace chorale {
 std::string page_template();
 std::string place_page_template();
 
-// The template with JSON text in the place of its mark, such that nothing in it ends the script element.
+// The template with JSON text (ASCII only) in the place of its mark, such that nothing in it ends the script
+// element, and that what steers instead of being shown is shown as its escape (ir/shown.h).
 std::string filled_page(std::string page, const std::string& json);
 
 }  // namespace chorale
