@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -23,6 +22,7 @@
 #include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/shown.h"
 
 namespace chorale {
 namespace {
@@ -111,7 +111,7 @@ Outcome page(const EmitCommand& command, Result result) {
     path += fmt::format("_{}", *command.point);
   }
   write_file(path + ".html", to_html(result, page_notes(result, {})));
-  return {.text = path + ".html\n"};
+  return {.text = shown(path) + ".html\n"};
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ Outcome perform(const EmitCommand& command) {
   if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)
     throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
   if (command.target == Target::Html) return page(command, result);
-  std::vector<std::pair<std::string, std::string>> files;
+  std::vector<NamedText> files;
   std::string written, refused;
   for (int i : chosen) {
     const Point& point = result.points[i];
@@ -140,21 +140,17 @@ Outcome perform(const EmitCommand& command) {
       std::string remark;
       if (command.target == Target::Cuda)
         for (const EmittedFile& file : cuda_directory(result.topology, point, program))
-          files.emplace_back(path + "/" + file.path, file.contents);
+          files.push_back({path + "/" + file.path, file.contents});
       else
-        files.emplace_back(path, printed(command, point, program, remark));
-      written += path + "\n" + remark;
+        files.push_back({path, printed(command, point, program, remark)});
+      written += shown(path) + "\n" + remark;
     } catch (const InputError& error) {
       // One of many: the others are written, and this one is named.
       if (chosen.size() == 1) throw;
       refused += fmt::format("point {} is not written: {}\n", i, error.what());
     }
   }
-  for (const auto& [path, contents] : files) {
-    if (command.target == Target::Cuda)
-      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    write_file(path, contents);
-  }
+  write_files(files);
   return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written + refused};
 }
 

@@ -22,11 +22,6 @@ bool is_path(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".json");
 }
 
-std::string folder_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 Collective reachable(const Topology& topology, Collective collective) {
   fewest_steps(topology, collective);  // throws where a chunk has no way to its destination
   return collective;
@@ -97,11 +92,8 @@ void require_sums_of_halves(Accumulation accumulation, const std::vector<Element
 
 void require_writable_file(const std::string& option, const std::string& path) {
   if (path.empty()) return;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    throw InputError(option, path + " is not a plain file", "name a file");
-  require_writable_directory(option, folder_of(path));
+  const std::string why = why_not_writable(path);
+  if (!why.empty()) throw InputError(option, path + ": " + why, "choose another file");
 }
 
 void make_writable_directory(const std::string& option, const std::string& path) {

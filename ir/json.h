@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/collective.h"
+#include "ir/files.h"  // texts come from files and go there
 #include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -25,11 +26,5 @@ std::string to_json(const Result&);
 Topology topology_from_json(std::string_view text, const std::string& file);
 Collective collective_from_json(std::string_view text, const std::string& file, int ranks);
 Result result_from_json(std::string_view text, const std::string& file);
-
-// Whole files. read_file throws InputError where the file cannot be read; write_file writes a temporary file
-// beside `path` and renames it, so that nothing half-written is ever found there, and throws InputError where
-// it cannot.
-std::string read_file(const std::string& path);
-void write_file(const std::string& path, std::string_view text);
 
 }  // namespace chorale
