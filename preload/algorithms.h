@@ -12,7 +12,8 @@
 namespace chorale {
 
 struct Algorithm {
-  std::string name = {};  // file and point
+  int number = 0;         // the same in all ranks that loaded the same
+  std::string name = {};  // file and point, safe to be shown
   Point point = {};
   Topology topology = {};
   // Lowered when it is first chosen; null where it cannot be (then `why` says so).
@@ -22,27 +23,34 @@ struct Algorithm {
 
 class Algorithms {
  public:
-  // Files, or directories of them, separated by colons. What cannot be read is said in `complaints`.
+  // Files, or directories of them, separated by colons. What cannot be read, what is too large to be read in a
+  // moment, and what the memory does not suffice for, is left out and said in `complaints`. Throws nothing.
   explicit Algorithms(const std::string& path);
 
   const std::vector<std::string>& complaints() const { return complaints_; }
   // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
   void add(Algorithms other);
-  // Of the contents of all files that were read: the same, with overwhelming odds only, for the same files.
+  // Of the contents of all files that were loaded: the same, with overwhelming odds only, for the same files.
   std::uint64_t fingerprint() const { return fingerprint_; }
   int size() const { return static_cast<int>(all_.size()); }
 
+  // Is there one for this? Else `why` says that there is none. Ranks that loaded the same say the same, whatever
+  // they did before.
+  bool has(const std::string& collective, int ranks, int root, std::string& why) const;
+
   // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
-  // there is none, and `why` says so.
+  // there is none, and `why` says so. Lowers, so there may not be enough memory; then nothing has changed.
   const Algorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
                           std::string& why);
 
  private:
+  void read_all(const std::string& path);
   void read(const std::string& file);
 
   std::vector<std::unique_ptr<Algorithm>> all_ = {};
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
+  std::uintmax_t bytes_ = 0;  // of all files that were loaded
 };
 
 }  // namespace chorale

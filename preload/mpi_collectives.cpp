@@ -1,10 +1,14 @@
 #include "preload/mpi_collectives.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "runtime/mpi_transport.h"
@@ -92,6 +96,14 @@ void unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_
   }
 }
 
+// Is all well in each rank, and the value the same?
+bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
+  const std::uint64_t mine[3] = {good ? 0u : 1u, value, ~value};
+  std::uint64_t most[3] = {};
+  return PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS && most[0] == 0 &&
+         most[1] == ~most[2];
+}
+
 // MPI packs into at most 2 GiB.
 constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
@@ -99,9 +111,19 @@ constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
 // What we keep with a communicator.
 struct MpiCollectives::Companion {
-  MPI_Comm comm = MPI_COMM_NULL;  // a duplicate, for our messages only
+  // The call, as far as it is the same in all ranks: collective, root, type, elements.
+  using Kind = std::tuple<std::string_view, int, ElementType, std::int64_t>;
+  // How it is done; without an algorithm by MPI, and why.
+  struct Plan {
+    const Algorithm* algorithm = nullptr;
+    std::unique_ptr<RankPlan> plan = {};
+    std::string why_not = {};
+  };
+
+  MPI_Comm comm = MPI_COMM_NULL;  // a duplicate, for our messages only; made for the first plan
   std::unique_ptr<Transport> transport = {};
-  std::map<std::tuple<const Algorithm*, ElementType, std::int64_t>, std::unique_ptr<RankPlan>> plans = {};
+  std::map<Kind, Plan> plans = {};
+  int additions = 0;  // of algorithms, when the plans were made
 };
 
 struct MpiCollectives::Ready {
@@ -120,66 +142,171 @@ struct MpiCollectives::Ready {
 };
 
 MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer)
-    : algorithms_(std::move(algorithms)), observer_(std::move(observer)) {}
+    : observer_(std::move(observer)), algorithms_(std::move(algorithms)) {}
+
+void MpiCollectives::add(Algorithms more) {
+  const std::lock_guard lock(mutex_);
+  algorithms_.add(std::move(more));
+  ++additions_;
+}
 
 int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   Companion* const mine = static_cast<Companion*>(companion);
+  if (mine == nullptr) return MPI_SUCCESS;
   mine->transport.reset();
-  PMPI_Comm_free(&mine->comm);
+  if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
   delete mine;
   return MPI_SUCCESS;
 }
 
+// Null: its ranks loaded different algorithms, and MPI does what they do together.
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
-  if (key_ == MPI_KEYVAL_INVALID)
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_companion, &key_, nullptr);
+  int key = MPI_KEYVAL_INVALID, additions = 0;
+  std::uint64_t fingerprint = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (key_ == MPI_KEYVAL_INVALID)
+      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_companion, &key_, nullptr);
+    key = key_;
+    additions = additions_;
+    fingerprint = algorithms_.fingerprint();
+  }
   void* known = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(comm, key_, &known, &found);
-  if (found) return static_cast<Companion*>(known);
-  auto fresh = std::make_unique<Companion>();
-  PMPI_Comm_dup(comm, &fresh->comm);
-  fresh->transport = mpi_transport(PMPI_Comm_c2f(fresh->comm), kPatience);
-  Companion* const companion = fresh.release();  // the communicator owns it from here on
-  PMPI_Comm_set_attr(comm, key_, companion);
+  PMPI_Comm_get_attr(comm, key, &known, &found);
+  Companion* companion = static_cast<Companion*>(known);
+  if (!found) {
+    companion = new (std::nothrow) Companion;
+    if (!all_agree(comm, companion != nullptr, fingerprint)) {
+      delete companion;
+      companion = nullptr;
+      complain_of_difference(comm, fingerprint);
+    }
+    PMPI_Comm_set_attr(comm, key, companion);  // the communicator owns it from here on
+  }
+  if (companion != nullptr && companion->additions != additions) {
+    companion->plans.clear();  // there may be a better one now, in all ranks
+    companion->additions = additions;
+  }
   return companion;
 }
 
+// By the first rank, which names another; and by that one, if it knows more.
+void MpiCollectives::complain_of_difference(MPI_Comm comm, std::uint64_t fingerprint) const {
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &ranks);
+  std::uint64_t of_first = fingerprint;
+  PMPI_Bcast(&of_first, 1, MPI_UINT64_T, 0, comm);
+  const int mine = of_first == fingerprint ? ranks : rank;
+  int other = ranks;
+  PMPI_Allreduce(&mine, &other, 1, MPI_INT, MPI_MIN, comm);
+  if (other == ranks) return complain_of_memory(comm);
+  try {
+    if (rank == 0)
+      observer_.complaint(
+          fmt::format("ranks 0 and {} of {} have loaded different algorithms: MPI does their "
+                      "collectives; give all ranks the same files",
+                      other, ranks));
+    if (rank == other && !algorithms_.complaints().empty())
+      observer_.complaint(fmt::format("rank {}: {}", rank, algorithms_.complaints().front()));
+  } catch (const std::exception&) {
+    // There is no memory to say it.
+  }
+}
+
+void MpiCollectives::tell(MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
+                          const std::string& why_not) const {
+  try {
+    observer_.call(comm, call, algorithm, why_not);
+  } catch (const std::exception&) {
+    // There is no memory to say it.
+  }
+}
+
 MpiCollectives::Ready MpiCollectives::pass(MPI_Comm comm, const MpiCall& call, const std::string& why) {
-  observer_(comm, call, "", why);
+  tell(comm, call, "", why);
   return {};
+}
+
+void MpiCollectives::complain_of_memory(MPI_Comm comm) const {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  try {
+    if (rank == 0)
+      observer_.complaint("a rank has not enough memory for our algorithms: MPI does its collectives");
+  } catch (const std::exception&) {
+    // Nor is there any to say it.
+  }
+}
+
+// The first call of a kind: all ranks make a plan for it, or none.
+bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& companion) {
+  if (companion.comm == MPI_COMM_NULL) PMPI_Comm_dup(comm, &companion.comm);
+  // Which is dropped must not depend on the rank, so all are.
+  if (companion.plans.size() >= kMostPlans) companion.plans.clear();
+  const Companion::Kind kind{call.collective, call.root, call.type, call.elements};
+  Companion::Plan plan;
+  bool good = companion.comm != MPI_COMM_NULL;
+  std::uint64_t number = 0;
+  try {
+    const int ranks = comm_size(comm);
+    const double bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type));
+    if (good && !companion.transport)
+      companion.transport = mpi_transport(PMPI_Comm_c2f(companion.comm), kPatience);
+    {
+      const std::lock_guard lock(mutex_);
+      plan.algorithm = algorithms_.choose(call.collective, ranks, call.root, bytes, plan.why_not);
+    }
+    if (good && plan.algorithm != nullptr)
+      plan.plan = std::make_unique<RankPlan>(*plan.algorithm->program, companion.transport->rank(),
+                                             BlockShape{.type = call.type, .elements = call.elements});
+    if (plan.algorithm != nullptr) number = plan.algorithm->number + 1;
+    companion.plans.emplace(kind, std::move(plan));
+  } catch (const std::exception&) {
+    good = false;  // no memory
+  }
+  if (all_agree(comm, good, number)) return true;
+  companion.plans.erase(kind);  // in all ranks; the next call of this kind tries again
+  return false;
 }
 
 MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (comm == MPI_COMM_NULL) return pass(comm, call, "there is no communicator");
-  int inter = 0, ranks = 0, threads = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&threads);
-  if (threads == MPI_THREAD_MULTIPLE)
-    return pass(comm, call, "the program uses MPI from several threads at once");
+  int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   if (inter) return pass(comm, call, "it is between two groups");
-  PMPI_Comm_size(comm, &ranks);
+  const int ranks = comm_size(comm);
   if (ranks < 2) return pass(comm, call, "there is one rank only");
   if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
+  Companion* const companion = companion_of(comm);
+  if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
   std::string why;
-  const std::int64_t bytes = call.elements * static_cast<std::int64_t>(size_of(call.type));
-  const Algorithm* const algorithm =
-      algorithms_.choose(call.collective, ranks, call.root, static_cast<double>(bytes), why);
-  if (algorithm == nullptr) return pass(comm, call, why);
-  Companion& companion = *companion_of(comm);
-  // Which is dropped must not depend on the rank, so all are.
-  const std::tuple key{algorithm, call.type, call.elements};
-  if (companion.plans.size() >= kMostPlans && !companion.plans.contains(key)) companion.plans.clear();
-  std::unique_ptr<RankPlan>& plan = companion.plans[key];
-  if (!plan)
-    plan = std::make_unique<RankPlan>(*algorithm->program, companion.transport->rank(),
-                                      BlockShape{.type = call.type, .elements = call.elements});
-  observer_(comm, call, algorithm->name, "");
-  return {.plan = plan.get(), .transport = companion.transport.get(), .op = call.op};
+  bool exists = false;
+  {
+    const std::lock_guard lock(mutex_);
+    exists = algorithms_.has(call.collective, ranks, call.root, why);
+  }
+  if (!exists) return pass(comm, call, why);
+  const Companion::Kind kind{call.collective, call.root, call.type, call.elements};
+  auto at = companion->plans.find(kind);
+  if (at == companion->plans.end()) {
+    if (!make_plan(comm, call, *companion)) {
+      complain_of_memory(comm);
+      return pass(comm, call, "a rank has not enough memory for it");
+    }
+    at = companion->plans.find(kind);
+  }
+  const Companion::Plan& plan = at->second;
+  if (plan.algorithm == nullptr) return pass(comm, call, plan.why_not);
+  tell(comm, call, plan.algorithm->name, "");
+  return {.plan = plan.plan.get(), .transport = companion->transport.get(), .op = call.op};
 }
 
-// One that adds numbers that we know.
-MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type, MPI_Op op) {
+// One that adds numbers that we know. What is thrown here and in copying() is thrown where MPI is to do the call,
+// in the other ranks too: for want of memory to say why.
+MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type,
+                                                MPI_Op op) try {
   const auto known_type = element_type(type);
   const auto known_op = reduce_op(op);
   if (!known_op) return pass(comm, call, "its operation is not sum, prod, min or max");
@@ -187,12 +314,17 @@ MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI
   call.type = *known_type;
   call.op = *known_op;
   return plan(comm, call);
+} catch (const std::bad_alloc&) {
+  return {};
 }
 
 // One that moves bytes.
-MpiCollectives::Ready MpiCollectives::copying(MPI_Comm comm, const MpiCall& call, std::int64_t most_bytes) {
+MpiCollectives::Ready MpiCollectives::copying(MPI_Comm comm, const MpiCall& call,
+                                              std::int64_t most_bytes) try {
   if (most_bytes > kMostPacked) return pass(comm, call, "it moves more than 2 GiB");
   return plan(comm, call);
+} catch (const std::bad_alloc&) {
+  return {};
 }
 
 int MpiCollectives::allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,

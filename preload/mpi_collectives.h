@@ -2,7 +2,13 @@
 // its profiling interface. What libchorale-mpi and the preload library share.
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
-// requires to be the same everywhere. Data that lie scattered are packed first.
+// requires to be the same everywhere, and by what the ranks of the communicator have told each other: at its first
+// use, that they loaded the same algorithms; at the first call of a kind, that each has the memory for it. Where
+// one has not, MPI does it in all of them. Data that lie scattered are packed first.
+//
+// Several threads may call, each on a communicator of its own, as MPI demands it of collectives. What belongs to
+// a communicator is used by one thread at a time, then; the mutex guards what all of them share, and is never
+// held in a call that waits for another rank, where two threads of two ranks could wait for each other.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -12,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "preload/algorithms.h"
@@ -31,16 +38,23 @@ struct MpiCall {
 
 class MpiCollectives {
  public:
-  // Is told of each call: the algorithm that is used, or "" and why it is passed on to MPI.
-  using Observer =
-      std::function<void(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not)>;
+  struct Observer {
+    // Each call: the algorithm that is used, or "" and why it is passed on to MPI.
+    std::function<void(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not)>
+        call = {};
+    // What the user has to mend; in one rank of the communicator.
+    std::function<void(const std::string&)> complaint = {};
+  };
 
   MpiCollectives(Algorithms, Observer);
 
-  Algorithms& algorithms() { return algorithms_; }
+  // Until threads of the program call.
+  const Algorithms& algorithms() const { return algorithms_; }
+  // More of them, the same in all ranks.
+  void add(Algorithms);
 
-  // MPI's own signatures and results. Throw what is no fault of the call (no memory, a rank that never
-  // comes); other ranks may then be waiting.
+  // MPI's own signatures and results. Throw what is no fault of the call (a rank that never comes); other ranks
+  // may then be waiting.
   int allreduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
@@ -55,14 +69,20 @@ class MpiCollectives {
 
   static int forget_companion(MPI_Comm, int, void* companion, void*);
   Companion* companion_of(MPI_Comm);
+  void complain_of_difference(MPI_Comm, std::uint64_t fingerprint) const;
+  void complain_of_memory(MPI_Comm) const;
+  void tell(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not) const;
+  bool make_plan(MPI_Comm, const MpiCall&, Companion&);
   Ready plan(MPI_Comm, const MpiCall&);
   Ready reduction(MPI_Comm, MpiCall, MPI_Datatype, MPI_Op);
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why);
 
-  Algorithms algorithms_;
   const Observer observer_;
+  std::mutex mutex_ = {};  // of all that follows
+  Algorithms algorithms_;
   int key_ = MPI_KEYVAL_INVALID;
+  int additions_ = 0;
 };
 
 }  // namespace chorale

@@ -15,22 +15,34 @@
 namespace chorale {
 namespace {
 
+// Of the last call of this thread.
+struct Last {
+  static Last& here() {
+    thread_local Last last;
+    return last;
+  }
+
+  std::string error = {}, algorithm = {}, why_not = {};
+};
+
 struct Library {
   static Library& here() {
     static Library library;
     return library;
   }
 
-  std::string error = {}, algorithm = {}, why_not = {};
   MpiCollectives collectives{
-      Algorithms(""), [this](MPI_Comm, const MpiCall&, const std::string& used, const std::string& why) {
-        algorithm = used;
-        why_not = why;
-      }};
+      Algorithms(""),
+      {.call =
+           [](MPI_Comm, const MpiCall&, const std::string& used, const std::string& why) {
+             Last::here().algorithm = used;
+             Last::here().why_not = why;
+           },
+       .complaint = [](const std::string&) {}}};  // why_not says as much
 };
 
 int failed(int code, const std::string& why) {
-  Library::here().error = why;
+  Last::here().error = why;
   return code;
 }
 
@@ -72,7 +84,7 @@ int load(const std::string& path) {
     return failed(MPI_ERR_FILE, path + ": has no algorithms; give it a result file, or a directory of them");
   if (!good_everywhere) return failed(MPI_ERR_FILE, path + ": another rank cannot read it");
   if (!same) return failed(MPI_ERR_FILE, path + ": is not the same in all ranks");
-  Library::here().collectives.algorithms().add(std::move(found));
+  Library::here().collectives.add(std::move(found));
   return MPI_SUCCESS;
 }
 
@@ -124,13 +136,13 @@ CHORALE_EXPORT int chorale_mpi_bcast(void* data, int count, MPI_Datatype type, i
 }
 
 CHORALE_EXPORT const char* chorale_mpi_last_error(void) {
-  return Library::here().error.c_str();
+  return Last::here().error.c_str();
 }
 
 CHORALE_EXPORT const char* chorale_mpi_last_algorithm(void) {
-  return Library::here().algorithm.c_str();
+  return Last::here().algorithm.c_str();
 }
 
 CHORALE_EXPORT const char* chorale_mpi_why_not(void) {
-  return Library::here().why_not.c_str();
+  return Last::here().why_not.c_str();
 }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 
 #include "preload/mpi_collectives.h"
@@ -40,6 +41,7 @@ class Preload {
   MpiCollectives& collectives() { return collectives_; }
 
   void summary() {
+    const std::lock_guard lock(mutex_);
     if (log_ && rank_in(MPI_COMM_WORLD) == 0)
       std::fprintf(stderr, "chorale: %ld collectives by algorithms of ours, %ld passed on to MPI\n", used_,
                    passed_);
@@ -49,11 +51,18 @@ class Preload {
   Preload()
       : log_(std::strlen(variable("CHORALE_LOG")) > 0 && std::strcmp(variable("CHORALE_LOG"), "0") != 0),
         collectives_(Algorithms(variable("CHORALE_ALGORITHMS")),
-                     [this](MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
-                            const std::string& why_not) {
-                       ++(algorithm.empty() ? passed_ : used_);
-                       say(comm, call, algorithm.empty() ? "passed on to MPI: " + why_not : algorithm);
-                     }) {
+                     {.call =
+                          [this](MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
+                                 const std::string& why_not) {
+                            const std::lock_guard lock(mutex_);
+                            ++(algorithm.empty() ? passed_ : used_);
+                            say(comm, call, algorithm.empty() ? "passed on to MPI: " + why_not : algorithm);
+                          },
+                      .complaint =
+                          [this](const std::string& complaint) {
+                            const std::lock_guard lock(mutex_);
+                            say_once("chorale: " + complaint + "\n");
+                          }}) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
@@ -65,12 +74,16 @@ class Preload {
     if (!log_ || comm == MPI_COMM_NULL || rank_in(comm) != 0) return;
     int ranks = 0;
     PMPI_Comm_size(comm, &ranks);
-    const std::string line = fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, ranks,
-                                         call.elements, to_string(call.type), what);
+    say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, ranks, call.elements,
+                         to_string(call.type), what));
+  }
+
+  void say_once(const std::string& line) {
     if (said_.insert(line).second) std::fputs(line.c_str(), stderr);
   }
 
   const bool log_;
+  std::mutex mutex_ = {};  // of what is counted and said: several threads may call
   long used_ = 0, passed_ = 0;
   std::set<std::string> said_ = {};
   MpiCollectives collectives_;

@@ -5,11 +5,12 @@
  *
  * Each function has the signature, the meaning and the result of MPI's (MPI_IN_PLACE too), and may be
  * called instead of it by all ranks of the communicator. Where no algorithm fits (another number of ranks,
- * an operation or type of one's own, between groups, MPI used by several threads at once) MPI's own does it.
+ * an operation or type of one's own, between groups, a rank without the memory for it) MPI's own does it.
  * Sums are added in another order than MPI's, so floating-point results may differ in the last bits.
  *
  * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their
- * own. They are not to be called by several threads at once. */
+ * own. Under MPI_THREAD_MULTIPLE several threads may call collectives at once, each on a communicator of its own,
+ * as with MPI's; while chorale_mpi_load is called, nothing else of this is. */
 #ifndef CHORALE_MPI_H
 #define CHORALE_MPI_H
 
@@ -35,11 +36,11 @@ int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendty
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 
-/* What went wrong in the last function above that returned an error and was not MPI's own; "" before. Valid
- * until the next one. */
+/* What went wrong in the last function above that returned an error in this thread and was not MPI's own; ""
+ * before. Valid until the next one. */
 const char* chorale_mpi_last_error(void);
 
-/* Which algorithm the last collective used, by file and point; "" if it was MPI's own. */
+/* Which algorithm the last collective of this thread used, by file and point; "" if it was MPI's own. */
 const char* chorale_mpi_last_algorithm(void);
 /* Why the last collective was MPI's own; "" if it was not. */
 const char* chorale_mpi_why_not(void);

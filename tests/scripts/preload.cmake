@@ -9,3 +9,8 @@ add_test(NAME preload.library COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURC
                                       ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${MPI_C_COMPILER} ${MPI_CXX_COMPILER}
                                       ${CMAKE_CURRENT_SOURCE_DIR}/preload/library.c)
 set_tests_properties(preload.library PROPERTIES TIMEOUT 600 ENVIRONMENT "${late_sanitizer}")
+# Different files in ranks, little memory, several threads.
+add_test(NAME preload.trouble COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/trouble.py $<TARGET_FILE:chorale>
+                                      $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER} ${MPI_CXX_COMPILER}
+                                      ${CMAKE_CURRENT_SOURCE_DIR}/preload)
+set_tests_properties(preload.trouble PROPERTIES TIMEOUT 300 ENVIRONMENT "${late_sanitizer}")
