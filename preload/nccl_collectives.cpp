@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 
@@ -86,8 +87,11 @@ void NcclCollectives::say(const NcclCall& call, const Place& mine, const std::st
   if (mine.rank != 0) return;
   speaks_ = true;
   if (!settings_.log) return;
-  const std::string line = fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function,
-                                       mine.ranks, call.count, name_of(call.type), what);
+  say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, mine.ranks, call.count,
+                       name_of(call.type), what));
+}
+
+void NcclCollectives::say_once(const std::string& line) {
   if (said_.insert(line).second) std::fputs(line.c_str(), stderr);
 }
 
@@ -97,6 +101,71 @@ NcclCollectives::Place NcclCollectives::place(ncclComm_t comm) const {
   nccl_.count(comm, &mine.ranks);
   nccl_.device(comm, &mine.device);
   return mine;
+}
+
+// Of all ranks, by NCCL on a stream of our own; empty: it went wrong.
+std::vector<std::uint64_t> NcclCollectives::fingerprints(ncclComm_t comm, const Place& mine,
+                                                         std::uint64_t own) const {
+  const Uncaptured uncaptured;
+  std::vector<std::uint64_t> all(mine.ranks);
+  const std::size_t bytes = all.size() * sizeof(own);
+  char* device = nullptr;
+  cudaStream_t stream = nullptr;
+  ncclResult_t result = ncclInProgress;
+  bool good = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
+              cudaMalloc(&device, bytes) == cudaSuccess &&
+              cudaMemcpyAsync(device + mine.rank * sizeof(own), &own, sizeof(own), cudaMemcpyHostToDevice,
+                              stream) == cudaSuccess;
+  if (good) {
+    result = nccl_.all_gather(device + mine.rank * sizeof(own), device, 1, ncclUint64, comm, stream);
+    while (result == ncclInProgress && nccl_.steps.async_error(comm, &result) == ncclSuccess) {
+    }
+    good = result == ncclSuccess &&
+           cudaMemcpyAsync(all.data(), device, bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
+           cudaStreamSynchronize(stream) == cudaSuccess;
+  }
+  if (device != nullptr) cudaFree(device);
+  if (stream != nullptr) cudaStreamDestroy(stream);
+  if (!good) all.clear();
+  return all;
+}
+
+// Ranks that differ would wait for each other in different algorithms.
+bool NcclCollectives::loaded_the_same(const NcclCall& call, const Place& mine, std::string& why) {
+  if (nccl_.all_gather == nullptr) return true;
+  std::uint64_t own = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = same_.find(call.comm);
+    if (known != same_.end()) {
+      if (!known->second) why = "its ranks have loaded different algorithms";
+      return known->second;
+    }
+    own = algorithms_.back()->fingerprint();
+  }
+  if (is_captured(call.stream)) {
+    why = "what the ranks have loaded is compared in the first call that is not captured";
+    return false;
+  }
+  const std::vector<std::uint64_t> all = fingerprints(call.comm, mine, own);
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](std::uint64_t each) { return each != all.front(); });
+  const bool same = !all.empty() && other == all.end();
+  const std::lock_guard lock(mutex_);
+  same_[call.comm] = same;
+  if (!same) why = "its ranks have loaded different algorithms";
+  if (!same && mine.rank == 0)
+    say_once(all.empty() ? "chorale: the ranks could not compare what they have loaded: NCCL does their "
+                           "collectives\n"
+                         : fmt::format("chorale: ranks 0 and {} of {} have loaded different algorithms: NCCL "
+                                       "does their collectives; give all ranks the same files\n",
+                                       other - all.begin(), mine.ranks));
+  return same;
+}
+
+void NcclCollectives::forget(ncclComm_t comm) {
+  const std::lock_guard lock(mutex_);
+  same_.erase(comm);
 }
 
 // The one for this call; null: there is none, and why.
@@ -129,7 +198,7 @@ std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   const OnDevice device(mine.device);
   std::string why;
   NcclAlgorithm* algorithm = nullptr;
-  {
+  if (loaded_the_same(call, mine, why)) {
     const std::lock_guard lock(mutex_);
     algorithm = chosen(call, mine, why);
   }

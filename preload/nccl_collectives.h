@@ -27,6 +27,8 @@ struct NcclFunctions {
   decltype(&ncclCommCount) count = nullptr;
   decltype(&ncclCommUserRank) user_rank = nullptr;
   decltype(&ncclCommCuDevice) device = nullptr;
+  // For comparing what the ranks loaded, at the first call of a communicator; null: they are not compared.
+  decltype(&ncclAllGather) all_gather = nullptr;
 };
 
 // A call of the program. What not all have comes last: such a call is one line to write.
@@ -56,8 +58,12 @@ class NcclCollectives {
   ~NcclCollectives();
 
   // Enqueues the collective; nothing: NCCL is to do it. All ranks decide alike: by the size of the
-  // communicator, the call, and whether their device has memory pools.
+  // communicator, the call, whether their device has memory pools, and whether all loaded the same. That is asked
+  // in the first call of a communicator that is not captured, which waits for the other ranks.
   std::optional<ncclResult_t> run(const NcclCall&);
+
+  // Before it is destroyed: another may be where it was.
+  void forget(ncclComm_t);
 
   // NCCL is to do this call; says so.
   void pass(const NcclCall&, const std::string& why);
@@ -83,8 +89,11 @@ class NcclCollectives {
   };
 
   Place place(ncclComm_t) const;
+  bool loaded_the_same(const NcclCall&, const Place&, std::string& why);
+  std::vector<std::uint64_t> fingerprints(ncclComm_t, const Place&, std::uint64_t mine) const;
   NcclAlgorithm* chosen(const NcclCall&, const Place&, std::string& why);
   void say(const NcclCall&, const Place&, const std::string& what);
+  void say_once(const std::string& line);
 
   const NcclFunctions nccl_;
   const NcclSettings settings_;
@@ -92,6 +101,7 @@ class NcclCollectives {
   std::vector<std::unique_ptr<Algorithms>> algorithms_ =
       {};  // the last ones count; calls may use earlier ones
   std::map<const Algorithm*, std::unique_ptr<Lowered>> lowered_ = {};
+  std::map<ncclComm_t, bool> same_ = {};  // did its ranks load the same?
   std::set<std::string> said_ = {};
   long used_ = 0, passed_ = 0;
   bool speaks_ = false;  // rank 0 of something lives here

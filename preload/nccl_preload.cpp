@@ -5,6 +5,7 @@
 //
 // What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and what
 // follows them on the stream must not be enqueued before the program's group ends. So groups are counted.
+// Communicators are known by their address, so the end of one has to be seen.
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -44,7 +45,8 @@ NcclCollectives& here() {
                                                 .error_string = CHORALE_OWN(ncclGetErrorString)},
                                       .count = CHORALE_OWN(ncclCommCount),
                                       .user_rank = CHORALE_OWN(ncclCommUserRank),
-                                      .device = CHORALE_OWN(ncclCommCuDevice)},
+                                      .device = CHORALE_OWN(ncclCommCuDevice),
+                                      .all_gather = CHORALE_OWN(ncclAllGather)},
                                      nccl_settings());
   return collectives;
 }
@@ -97,6 +99,16 @@ CHORALE_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   return CHORALE_OWN(ncclGroupSimulateEnd)(info);
 }
 #endif
+
+CHORALE_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  here().forget(comm);
+  return CHORALE_OWN(ncclCommDestroy)(comm);
+}
+
+CHORALE_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  here().forget(comm);
+  return CHORALE_OWN(ncclCommAbort)(comm);
+}
 
 CHORALE_EXPORT ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
