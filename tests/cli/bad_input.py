@@ -6,6 +6,8 @@ Usage: bad_input.py CHORALE
 import copy
 import json
 import pathlib
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,8 +20,8 @@ BACK = {"src": 1, "dst": 0, "bandwidth": 1, "alpha_us": 1, "beta_us_per_byte": 4
 PAIR = {"topology": "pair", "ranks": 2, "switches": 0, "links": [LINK, BACK], "limits": []}
 
 
-def chorale_runs(*arguments):
-    done = subprocess.run([str(chorale), *arguments], capture_output=True, text=True, cwd=work, timeout=120)
+def chorale_runs(*arguments, **how):
+    done = subprocess.run([str(chorale), *arguments], capture_output=True, text=True, cwd=work, timeout=120, **how)
     return done
 
 
@@ -219,11 +221,11 @@ places = {
 faults, cases = [], 0
 
 
-def expect(name, arguments, word):
+def expect(name, arguments, word, **how):
     global cases
     cases += 1
     before = {p: p.stat().st_mtime_ns for p in work.rglob("*")}
-    done = chorale_runs(*arguments)
+    done = chorale_runs(*arguments, **how)
     said = done.stderr
     problems = []
     if done.returncode != 2:
@@ -302,6 +304,19 @@ for name, (arguments, word) in {
     "a program with no depth": (["program", "wrong.xml", "--depth", "0"], "--depth"),
 }.items():
     expect(name, arguments, word)
+
+
+
+# Full disks: nothing is left behind, no directory, no first of several files.
+def full_disk():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+
+for target in ["cuda", "json", "mpi", "html"]:
+    expect(f"emit {target} on a full disk", ["emit", "good.json", "--target", target], "too large", preexec_fn=full_disk)
+expect("a page on a full disk", ["show", "good.json", "--html", "page.html"], "too large", preexec_fn=full_disk)
+expect("a device that is full", ["frontier", "ring:4", "allgather", "--json", "/dev/full"], "no space")
 
 print("\n".join(faults) or f"{cases} cases, each refused in one line")
 sys.exit(1 if faults or cases < 25 else 0)
