@@ -24,7 +24,7 @@ bool rooted(const std::string& collective) {
          collective == "scatter";
 }
 
-bool does(const Algorithm& algorithm, const std::string& collective, int ranks, int root) {
+bool does(const LoadedAlgorithm& algorithm, const std::string& collective, int ranks, int root) {
   const Collective& that = algorithm.point.collective;
   return that.name == collective && that.ranks == ranks && !that.custom &&
          (!rooted(collective) || that.root == root);
@@ -79,16 +79,16 @@ void Algorithms::read(const std::string& file) {
                        "at most " + format_bytes(kMostBytes) + " in all");
     const std::string text = read_file(file);
     const Result result = result_from_json(text, file);
-    std::vector<std::unique_ptr<Algorithm>> found;
+    std::vector<std::unique_ptr<LoadedAlgorithm>> found;
     for (std::size_t i = 0; i < result.points.size(); ++i)
       if (result.points[i].on_frontier)
-        found.push_back(
-            std::make_unique<Algorithm>(Algorithm{.number = static_cast<int>(all_.size() + found.size()),
-                                                  .name = fmt::format("{}, point {}", shown(file), i),
-                                                  .point = result.points[i],
-                                                  .topology = result.topology}));
+        found.push_back(std::make_unique<LoadedAlgorithm>(
+            LoadedAlgorithm{.number = static_cast<int>(all_.size() + found.size()),
+                            .name = fmt::format("{}, point {}", shown(file), i),
+                            .point = result.points[i],
+                            .topology = result.topology}));
     all_.reserve(all_.size() + found.size());  // from here on nothing fails: it is loaded whole or not at all
-    for (std::unique_ptr<Algorithm>& algorithm : found) all_.push_back(std::move(algorithm));
+    for (std::unique_ptr<LoadedAlgorithm>& algorithm : found) all_.push_back(std::move(algorithm));
     bytes_ += bytes;
     for (const char c : text)  // FNV-1a
       fingerprint_ = (fingerprint_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -101,14 +101,14 @@ void Algorithms::read(const std::string& file) {
 
 void Algorithms::add(Algorithms other) {
   all_.reserve(all_.size() + other.all_.size());
-  for (std::unique_ptr<Algorithm>& algorithm : other.all_) {
+  for (std::unique_ptr<LoadedAlgorithm>& algorithm : other.all_) {
     algorithm->number = static_cast<int>(all_.size());
     all_.push_back(std::move(algorithm));
   }
 }
 
 bool Algorithms::has(const std::string& collective, int ranks, int root, std::string& why) const {
-  if (std::any_of(all_.begin(), all_.end(), [&](const std::unique_ptr<Algorithm>& each) {
+  if (std::any_of(all_.begin(), all_.end(), [&](const std::unique_ptr<LoadedAlgorithm>& each) {
         return does(*each, collective, ranks, root);
       }))
     return true;
@@ -118,11 +118,11 @@ bool Algorithms::has(const std::string& collective, int ranks, int root, std::st
   return false;
 }
 
-const Algorithm* Algorithms::choose(const std::string& collective, int ranks, int root, double block_bytes,
-                                    std::string& why) {
+const LoadedAlgorithm* Algorithms::choose(const std::string& collective, int ranks, int root,
+                                          double block_bytes, std::string& why) {
   if (!has(collective, ranks, root, why)) return nullptr;
   while (true) {
-    Algorithm* best = nullptr;
+    LoadedAlgorithm* best = nullptr;
     double least = 0;
     for (const auto& algorithm : all_) {
       if (!does(*algorithm, collective, ranks, root)) continue;

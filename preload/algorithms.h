@@ -11,7 +11,7 @@
 
 namespace chorale {
 
-struct Algorithm {
+struct LoadedAlgorithm {
   int number = 0;         // the same in all ranks that loaded the same
   std::string name = {};  // file and point, safe to be shown
   Point point = {};
@@ -40,14 +40,14 @@ class Algorithms {
 
   // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
   // there is none, and `why` says so. Lowers, so there may not be enough memory; then nothing has changed.
-  const Algorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
-                          std::string& why);
+  const LoadedAlgorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
+                                std::string& why);
 
  private:
   void read_all(const std::string& path);
   void read(const std::string& file);
 
-  std::vector<std::unique_ptr<Algorithm>> all_ = {};
+  std::vector<std::unique_ptr<LoadedAlgorithm>> all_ = {};
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded

@@ -115,7 +115,7 @@ struct MpiCollectives::Companion {
   using Kind = std::tuple<std::string_view, int, ElementType, std::int64_t>;
   // How it is done; without an algorithm by MPI, and why.
   struct Plan {
-    const Algorithm* algorithm = nullptr;
+    const LoadedAlgorithm* algorithm = nullptr;
     std::unique_ptr<RankPlan> plan = {};
     std::string why_not = {};
   };

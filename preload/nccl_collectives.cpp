@@ -180,7 +180,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
     why = "it is too large";
   if (!why.empty()) return nullptr;
   const double bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type));
-  const Algorithm* const algorithm =
+  const LoadedAlgorithm* const algorithm =
       algorithms_.back()->choose(call.collective, mine.ranks, call.root, bytes, why);
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];

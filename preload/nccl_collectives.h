@@ -100,7 +100,7 @@ class NcclCollectives {
   std::mutex mutex_ = {};  // of all that follows
   std::vector<std::unique_ptr<Algorithms>> algorithms_ =
       {};  // the last ones count; calls may use earlier ones
-  std::map<const Algorithm*, std::unique_ptr<Lowered>> lowered_ = {};
+  std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
   std::map<ncclComm_t, bool> same_ = {};  // did its ranks load the same?
   std::set<std::string> said_ = {};
   long used_ = 0, passed_ = 0;

@@ -37,21 +37,21 @@ auto with_type(ElementType type, Function function) {
   return function(float{});
 }
 
-// Calls function.template operator()<Reduction>(). Avg adds; `averaged` finishes it.
+// Calls function.template operator()<Combination>(). Avg adds; `averaged` finishes it.
 template <typename Function>
 auto with_op(ReduceOp op, Function function) {
   switch (op) {
     case ReduceOp::Sum:
     case ReduceOp::Avg:
-      return function.template operator()<Reduction::Sum>();
+      return function.template operator()<Combination::Sum>();
     case ReduceOp::Max:
-      return function.template operator()<Reduction::Max>();
+      return function.template operator()<Combination::Max>();
     case ReduceOp::Min:
-      return function.template operator()<Reduction::Min>();
+      return function.template operator()<Combination::Min>();
     case ReduceOp::Prod:
-      return function.template operator()<Reduction::Prod>();
+      return function.template operator()<Combination::Prod>();
   }
-  return function.template operator()<Reduction::Sum>();
+  return function.template operator()<Combination::Sum>();
 }
 
 }  // namespace chorale

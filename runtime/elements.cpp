@@ -63,7 +63,7 @@ void reduce(ElementType type, ReduceOp op, std::byte* dst_bytes, const std::byte
             std::int64_t elements) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    with_op(op, [&]<Reduction each>() {
+    with_op(op, [&]<Combination each>() {
       T* __restrict dst = reinterpret_cast<T*>(dst_bytes);
       const T* __restrict src = reinterpret_cast<const T*>(src_bytes);
       for (std::int64_t i = 0; i < elements; ++i) dst[i] = combined<each>(dst[i], src[i]);
@@ -84,7 +84,7 @@ void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int6
     using T = decltype(zero);
     T* values = reinterpret_cast<T*>(bytes);
     for (std::int64_t i = 0; i < count; ++i)
-      values[i] = combined<Reduction::Sum>(values[i], T(static_cast<float>((first_index + i) % 7 + 1)));
+      values[i] = combined<Combination::Sum>(values[i], T(static_cast<float>((first_index + i) % 7 + 1)));
   });
 }
 

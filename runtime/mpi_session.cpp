@@ -33,20 +33,21 @@ class MpiTransport : public Transport {
 
   // Where message numbers exceed the tags, two messages of a pair may share one; both ends post them in the
   // order of their numbers, and MPI does not let them overtake each other.
-  void exchange(int step, std::span<const Transfer> sends, std::span<const Transfer> recvs) override {
+  void exchange(int step, std::span<const MessageTransfer> sends,
+                std::span<const MessageTransfer> recvs) override {
     requests_.clear();
     of_request_.clear();
-    for (const Transfer& recv : recvs)
+    for (const MessageTransfer& recv : recvs)
       for_parts(recv, [&](std::byte* data, int bytes, MPI_Request* request) {
         MPI_Irecv(data, bytes, MPI_BYTE, recv.peer, tag(recv), comm_, request);
       });
     const std::size_t receives = requests_.size();
-    for (const Transfer& send : sends)
+    for (const MessageTransfer& send : sends)
       for_parts(send, [&](std::byte* data, int bytes, MPI_Request* request) {
         MPI_Isend(data, bytes, MPI_BYTE, send.peer, tag(send), comm_, request);
       });
     wait([&](std::size_t pending) {
-      const Transfer& transfer = *of_request_[pending];
+      const MessageTransfer& transfer = *of_request_[pending];
       return fmt::format("rank {}, step {}: message {} was not {} rank {}", rank_, step + 1, transfer.message,
                          pending < receives ? "sent by" : "received by", transfer.peer);
     });
@@ -98,12 +99,12 @@ class MpiTransport : public Transport {
     wait([&](std::size_t) { return fmt::format("rank {}: rank {} did not come to {}", rank_, peer, where); });
   }
 
-  int tag(const Transfer& transfer) const {
+  int tag(const MessageTransfer& transfer) const {
     return static_cast<int>(transfer.message % (std::int64_t{largest_tag_} + 1));
   }
 
   template <typename Post>  // void(std::byte*, int bytes, MPI_Request*)
-  void for_parts(const Transfer& transfer, Post post) {
+  void for_parts(const MessageTransfer& transfer, Post post) {
     std::int64_t begin = 0;
     do {
       const std::int64_t bytes = std::min(kLongestPart, transfer.bytes - begin);
@@ -146,10 +147,10 @@ class MpiTransport : public Transport {
   const std::chrono::milliseconds timeout_;
   Rank rank_ = 0;
   int ranks_ = 1;
-  int largest_tag_ = 32767;                       // what MPI promises at least
-  std::vector<MPI_Request> requests_ = {};        // of the wait in progress
-  std::vector<double> numbers_ = {};              // of a meeting: those that are told to this rank
-  std::vector<const Transfer*> of_request_ = {};  // of an exchange: what each request belongs to
+  int largest_tag_ = 32767;                              // what MPI promises at least
+  std::vector<MPI_Request> requests_ = {};               // of the wait in progress
+  std::vector<double> numbers_ = {};                     // of a meeting: those that are told to this rank
+  std::vector<const MessageTransfer*> of_request_ = {};  // of an exchange: what each request belongs to
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ class TypedMachine : public PeerMachine {
   }
 
   // Launch after launch. before(i) is called when all ranks rest; microseconds of each.
-  template <Reduction op>
+  template <Combination op>
   std::vector<double> timed(int launches, bool average, std::chrono::milliseconds timeout,
                             const std::function<void(int)>& before) {
     std::vector<double> took;
@@ -85,7 +85,7 @@ class TypedMachine : public PeerMachine {
 
   // between(rank, i) is called before launch i of a rank, and after the last one; ranks do not wait for each
   // other.
-  template <Reduction op>
+  template <Combination op>
   void free(int launches, bool average, std::chrono::milliseconds timeout,
             const std::function<void(Rank, int)>& between) {
     std::vector<std::unique_ptr<std::barrier<Between>>> before;
@@ -112,7 +112,7 @@ class TypedMachine : public PeerMachine {
     return static_cast<std::ptrdiff_t>(program_.ranks[n].blocks.size()) * options_.slices * options_.threads;
   }
 
-  template <Reduction op, typename Before, typename Done>
+  template <Combination op, typename Before, typename Done>
   void run(int launches, bool average, std::chrono::milliseconds timeout, const Before& before,
            const Done& done) {
     const Patience patience{
@@ -159,7 +159,7 @@ void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp 
                   const PeerRunOptions& options, Function function) {
   with_type(shape.type, [&](auto element) {
     using T = decltype(element);
-    with_op(op, [&]<Reduction reduction>() {
+    with_op(op, [&]<Combination reduction>() {
       if constexpr (is_half<T>)
         if (shape.accumulation == Accumulation::Float32) {
           TypedMachine<T, float> machine(program, shape, options);
@@ -172,7 +172,7 @@ void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp 
 }
 
 // A machine that launches one operation, for runtime/rows.h.
-template <Reduction op, typename Of>
+template <Combination op, typename Of>
 struct Launched {
   Of& machine;
   const bool average;
@@ -198,7 +198,7 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
   check(program, how, options.accumulation);
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     RunRow row;
-    with_machine(program, shape, op, how, [&]<Reduction reduction>(auto& machine) {
+    with_machine(program, shape, op, how, [&]<Combination reduction>(auto& machine) {
       Launched<reduction, std::remove_reference_t<decltype(machine)>> launched{
           machine, op == ReduceOp::Avg && reduces(program), options.timeout};
       row = run_row_of_all(launched, collective, shape, op, options);
@@ -213,7 +213,7 @@ std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& col
   check(program, options, shape.accumulation);
   const bool average = op == ReduceOp::Avg && reduces(program);
   std::atomic<std::int64_t> wrong = 0;
-  with_machine(program, shape, op, options, [&]<Reduction reduction>(auto& machine) {
+  with_machine(program, shape, op, options, [&]<Combination reduction>(auto& machine) {
     machine.template free<reduction>(launches, average, timeout, [&](Rank n, int i) {
       if (i > 0)
         wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))

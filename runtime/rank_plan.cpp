@@ -65,8 +65,8 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
     for (const Instruction& i : block.instructions) add(program, i);
   // The order of messages is part of the contract of Transport.
   for (Epoch& epoch : epochs_) {
-    std::ranges::sort(epoch.sends, {}, &Transfer::message);
-    std::ranges::sort(epoch.recvs, {}, &Transfer::message);
+    std::ranges::sort(epoch.sends, {}, &MessageTransfer::message);
+    std::ranges::sort(epoch.recvs, {}, &MessageTransfer::message);
   }
 }
 

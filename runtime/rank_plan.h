@@ -51,7 +51,7 @@ class RankPlan {
     std::int64_t elements = 0;
   };
   struct Epoch {
-    std::vector<Transfer> sends = {}, recvs = {};
+    std::vector<MessageTransfer> sends = {}, recvs = {};
     std::vector<LocalWork> work = {};
   };
 

@@ -137,7 +137,7 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
       if (sum.empty())
         sum = values;
       else
-        with_op(op_, [&]<Reduction op>() {
+        with_op(op_, [&]<Combination op>() {
           for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
         });
     }

@@ -132,15 +132,16 @@ class ThreadTransport : public Transport {
   Rank rank() const override { return rank_; }
   int ranks() const override { return hall_.ranks(); }
 
-  void exchange(int step, std::span<const Transfer> sends, std::span<const Transfer> recvs) override {
-    for (const Transfer& send : sends) {
+  void exchange(int step, std::span<const MessageTransfer> sends,
+                std::span<const MessageTransfer> recvs) override {
+    for (const MessageTransfer& send : sends) {
       Mailbox& box = hall_.mailbox(send.message);
       box.data = send.data;
       box.bytes = send.bytes;
       box.full.store(true);
       hall_.ring(send.peer);
     }
-    for (const Transfer& recv : recvs) {
+    for (const MessageTransfer& recv : recvs) {
       Mailbox& box = hall_.mailbox(recv.message);
       hall_.wait(
           rank_, [&] { return box.full.load(); }, [&] { return complaint(step, recv, "was not sent by"); });
@@ -149,7 +150,7 @@ class ThreadTransport : public Transport {
       box.full.store(false);
       hall_.ring(recv.peer);
     }
-    for (const Transfer& send : sends) {
+    for (const MessageTransfer& send : sends) {
       Mailbox& box = hall_.mailbox(send.message);
       hall_.wait(
           rank_, [&] { return !box.full.load(); },
@@ -170,7 +171,7 @@ class ThreadTransport : public Transport {
   }
 
  private:
-  std::string complaint(int step, const Transfer& transfer, const char* problem) const {
+  std::string complaint(int step, const MessageTransfer& transfer, const char* problem) const {
     return fmt::format("rank {}, step {}: message {} {} rank {}", rank_, step + 1, transfer.message, problem,
                        transfer.peer);
   }

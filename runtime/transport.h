@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-struct Transfer {
+struct MessageTransfer {
   int message = 0;  // of the program
   Rank peer = 0;
   std::byte* data = nullptr;
@@ -33,7 +33,8 @@ class Transport {
   // Moves all messages of an epoch; returns when the data sent may be overwritten and the data received are
   // there. Both lists are sorted by message, and each message is in one list of each of its two ranks. Throws
   // Hang.
-  virtual void exchange(int step, std::span<const Transfer> sends, std::span<const Transfer> recvs) = 0;
+  virtual void exchange(int step, std::span<const MessageTransfer> sends,
+                        std::span<const MessageTransfer> recvs) = 0;
 
   // Every rank calls these, in the same order.
   virtual void barrier() = 0;

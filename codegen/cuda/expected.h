@@ -10,7 +10,7 @@
 
 class Expected {
  public:
-  explicit Expected(chorale::Reduction op) : op_(op) {}
+  explicit Expected(chorale::Combination op) : op_(op) {}
 
   template <typename T>
   T input(int rank, int slot, long element, unsigned seed) const {
@@ -21,7 +21,7 @@ class Expected {
     x ^= x >> 29;
     x *= 0xd6e8feb86659fd93u;
     x ^= x >> 32;
-    if (op_ == chorale::Reduction::Prod) return T(x % 16 == 0 ? 2 : 1);
+    if (op_ == chorale::Combination::Prod) return T(x % 16 == 0 ? 2 : 1);
     return T(static_cast<float>(x % 8));  // sixteen of them are exact in every type
   }
 
@@ -66,16 +66,16 @@ class Expected {
   template <typename T>
   T combine(T a, T b) const {
     switch (op_) {
-      case chorale::Reduction::Max:
-        return chorale::combined<chorale::Reduction::Max>(a, b);
-      case chorale::Reduction::Min:
-        return chorale::combined<chorale::Reduction::Min>(a, b);
-      case chorale::Reduction::Prod:
-        return chorale::combined<chorale::Reduction::Prod>(a, b);
+      case chorale::Combination::Max:
+        return chorale::combined<chorale::Combination::Max>(a, b);
+      case chorale::Combination::Min:
+        return chorale::combined<chorale::Combination::Min>(a, b);
+      case chorale::Combination::Prod:
+        return chorale::combined<chorale::Combination::Prod>(a, b);
       default:
-        return chorale::combined<chorale::Reduction::Sum>(a, b);
+        return chorale::combined<chorale::Combination::Sum>(a, b);
     }
   }
 
-  const chorale::Reduction op_;
+  const chorale::Combination op_;
 };

@@ -29,7 +29,7 @@ using T = ELEMENT;
 static_assert(std::is_same_v<T, float> || std::is_same_v<T, chorale::Float16> ||
                   std::is_same_v<T, chorale::Bfloat16>,
               "the switch adds float, Float16 and Bfloat16 here");
-static_assert(chorale::Reduction::REDUCTION == chorale::Reduction::Sum, "the switch adds here");
+static_assert(chorale::Combination::REDUCTION == chorale::Combination::Sum, "the switch adds here");
 constexpr long kUnit = 16 / sizeof(T);  // elements of one access
 
 // Chunks are cut in units of 16 bytes; the window is padded to whole ones. Between two barriers of the ranks
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(512, 1)
 class Machine {
  public:
   Machine(int rank, ncclComm_t comm, const Options& options, long most)
-      : rank_(rank), comm_(comm), options_(options), expected_(chorale::Reduction::Sum) {
+      : rank_(rank), comm_(comm), options_(options), expected_(chorale::Combination::Sum) {
     if (ncclTeamLsa(comm).nRanks != algorithm::kRanks) fail("multimem", "not all GPUs are on one switch");
     require(cudaStreamCreate(&stream_), "cudaStreamCreate");
     room_ = (static_cast<std::size_t>(units(most)) * 16 + 4095) / 4096 * 4096 + 4096;

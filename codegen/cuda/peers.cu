@@ -19,7 +19,7 @@ namespace {
 
 using T = ELEMENT;
 using Memory = chorale::NcclMemory<T>;
-constexpr chorale::Reduction kReduction = chorale::Reduction::REDUCTION;
+constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 4095) / 4096 * 4096;

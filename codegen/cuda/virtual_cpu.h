@@ -15,7 +15,7 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/kernel.h"
 
-template <chorale::Reduction op, typename Memory>
+template <chorale::Combination op, typename Memory>
 class Device {
  public:
   struct Launch {

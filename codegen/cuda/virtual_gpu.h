@@ -14,7 +14,7 @@ inline void fail(const char* what, const char* why) {
   std::exit(2);
 }
 
-template <chorale::Reduction op, typename Memory>
+template <chorale::Combination op, typename Memory>
 class Device {
  public:
   using Launch = chorale::PeerLaunch<Memory>;

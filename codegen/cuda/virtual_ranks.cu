@@ -30,7 +30,7 @@ using W = float;
 #else
 using W = T;
 #endif
-constexpr chorale::Reduction kReduction = chorale::Reduction::REDUCTION;
+constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
 using Virtual = Device<kReduction, chorale::SharedMemory<T, W>>;
 

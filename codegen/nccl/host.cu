@@ -77,7 +77,7 @@ long wrong_elements(int rank, long n, const std::vector<T>& output) {
     for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
       T sum = number<T>(element(kPromised[p][2], kPromised[p][3], e));
       for (std::size_t k = p + 1; k < end; ++k)
-        sum = chorale::combined<chorale::Reduction::Sum>(sum, number<T>(element(kPromised[k][2], kPromised[k][3], e)));
+        sum = chorale::combined<chorale::Combination::Sum>(sum, number<T>(element(kPromised[k][2], kPromised[k][3], e)));
       wrong += !(output[slot_begin(n, slot) + e] == sum);
     }
     p = end;

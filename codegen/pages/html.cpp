@@ -13,7 +13,7 @@ using nlohmann::json;
 
 json topology_of(const Topology& t) {
   json places = json::array(), links = json::array(), limits = json::array();
-  for (const Place& p : layout(t)) places.push_back({p.x, p.y});
+  for (const Spot& p : layout(t)) places.push_back({p.x, p.y});
   for (const Link& l : t.links) links.push_back({l.src, l.dst, l.bandwidth});
   for (const SharedLimit& l : t.limits)
     limits.push_back({{"name", l.name}, {"links", l.links.size()}, {"bandwidth", l.bandwidth}});

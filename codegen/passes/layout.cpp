@@ -10,8 +10,8 @@ namespace {
 constexpr int kMostRanks = 256;
 constexpr int kSweeps = 300;
 
-std::vector<Place> circle(int ranks) {
-  std::vector<Place> places(ranks);
+std::vector<Spot> circle(int ranks) {
+  std::vector<Spot> places(ranks);
   for (Rank r = 0; r < ranks; ++r) {
     const double angle = 2 * std::numbers::pi * r / ranks;
     places[r] = {.x = std::sin(angle), .y = -std::cos(angle)};
@@ -34,7 +34,7 @@ std::vector<std::vector<double>> distances(const Topology& t) {
 }
 
 // Each sweep moves every rank to the mean of where the others want it, nearer ones counting more.
-void spread(std::vector<Place>& places, const std::vector<std::vector<double>>& distance) {
+void spread(std::vector<Spot>& places, const std::vector<std::vector<double>>& distance) {
   const int n = static_cast<int>(places.size());
   for (int sweep = 0; sweep < kSweeps; ++sweep)
     for (int a = 0; a < n; ++a) {
@@ -52,30 +52,30 @@ void spread(std::vector<Place>& places, const std::vector<std::vector<double>>& 
     }
 }
 
-void fit(std::vector<Place>& places) {
+void fit(std::vector<Spot>& places) {
   double left = 1e300, right = -1e300, top = 1e300, bottom = -1e300;
-  for (const Place& p : places) {
+  for (const Spot& p : places) {
     left = std::min(left, p.x);
     right = std::max(right, p.x);
     top = std::min(top, p.y);
     bottom = std::max(bottom, p.y);
   }
   const double size = std::max({right - left, bottom - top, 1e-9});
-  for (Place& p : places)
+  for (Spot& p : places)
     p = {.x = 0.5 + (p.x - (left + right) / 2) / size, .y = 0.5 + (p.y - (top + bottom) / 2) / size};
 }
 
 }  // namespace
 
-std::vector<Place> layout(const Topology& t) {
-  std::vector<Place> places = circle(t.ranks);
+std::vector<Spot> layout(const Topology& t) {
+  std::vector<Spot> places = circle(t.ranks);
   if (t.ranks > 2 && t.ranks <= kMostRanks) {
     const std::vector<std::vector<double>> distance = distances(t);
     const bool any_far = std::any_of(distance.begin(), distance.end(), [&](const std::vector<double>& row) {
       return std::count(row.begin(), row.end(), 1.0) < t.ranks - 1;
     });
     if (any_far) {
-      for (Place& p : places) p = {.x = p.x * t.ranks / 8, .y = p.y * t.ranks / 8};
+      for (Spot& p : places) p = {.x = p.x * t.ranks / 8, .y = p.y * t.ranks / 8};
       spread(places, distance);
     }
   }

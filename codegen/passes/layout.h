@@ -7,7 +7,7 @@
 
 namespace chorale {
 
-struct Place {
+struct Spot {
   double x = 0;  // 0 .. 1, from the left
   double y = 0;  // 0 .. 1, from the top
 };
@@ -15,6 +15,6 @@ struct Place {
 // One place a rank, such that distances on paper are near to distances in hops (stress majorization; Gansner,
 // Koren, North 2004). Ranks that all are neighbours, or more than 256 of them, lie on a circle. The same
 // topology always gets the same places.
-std::vector<Place> layout(const Topology&);
+std::vector<Spot> layout(const Topology&);
 
 }  // namespace chorale

@@ -21,7 +21,7 @@
 namespace chorale {
 
 // What two elements are made one by. An average is a sum that `averaged` finishes.
-enum class Reduction { Sum, Max, Min, Prod };
+enum class Combination { Sum, Max, Min, Prod };
 
 // C++17 has no std::bit_cast.
 CHORALE_DEVICE inline float float_of_bits(std::uint32_t bits) {
@@ -107,21 +107,21 @@ template <typename T>
 inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
 // a (+) b; integers wrap around.
-template <Reduction op, typename T>
+template <Combination op, typename T>
 CHORALE_DEVICE T combined(T a, T b) {
   if constexpr (is_half<T>) {
     return T(combined<op>(static_cast<float>(a), static_cast<float>(b)));
-  } else if constexpr (op == Reduction::Max) {
+  } else if constexpr (op == Combination::Max) {
     return a < b ? b : a;
-  } else if constexpr (op == Reduction::Min) {
+  } else if constexpr (op == Combination::Min) {
     return b < a ? b : a;
   } else if constexpr (std::is_integral_v<T>) {
     using Wide =
         std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;  // unsigned: overflow is defined
     const Wide x = static_cast<Wide>(a), y = static_cast<Wide>(b);
-    return static_cast<T>(op == Reduction::Prod ? x * y : x + y);
+    return static_cast<T>(op == Combination::Prod ? x * y : x + y);
   } else {
-    return op == Reduction::Prod ? a * b : a + b;
+    return op == Combination::Prod ? a * b : a + b;
   }
 }
 

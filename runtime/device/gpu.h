@@ -27,7 +27,7 @@ struct PeerLaunch {
 };
 
 // A grid of blocks x slices, all resident: a cooperative launch.
-template <Reduction op, typename Memory>
+template <Combination op, typename Memory>
 __global__ void __launch_bounds__(512, 1) peer_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
   GpuTeam team;
   const int block = launch.first_block + static_cast<int>(blockIdx.x) / launch.shape.slices;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(512, 1) peer_kernel(const __grid_constant__ Pe
 }
 
 // After it, in the same stream, where there are averages or widened halves: a grid of ranks x slices.
-template <Reduction op, typename Memory>
+template <Combination op, typename Memory>
 __global__ void __launch_bounds__(512, 1) finish_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
   GpuTeam team;
   const int rank = launch.first_rank + static_cast<int>(blockIdx.x) / launch.shape.slices;

@@ -83,7 +83,7 @@ struct SharedMemory {
   static constexpr bool kCarries = false;  // what is stored is there
 };
 
-template <Reduction op, typename Memory, typename Team>
+template <Combination op, typename Memory, typename Team>
 class PeerKernel {
  public:
   using T = typename Memory::User;

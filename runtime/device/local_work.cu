@@ -15,7 +15,7 @@ struct alignas(sizeof(T) * width) Pack {
 };
 
 // Elements e .. e + width - 1 of all sums of a chain.
-template <typename T, Reduction op, int width>
+template <typename T, Combination op, int width>
 __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int divisor) {
   for (int s = chain > 0 ? work.sums_end[chain - 1] : 0; s < work.sums_end[chain]; ++s) {
     int from = s > 0 ? work.sources_end[s - 1] : 0;
@@ -27,7 +27,7 @@ __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int div
       const Pack<T, width> next = load();
       for (int i = 0; i < width; ++i) sum.element[i] = combined<op>(sum.element[i], next.element[i]);
     }
-    if constexpr (op == Reduction::Sum)
+    if constexpr (op == Combination::Sum)
       if (divisor > 1)
         for (int i = 0; i < width; ++i) sum.element[i] = averaged(sum.element[i], divisor);
     *reinterpret_cast<Pack<T, width>*>(static_cast<T*>(work.dst[s]) + e) = sum;
@@ -35,7 +35,7 @@ __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int div
 }
 
 // Row y of the grid does chain y.
-template <typename T, Reduction op>
+template <typename T, Combination op>
 __global__ void __launch_bounds__(kThreads)
     local_work_kernel(const __grid_constant__ LocalWork work, const int divisor) {
   constexpr int width = 16 / sizeof(T);
@@ -54,13 +54,13 @@ template <typename T>
 Kernel kernel_of(ncclRedOp_t op) {
   switch (op) {
     case ncclProd:
-      return local_work_kernel<T, Reduction::Prod>;
+      return local_work_kernel<T, Combination::Prod>;
     case ncclMax:
-      return local_work_kernel<T, Reduction::Max>;
+      return local_work_kernel<T, Combination::Max>;
     case ncclMin:
-      return local_work_kernel<T, Reduction::Min>;
+      return local_work_kernel<T, Combination::Min>;
     default:
-      return local_work_kernel<T, Reduction::Sum>;
+      return local_work_kernel<T, Combination::Sum>;
   }
 }
 

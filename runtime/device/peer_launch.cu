@@ -6,7 +6,7 @@ namespace chorale {
 namespace {
 
 // C++17: CMake 3.25 knows no later one of nvcc's. So what is called for each kernel are structs.
-template <Reduction op, typename Memory>
+template <Combination op, typename Memory>
 cudaError_t launch(const PeerTables& tables, const PeerShape& shape, const PeerPointers& at,
                    const Patience& patience, bool average, int blocks, int threads, cudaStream_t stream) {
   using T = typename Memory::User;
@@ -38,7 +38,7 @@ struct Launch {
   const int blocks, threads;
   const cudaStream_t stream;
 
-  template <Reduction op, typename Memory>
+  template <Combination op, typename Memory>
   cudaError_t of() const {
     return launch<op, Memory>(tables, shape, pointers, patience, average, blocks, threads, stream);
   }
@@ -48,7 +48,7 @@ struct Occupancy {
   const int threads;
   int* each;
 
-  template <Reduction op, typename Memory>
+  template <Combination op, typename Memory>
   cudaError_t of() const {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, peer_kernel<op, Memory>, threads, 0);
   }
@@ -60,7 +60,7 @@ struct WithOp {
   const bool wide;
   const Kernel& kernel;
 
-  template <Reduction op>
+  template <Combination op>
   cudaError_t operator()() const {
     if constexpr (sizeof(T) == 2)
       if (wide) return kernel.template of<op, SharedMemory<T, float>>();

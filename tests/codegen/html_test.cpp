@@ -60,7 +60,7 @@ TEST(Html, NamesCannotEndTheScript) {
   EXPECT_EQ(data_of(page)["topology"]["name"].get<std::string>().rfind("</script>", 0), 0u);
 }
 
-double apart(const Place& a, const Place& b) {
+double apart(const Spot& a, const Spot& b) {
   return std::hypot(a.x - b.x, a.y - b.y);
 }
 
@@ -68,7 +68,7 @@ TEST(Layout, KeepsRanksApartAndOnThePaper) {
   for (const char* name :
        {"dgx1", "dgx2", "line:4", "ring:8", "torus:4x4", "hypercube:4", "dgx-a100:2", "full:2", "star:9"}) {
     const Topology t = flatten(named_topology(name));
-    const std::vector<Place> places = layout(t);
+    const std::vector<Spot> places = layout(t);
     ASSERT_EQ(places.size(), static_cast<std::size_t>(t.ranks));
     for (Rank a = 0; a < t.ranks; ++a) {
       EXPECT_TRUE(places[a].x >= -1e-9 && places[a].x <= 1 + 1e-9) << name;
@@ -79,7 +79,7 @@ TEST(Layout, KeepsRanksApartAndOnThePaper) {
 }
 
 TEST(Layout, NeighboursAreNear) {
-  const std::vector<Place> places = layout(named_topology("ring:12"));
+  const std::vector<Spot> places = layout(named_topology("ring:12"));
   for (Rank r = 0; r < 12; ++r)
     EXPECT_LT(apart(places[r], places[(r + 1) % 12]), apart(places[r], places[(r + 4) % 12]));
 }

@@ -502,13 +502,13 @@ template <typename T>
 T reduced(ncclRedOp_t op, T a, T b) {
   switch (op) {
     case ncclProd:
-      return combined<Reduction::Prod>(a, b);
+      return combined<Combination::Prod>(a, b);
     case ncclMax:
-      return combined<Reduction::Max>(a, b);
+      return combined<Combination::Max>(a, b);
     case ncclMin:
-      return combined<Reduction::Min>(a, b);
+      return combined<Combination::Min>(a, b);
     default:
-      return combined<Reduction::Sum>(a, b);
+      return combined<Combination::Sum>(a, b);
   }
 }
 
