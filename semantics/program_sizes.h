@@ -8,6 +8,7 @@
 
 #include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 
@@ -29,12 +30,13 @@ std::vector<std::string> size_faults(const Collective& collective, const Program
   if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
     faults.push_back(fmt::format("the program has {} chunks a block, the collective {}",
                                  program.chunks_per_block, collective.chunks_per_block));
+  const std::vector<int> inputs = input_chunks(collective), outputs = output_chunks(collective);
   for (Rank n = 0; n < collective.ranks; ++n) {
     const auto& rank = program.ranks[n];
-    if (const int chunks = input_chunks(collective, n); rank.input_chunks != chunks)
+    if (const int chunks = inputs[n]; rank.input_chunks != chunks)
       faults.push_back(fmt::format("rank {}: the input has {} chunks, the collective needs {}", n,
                                    rank.input_chunks, chunks));
-    if (const int chunks = output_chunks(collective, n); rank.output_chunks != chunks)
+    if (const int chunks = outputs[n]; rank.output_chunks != chunks)
       faults.push_back(fmt::format("rank {}: the output has {} chunks, the collective needs {}", n,
                                    rank.output_chunks, chunks));
     if (rank.scratch_chunks < 0)

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/sizes.h"
+
 namespace chorale {
 
 Promise::Promise(const Collective& collective) {
   first_.push_back(0);
-  for (Rank n = 0; n < collective.ranks; ++n) first_.push_back(first_.back() + input_chunks(collective, n));
+  for (int size : input_chunks(collective)) first_.push_back(first_.back() + size);
   place_.resize(places());
   std::iota(place_.begin(), place_.end(), 0);
   const auto root = [this](int slot) {

@@ -10,9 +10,28 @@ State::State(const Topology& topology, const Collective& collective)
       collective_(collective),
       ranks_(topology.ranks),
       width_(collective.combining ? topology.ranks : 1),
-      counts_(collective.chunks.size() * ranks_ * width_, 0) {
-  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
-    for (Rank n : collective.chunks[c].pre) counts_[at(c, n) + (collective.combining ? n : 0)] = 1;
+      at_start_(3 * width_, 0) {
+  at_start_[width_] = 1;
+}
+
+std::span<const std::uint8_t> State::value(Chunk c, Rank n) const {
+  const auto at = received_.find(key(c, n));
+  return at == received_.end() ? at_start(c, n) : std::span(&counts_[at->second], width_);
+}
+
+std::span<const std::uint8_t> State::at_start(Chunk c, Rank n) const {
+  if (!std::ranges::binary_search(collective_.chunks[c].pre, n)) return {&at_start_[2 * width_], width_};
+  return {&at_start_[collective_.combining ? width_ - n : width_], width_};
+}
+
+std::uint8_t* State::received(const Send& send) {
+  const Rank n = topology_.links[send.link].dst;
+  const auto [at, first] = received_.try_emplace(key(send.chunk, n), counts_.size());
+  if (first) {
+    const std::span<const std::uint8_t> before = at_start(send.chunk, n);
+    counts_.insert(counts_.end(), before.begin(), before.end());
+  }
+  return &counts_[at->second];
 }
 
 bool State::holds(Chunk c, Rank n) const {

@@ -1,6 +1,7 @@
 // What a slot holds, as a formal sum of inputs: how often each place is in it.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,9 @@ namespace chorale {
 
 // Places are input slots of ranks, numbered through; sorted by place.
 using SymbolicSum = std::vector<std::pair<int, int>>;
+
+// Counts stay where they get to this: a program can double them with every instruction.
+inline constexpr int kMostTimes = 1'000'000;
 
 inline SymbolicSum added(const SymbolicSum& a, const SymbolicSum& b) {
   SymbolicSum result;
@@ -18,7 +22,7 @@ inline SymbolicSum added(const SymbolicSum& a, const SymbolicSum& b) {
     } else if (i == a.end() || j->first < i->first) {
       result.push_back(*j++);
     } else {
-      result.push_back({i->first, i->second + j->second});
+      result.push_back({i->first, std::min(i->second + j->second, kMostTimes)});
       ++i, ++j;
     }
   }

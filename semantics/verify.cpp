@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "semantics/fault_list.h"
@@ -16,7 +17,14 @@ namespace {
 class Referee : FaultList {
  public:
   Referee(const Topology& topology, const Collective& collective, const Schedule& schedule, int limit)
-      : FaultList(limit), topology_(topology), collective_(collective), schedule_(schedule) {}
+      : FaultList(limit),
+        topology_(topology),
+        collective_(collective),
+        schedule_(schedule),
+        limits_of_(topology.links.size()) {
+    for (std::size_t limit = 0; limit < topology.limits.size(); ++limit)
+      for (LinkId l : topology.limits[limit].links) limits_of_[l].push_back(limit);
+  }
 
   std::vector<std::string> run() {
     collective_in_range();
@@ -89,19 +97,19 @@ class Referee : FaultList {
   }
 
   void within_bandwidth(const Step& step) {
-    std::vector<long long> load(topology_.links.size(), 0);
+    std::map<LinkId, long long> load;
     for (const Send& send : step.sends) ++load[send.link];
+    std::map<std::size_t, long long> shared;  // by limit
     const long long rounds = step.rounds;
-    for (LinkId l = 0; l < static_cast<int>(load.size()); ++l)
-      if (const long long most = rounds * topology_.links[l].bandwidth; load[l] > most)
-        say("step {}: {} carries {} chunks, at most {} in {} rounds", step_, name(l), load[l], most, rounds);
-    for (const SharedLimit& limit : topology_.limits) {
-      long long carried = 0;
-      for (LinkId l : limit.links) carried += load[l];
-      if (const long long most = rounds * limit.bandwidth; carried > most)
-        say("step {}: shared limit {} ({}) carries {} chunks, at most {} in {} rounds", step_,
-            &limit - topology_.limits.data(), limit.name, carried, most, rounds);
+    for (const auto& [l, carried] : load) {
+      if (const long long most = rounds * topology_.links[l].bandwidth; carried > most)
+        say("step {}: {} carries {} chunks, at most {} in {} rounds", step_, name(l), carried, most, rounds);
+      for (std::size_t limit : limits_of_[l]) shared[limit] += carried;
     }
+    for (const auto& [limit, carried] : shared)
+      if (const long long most = rounds * topology_.limits[limit].bandwidth; carried > most)
+        say("step {}: shared limit {} ({}) carries {} chunks, at most {} in {} rounds", step_, limit,
+            topology_.limits[limit].name, carried, most, rounds);
   }
 
   void senders_hold(const State& state, const Step& step) {
@@ -133,7 +141,7 @@ class Referee : FaultList {
     std::vector<Arrival> arrivals;
     for (const Send& send : step.sends) arrivals.push_back({send.chunk, dst(send)});
     std::ranges::sort(arrivals);
-    arrivals.erase(std::ranges::unique(arrivals).begin(), arrivals.end());
+    arrivals.erase(std::unique(arrivals.begin(), arrivals.end()), arrivals.end());
     for (const auto& [c, n] : arrivals) {
       const auto counts = state.value(c, n);
       const auto twice = std::ranges::find_if(counts, [](int count) { return count > 1; });
@@ -173,7 +181,8 @@ class Referee : FaultList {
   const Topology& topology_;
   const Collective& collective_;
   const Schedule& schedule_;
-  int step_ = 0;  // counted from 1, as people do
+  std::vector<std::vector<std::size_t>> limits_of_ = {};  // by link
+  int step_ = 0;                                          // counted from 1, as people do
 };
 
 }  // namespace
