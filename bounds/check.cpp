@@ -25,6 +25,7 @@ __extension__ typedef __int128 Wide;
 using Weights = std::vector<std::int64_t>;  // by link
 
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostKnown = 1 << 24;  // costs that are kept: 128 MB
 constexpr std::int64_t kHeaviest = std::int64_t{1} << 40;
 
 // What a certificate shows: rounds * paid_per_round >= owed.
@@ -58,6 +59,7 @@ class PriceCheck {
     if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
     std::map<std::vector<Rank>, std::vector<std::int64_t>> known;
     const auto cheapest = [&](const std::vector<Rank>& from) -> const std::vector<std::int64_t>& {
+      if (known.size() * static_cast<std::size_t>(topology_.ranks) > kMostKnown) known.clear();
       const auto [at, fresh] = known.try_emplace(from);
       if (fresh) at->second = timed ? within_steps(from, by_step) : along_any_path(from, by_step.front());
       return at->second;
@@ -216,20 +218,23 @@ std::string misfit(const Topology& topology, const Collective& collective) {
   return "";
 }
 
-// Steps that a value needs from the nearest rank of `from` to `to`, -1 if it never arrives. Our own search:
-// the finders use ir/'s.
-int steps_between(const Topology& topology, const std::vector<Rank>& from, Rank to) {
-  std::vector<bool> reached(topology.ranks, false);
-  for (Rank n : from) reached[n] = true;
-  for (int steps = 0; steps < std::max(1, topology.ranks); ++steps) {
-    if (reached[to]) return steps;
-    std::vector<bool> after = reached;
-    for (const Link& link : topology.links)
-      if (reached[link.src]) after[link.dst] = true;
-    if (after == reached) return -1;
-    reached = std::move(after);
+// Steps that a value needs from the nearest rank of `from` to each rank, -1 where it never arrives. Our own
+// search: the finders use ir/'s.
+std::vector<int> steps_to_all(const Topology& topology, const std::vector<Rank>& from) {
+  std::vector<std::vector<Rank>> next(topology.ranks);
+  for (const Link& link : topology.links) next[link.src].push_back(link.dst);
+  std::vector<int> steps(topology.ranks, -1);
+  std::vector<Rank> now = from;
+  for (int taken = 0; !now.empty(); ++taken) {
+    std::vector<Rank> after;
+    for (Rank n : now) {
+      if (steps[n] >= 0) continue;
+      steps[n] = taken;
+      after.insert(after.end(), next[n].begin(), next[n].end());
+    }
+    now = std::move(after);
   }
-  return reached[to] ? topology.ranks : -1;
+  return steps;
 }
 
 std::string distance_fault(const Topology& topology, const Collective& collective, const Claim& claim) {
@@ -237,21 +242,22 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
   const Rank n = claim.certificate.rank;
   if (c < 0 || c >= static_cast<int>(collective.chunks.size())) return fmt::format("there is no chunk {}", c);
   const ChunkSpec& spec = collective.chunks[c];
-  const auto too_far = [&](const std::vector<Rank>& from, Rank to) {
-    const int steps = steps_between(topology, from, to);
-    return steps < 0 || (claim.steps != kAnySteps && steps > claim.steps);
+  const std::vector<int> steps =
+      steps_to_all(topology, collective.combining ? std::vector<Rank>{n} : spec.pre);
+  const auto too_far = [&](Rank to) {
+    return steps[to] < 0 || (claim.steps != kAnySteps && steps[to] > claim.steps);
   };
   const auto within = [](const std::vector<Rank>& ranks, Rank rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   };
   if (!collective.combining) {
     if (!within(spec.post, n)) return fmt::format("rank {} does not want chunk {}", n, c);
-    if (too_far(spec.pre, n)) return "";
-    return fmt::format("chunk {} can reach rank {} in {} steps", c, n, steps_between(topology, spec.pre, n));
+    if (too_far(n)) return "";
+    return fmt::format("chunk {} can reach rank {} in {} steps", c, n, steps[n]);
   }
   if (!within(spec.pre, n)) return fmt::format("rank {} does not contribute to chunk {}", n, c);
   for (Rank d : spec.post)
-    if (too_far({n}, d)) return "";
+    if (too_far(d)) return "";
   return fmt::format(
       "the contribution of rank {} to chunk {} can reach all its destinations in the claimed steps", n, c);
 }

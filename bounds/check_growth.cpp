@@ -11,23 +11,24 @@
 namespace chorale {
 namespace {
 
-constexpr long long kMostVisits = 200'000'000;  // and comparisons
+// The finder gives up after 3,000,000 moves and comparisons, of which the check may need more.
+constexpr long long kMostVisits = 100'000'000;  // and comparisons; a second or two
+constexpr long long kMostFailed = 4'000'000;    // counts that are remembered: some 300 MB
 
 enum class End { Source, Destination };
 
-// Chunks a round that can leave a rank, or come to it: its links, or one limit that covers some of them and
-// the links besides.
-long long passing(const Topology& topology, Rank n, End end) {
-  const auto touches = [&](const Link& link) { return (end == End::Source ? link.src : link.dst) == n; };
-  long long all = 0;
-  for (const Link& link : topology.links)
-    if (touches(link)) all += link.bandwidth;
-  long long least = all;
+// By rank: chunks a round that can leave it, or come to it: its links, or one limit that covers some of them
+// and the links besides.
+std::vector<long long> passing(const Topology& topology, End end) {
+  const auto rank = [end](const Link& link) { return end == End::Source ? link.src : link.dst; };
+  std::vector<long long> all(topology.ranks, 0);
+  for (const Link& link : topology.links) all[rank(link)] += link.bandwidth;
+  std::vector<long long> least = all;
   for (const SharedLimit& limit : topology.limits) {
-    long long uncovered = all;
-    for (LinkId l : limit.links)
-      if (touches(topology.links[l])) uncovered -= topology.links[l].bandwidth;
-    least = std::min(least, uncovered + limit.bandwidth);
+    std::map<Rank, long long> covered;
+    for (LinkId l : limit.links) covered[rank(topology.links[l])] += topology.links[l].bandwidth;
+    for (const auto& [n, bandwidth] : covered)
+      least[n] = std::min(least[n], all[n] - bandwidth + limit.bandwidth);
   }
   return least;
 }
@@ -47,16 +48,18 @@ class Counting {
  public:
   explicit Counting(const Spread& spread) : spread_(spread) {}
 
-  bool gave_up() const { return visits_ > kMostVisits; }
+  bool gave_up() const { return visits_ > kMostVisits || remembered_ > kMostFailed; }
 
   // True also if it gave up.
   bool possible(std::vector<int> have, int steps, long long rounds) {
     std::sort(have.begin(), have.end());
     if (have.empty() || have.front() >= spread_.goal) return true;
     if (steps == 0 || rounds == 0) return false;
-    visits_ += static_cast<long long>(failed_[{steps, rounds}].size());
-    for (const auto& failed : failed_[{steps, rounds}])
-      if (std::equal(have.begin(), have.end(), failed.begin(), std::less_equal<>())) return false;
+    if (const auto known = failed_.find({steps, rounds}); known != failed_.end()) {
+      visits_ += static_cast<long long>(known->second.size());
+      for (const auto& failed : known->second)
+        if (std::equal(have.begin(), have.end(), failed.begin(), std::less_equal<>())) return false;
+    }
     for (long long now = 1; now <= rounds; ++now) {
       long long holders = 0;
       for (int h : have) holders += h;
@@ -67,6 +70,7 @@ class Counting {
       if (give(have, next, 0, now, now * spread_.from_start, sent, steps - 1, rounds - now)) return true;
     }
     failed_[{steps, rounds}].push_back(have);
+    ++remembered_;
     return false;
   }
 
@@ -75,7 +79,8 @@ class Counting {
   // another chunk then gets more, so what is left in the end must be of no use.
   bool give(const std::vector<int>& have, std::vector<int>& next, std::size_t c, long long now,
             long long start, long long sends, int steps_after, long long rounds_after) {
-    if (++visits_ > kMostVisits) return true;
+    ++visits_;
+    if (gave_up()) return true;
     if (c == have.size()) {
       for (std::size_t k = 0; k < have.size() && sends > 0; ++k) {
         const bool sender = start > 0 || next[k] - have[k] < now * spread_.per_rank * have[k];
@@ -101,6 +106,7 @@ class Counting {
   std::map<std::pair<int, long long>, std::vector<std::vector<int>>> failed_ =
       {};  // by steps and rounds left
   long long visits_ = 0;
+  long long remembered_ = 0;
 };
 
 }  // namespace
@@ -125,15 +131,20 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
     if (spec.pre == named.pre && spec.post == named.post && spread.chunks < 6) ++spread.chunks;
   for (Rank n : named.post) spread.goal += first.count(n) == 0 ? 1 : 0;
   if (spread.goal == 0) return fmt::format("chunk {} need not move", chunk);
+  const std::vector<long long> leaving = passing(topology, End::Source),
+                               coming = passing(topology, End::Destination);
   for (Rank n = 0; n < topology.ranks; ++n) {
     if (first.count(n) > 0) {
-      spread.from_start += passing(topology, n, End::Source);
+      spread.from_start += leaving[n];
       continue;
     }
     ++spread.ranks;
-    spread.per_rank = std::max(spread.per_rank, passing(topology, n, End::Source));
-    spread.received = std::max(spread.received, passing(topology, n, End::Destination));
+    spread.per_rank = std::max(spread.per_rank, leaving[n]);
+    spread.received = std::max(spread.received, coming[n]);
   }
+  // No more than all chunks for all ranks is of use, and products of larger numbers would not fit.
+  for (long long* rate : {&spread.from_start, &spread.per_rank, &spread.received})
+    *rate = std::min(*rate, spread.chunks * spread.ranks);
   Counting counting(spread);
   if (!counting.possible(std::vector<int>(spread.chunks, 0), claim.steps, claim.rounds - 1)) return "";
   if (counting.gave_up()) return "has too many ways to spread the chunks to be checked";
