@@ -22,6 +22,15 @@ bool is_path(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".json");
 }
 
+// What a point states may be more than a collective can have.
+Collective asked_with_chunks(const Result& result, int chunks, const std::string& where) {
+  try {
+    return with_chunks(result.collective, chunks);
+  } catch (const InputError& error) {
+    throw InputError(where + ".chunks", error.what());
+  }
+}
+
 Collective reachable(const Topology& topology, Collective collective) {
   fewest_steps(topology, collective);  // throws where a chunk has no way to its destination
   return collective;
@@ -58,7 +67,7 @@ Result load_sound_result(const std::string& file) {
     const std::string where = fmt::format("{}: points[{}]", file, i);
     std::vector<std::string> wrong = violations(result.topology, point.collective, point.schedule, 1);
     if (wrong.empty())
-      wrong = differences(with_chunks(result.collective, point.cost.chunks), point.collective, 1);
+      wrong = differences(asked_with_chunks(result, point.cost.chunks, where), point.collective, 1);
     if (!wrong.empty()) throw InputError(where, wrong.front(), "make the result again");
     if (point.cost.steps != static_cast<int>(point.schedule.steps.size()) ||
         point.cost.rounds != total_rounds(point.schedule))

@@ -11,6 +11,7 @@
 
 #include "codegen/msccl_xml.h"
 #include "ir/error.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
@@ -35,7 +36,10 @@ class Reader {
 
   MscclFile read() {
     const pugi::xml_node algo = document_.child("algo");
-    if (!algo) throw InputError(file_, "has no <algo>", "give an MSCCL algorithm file");
+    const bool machine = document_.child("system");
+    if (!algo)
+      throw InputError(file_, machine ? "is NCCL's description of a machine, not a program" : "has no <algo>",
+                       "give an MSCCL algorithm file");
     MscclFile result;
     const int ranks = number(algo, "ngpus", 1, kMostRanks);
     const std::string name = text(algo, "coll");
@@ -67,6 +71,8 @@ class Reader {
       if (!seen[n])
         throw InputError(file_, fmt::format("gpu {} is missing", n),
                          "the file says ngpus=" + std::to_string(ranks));
+    if (const std::string words = excess(result.program); !words.empty())
+      throw InputError(file_, words, "use a smaller program");
     find_pieces(result.program);
     return result;
   }

@@ -1,12 +1,17 @@
 #include "ir/collective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "ir/error.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
+
+constexpr int kMostChunksPerBlock = 1 << 22;
 
 std::vector<Rank> all_ranks(int ranks) {
   std::vector<Rank> all(ranks);
@@ -18,6 +23,26 @@ std::vector<Rank> all_ranks(int ranks) {
 void add_vector_chunks(Collective& c, const std::vector<Rank>& pre, const std::vector<Rank>& post) {
   for (int i = 0; i < c.chunks_per_block; ++i)
     c.chunks.push_back({.pre = pre, .post = post, .input = i, .output = i});
+}
+
+void require_room(const std::string& name, int chunks, int ranks, double bytes) {
+  constexpr double kMiB = 1 << 20;
+  if (bytes > kMostCollectiveBytes)
+    throw InputError(
+        "collective " + name,
+        fmt::format("{} chunks a block for {} ranks would take {:.0f} MiB", chunks, ranks, bytes / kMiB),
+        fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB));
+}
+
+// Positions are dense in named collectives: each named rank has one.
+void require_room(const std::string& name, double ranks, double chunks) {
+  double count = chunks, named = chunks * (1 + ranks);
+  if (name == "allreduce") named = 2 * chunks * ranks;
+  if (name == "scatter" || name == "gather") count = chunks * ranks, named = 2 * count;
+  if (name == "allgather" || name == "allreduce_by_gather" || name == "reducescatter")
+    count = chunks * ranks, named = count * (1 + ranks);
+  if (name == "alltoall") count = chunks * ranks * ranks, named = 2 * count;
+  require_room(name, static_cast<int>(chunks), static_cast<int>(ranks), bytes_of(count, named, named));
 }
 
 }  // namespace
@@ -35,10 +60,7 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
   if (root < 0 || root >= ranks)
     throw InputError("collective " + name, "root " + std::to_string(root) + " is not a rank",
                      "use 0 to " + std::to_string(ranks - 1));
-  if (static_cast<long long>(ranks) * ranks * chunks > 50'000'000)
-    throw InputError("collective " + name,
-                     std::to_string(chunks) + " chunks for " + std::to_string(ranks) + " ranks",
-                     "use fewer chunks");
+  require_room(name, static_cast<double>(ranks), static_cast<double>(chunks));
   Collective c{.name = name, .ranks = ranks, .root = root, .chunks_per_block = chunks};
   const std::vector<Rank> all = all_ranks(ranks);
   const int k = chunks;
@@ -86,6 +108,11 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
 Collective refined(const Collective& whole, int chunks) {
   if (chunks < 1)
     throw InputError("collective " + whole.name, std::to_string(chunks) + " chunks", "use at least 1");
+  require_room(whole.name, chunks, whole.ranks, bytes_of(whole) * chunks);
+  if (1LL * whole.chunks_per_block * chunks > kMostChunksPerBlock)
+    throw InputError("collective " + whole.name,
+                     fmt::format("{} chunks of {} in a block", chunks, whole.chunks_per_block),
+                     fmt::format("use at most {} in all", kMostChunksPerBlock));
   Collective result = whole;
   result.chunks_per_block = whole.chunks_per_block * chunks;
   result.chunks.clear();

@@ -14,7 +14,8 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <string>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -190,17 +191,31 @@ class Directories {
   std::vector<fs::path> made_ = {};
 };
 
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+[[noreturn]] void refuse_size(const std::string& path) {
+  throw InputError(path, "has more than 1 GiB", "no file of ours is as large: check the path");
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(path, "is a directory", "name a file");
+  if (fs::is_character_file(path, error)) throw InputError(path, "is a device", "name a file");
+  if (const auto size = fs::file_size(path, error); !error && size > kMostBytes)
+    refuse_size(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, "cannot be read: " + reason(), "check the path");
-  std::ostringstream text;
-  text << file.rdbuf();
+  // Part by part: a pipe does not say how long it is.
+  std::string text;
+  std::vector<char> part(1 << 16);
+  while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
+    if (text.size() + static_cast<std::size_t>(file.gcount()) > kMostBytes) refuse_size(path);
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  }
   if (file.bad()) throw InputError(path, "cannot be read to its end");
-  return std::move(text).str();
+  return text;
 }
 
 void write_file(const std::string& path, std::string_view text) {

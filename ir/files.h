@@ -19,7 +19,7 @@ struct NamedText {
   std::string text = {};
 };
 
-// Throws InputError where the file cannot be read.
+// Throws InputError where the file cannot be read, is a device, or has more than 1 GiB (a pipe, too).
 std::string read_file(const std::string& path);
 
 // Throws InputError where the file cannot be written.

@@ -3,6 +3,7 @@
 #include "ir/block_program.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
@@ -54,6 +55,11 @@ Slot read_slot(const JsonReader& json) {
           json.at(1).integer(0, kMostNumber)};
 }
 
+BlockReference read_reference(const JsonReader& json) {
+  if (json.size(2) != 2) json.fail("is not a dependency", "use [block, instruction]");
+  return {json.at(0).integer(0, kMostNumber), json.at(1).integer(0, kMostNumber)};
+}
+
 BlockInstruction read_instruction(const JsonReader& json) {
   json.require_object({"op", "src", "dst", "count", "piece", "after", "barrier", "position"});
   BlockInstruction i;
@@ -70,8 +76,7 @@ BlockInstruction read_instruction(const JsonReader& json) {
   if (json.has("piece")) i.piece = json["piece"].integer(0, kMostNumber);
   if (json.has("after"))
     for (std::size_t k = 0; k < json["after"].size(kMostInstructions); ++k)
-      i.after.push_back({json["after"].at(k).at(0).integer(0, kMostNumber),
-                         json["after"].at(k).at(1).integer(0, kMostNumber)});
+      i.after.push_back(read_reference(json["after"].at(k)));
   return i;
 }
 
@@ -129,6 +134,7 @@ BlockProgram block_program_from_json(std::string_view text, const std::string& f
     }
     program.ranks.push_back(std::move(rank));
   }
+  if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
   return program;
 }
 

@@ -4,6 +4,7 @@
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
@@ -23,21 +24,20 @@ std::vector<Rank> read_ranks(const JsonReader& json, int ranks) {
 // A position in a buffer belongs to one chunk, except that copies of several chunks may be added up in one
 // output.
 void check_positions(const JsonReader& json, const Collective& collective) {
-  for (Rank n = 0; n < collective.ranks; ++n) {
-    std::vector<int> in, out;
-    for (const ChunkSpec& spec : collective.chunks) {
-      if (std::binary_search(spec.pre.begin(), spec.pre.end(), n)) in.push_back(spec.input);
-      if (std::binary_search(spec.post.begin(), spec.post.end(), n)) out.push_back(spec.output);
-    }
-    std::sort(in.begin(), in.end());
-    std::sort(out.begin(), out.end());
-    if (std::adjacent_find(in.begin(), in.end()) != in.end())
-      json.fail(fmt::format("two chunks lie at one input position of rank {}", n),
-                "give them different inputs");
-    if (collective.combining && std::adjacent_find(out.begin(), out.end()) != out.end())
-      json.fail(fmt::format("two chunks lie at one output position of rank {}", n),
-                "give them different outputs");
+  std::vector<std::pair<Rank, int>> in, out;
+  for (const ChunkSpec& spec : collective.chunks) {
+    for (Rank n : spec.pre) in.emplace_back(n, spec.input);
+    for (Rank n : spec.post) out.emplace_back(n, spec.output);
   }
+  std::sort(in.begin(), in.end());
+  std::sort(out.begin(), out.end());
+  if (const auto twice = std::adjacent_find(in.begin(), in.end()); twice != in.end())
+    json.fail(fmt::format("two chunks lie at one input position of rank {}", twice->first),
+              "give them different inputs");
+  if (const auto twice = std::adjacent_find(out.begin(), out.end());
+      collective.combining && twice != out.end())
+    json.fail(fmt::format("two chunks lie at one output position of rank {}", twice->first),
+              "give them different outputs");
 }
 
 Collective read_custom(const JsonReader& json, int ranks) {
@@ -63,6 +63,10 @@ Collective read_custom(const JsonReader& json, int ranks) {
   }
   if (collective.chunks.empty()) chunks.fail("is empty", "list at least one chunk");
   check_positions(chunks, collective);
+  if (const double bytes = bytes_of(collective); bytes > kMostCollectiveBytes)
+    chunks.fail(
+        fmt::format("take {:.0f} MiB, with all positions of all buffers", bytes / (1 << 20)),
+        fmt::format("use smaller positions: {:.0f} MiB is the most", kMostCollectiveBytes / (1 << 20)));
   return collective;
 }
 

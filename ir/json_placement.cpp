@@ -10,6 +10,7 @@ namespace chorale {
 namespace {
 
 constexpr int kMostLevels = 8, kMostAxes = 8, kMostFanOut = 1 << 20;
+constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
 constexpr double kLeastBandwidth = 1e-6, kMostBandwidth = 1e9, kMostLatency = 1e9, kMostBytes = 1e18;
 
@@ -31,6 +32,9 @@ Level read_level(const JsonReader& json) {
     if (shape != "switch" && shape != "ring")
       json["shape"].fail("unknown shape '" + shape + "'", "use switch or ring");
     if (shape == "ring") link.shape = LinkModel::Shape::Ring;
+    if (shape == "ring" && level.fan_out > kMostInARing)
+      json["fan_out"].fail(fmt::format("{} children in a ring", level.fan_out),
+                           fmt::format("use at most {}, or a switch", kMostInARing));
   }
   link.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastBandwidth, kMostBandwidth);
   if (json.has("ports")) link.ports = json["ports"].integer(1, 1024);

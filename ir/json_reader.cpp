@@ -31,9 +31,56 @@ void check_depth(std::string_view text, const std::string& file) {
   }
 }
 
+// The name of the first element, past declarations and comments: "" if there is none.
+std::string first_element(std::string_view text) {
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos;) {
+    if (text.substr(at).starts_with("<!--")) {
+      at = text.find("-->", at);
+      if (at == std::string_view::npos) return "";
+    } else if (const char next = at + 1 < text.size() ? text[at + 1] : '?'; next == '?' || next == '!') {
+      ++at;
+    } else {
+      const std::size_t end = std::min(text.find_first_of(" \t\r\n/>", at), text.size());
+      return std::string(text.substr(at + 1, std::min<std::size_t>(end - at - 1, 40)));
+    }
+  }
+  return "";
+}
+
+// What a text that is no JSON seems to be, and what can be done with it; empty if it might have become JSON.
+struct Guess {
+  std::string words = {};
+  std::string remedy = "give a JSON file (docs/formats.md)";
+};
+
+Guess guess(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return {.words = "the file is empty"};
+  if (text.starts_with("\x7f"
+                       "ELF"))
+    return {.words = "is a program or library, not JSON"};
+  if (text.starts_with("\x1f\x8b"))
+    return {.words = "is compressed (gzip), not JSON", .remedy = "unpack it first"};
+  if (text.substr(0, 4096).find('\0') != std::string_view::npos) return {.words = "is binary, not JSON"};
+  if (text[start] != '<') return {};
+  const std::string root = first_element(text);
+  if (root == "algo")
+    return {.words = "is XML: an MSCCL algorithm, not JSON", .remedy = "'chorale program FILE' reads it"};
+  if (root == "system")
+    return {.words = "is XML: NCCL's description of a machine, which nothing here reads",
+            .remedy = "describe the machine as JSON (docs/formats.md)"};
+  if (root == "graphs") return {.words = "is XML: NCCL's graphs, which nothing here reads"};
+  if (root == "topology" && text.find("hwloc") != std::string_view::npos)
+    return {.words = "is XML: hwloc's description of a machine, which nothing here reads",
+            .remedy = "describe the machine as JSON (docs/formats.md)"};
+  return {.words = "is XML, not JSON"};
+}
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& file) {
+  if (const Guess seems = guess(text); !seems.words.empty())
+    throw InputError(file, seems.words, seems.remedy);
   check_depth(text, file);
   try {
     // The library keeps the last of two equal keys in silence; we refuse both.
@@ -53,8 +100,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     const std::size_t start = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
     const std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
-    throw InputError(fmt::format("{}:{}:{}", file, line, column),
-                     text.empty() ? "the file is empty" : "is not JSON, or ends too early", "check the file");
+    throw InputError(fmt::format("{}:{}:{}", file, line, column), "is not JSON, or ends too early",
+                     "check the file");
   } catch (const nlohmann::json::exception&) {
     throw InputError(file, "has a number that no machine number can hold", "check the file");
   }

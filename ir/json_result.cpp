@@ -6,6 +6,7 @@
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
@@ -14,6 +15,7 @@ using Kind = Certificate::Kind;
 
 constexpr int kMost = 1'000'000'000;
 constexpr int kMostChunkCount = 1'000'000;
+constexpr double kMostBytes = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
@@ -318,8 +320,15 @@ Result result_from_json(std::string_view text, const std::string& file) {
       json["stopped"], {No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible});
   result.seconds = json["seconds"].number(0, 1e12);
   const JsonReader points = json["points"], openings = json["openings"], claims = json["claims"];
-  for (std::size_t i = 0; i < points.size(kMostPoints); ++i)
+  double bytes = 0;
+  for (std::size_t i = 0; i < points.size(kMostPoints); ++i) {
     result.points.push_back(read_point(points.at(i), result.topology));
+    bytes += bytes_of(result.points.back().collective);
+    if (bytes > kMostBytes)
+      points.at(i)["does"].fail(
+          fmt::format("what the points up to this one do takes {:.0f} MiB", bytes / (1 << 20)),
+          fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytes / (1 << 20)));
+  }
   for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
     result.openings.push_back(read_opening(openings.at(i)));
   for (std::size_t i = 0; i < claims.size(kMostClaims); ++i)

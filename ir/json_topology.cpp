@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -25,19 +27,29 @@ Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
   return link;
 }
 
+// By its ends: the first link that has them, and how many do.
+using LinksByEnds = std::map<std::pair<Node, Node>, std::pair<LinkId, int>>;
+
+LinksByEnds links_by_ends(const Topology& topology) {
+  LinksByEnds result;
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    ++result.try_emplace({topology.links[l].src, topology.links[l].dst}, l, 0).first->second.second;
+  return result;
+}
+
 // A link by number, or by [src, dst] where there is one such link.
-LinkId read_link_name(const JsonReader& json, const Topology& topology) {
+LinkId read_link_name(const JsonReader& json, const Topology& topology, const LinksByEnds& by_ends) {
   if (!json.is_array()) return json.integer(0, static_cast<int>(topology.links.size()) - 1);
   if (json.size(2) != 2) json.fail("does not name a link", "use its number or [src, dst]");
   const int nodes = topology.ranks + topology.switches;
   const Node src = json.at(0).integer(0, nodes - 1), dst = json.at(1).integer(0, nodes - 1);
-  const LinkId found = find_link(topology, src, dst);
-  if (found < 0) json.fail(fmt::format("there is no link {} -> {}", src, dst), "add it to links");
-  const auto parallel = std::count_if(topology.links.begin(), topology.links.end(),
-                                      [&](const Link& l) { return l.src == src && l.dst == dst; });
+  const auto found = by_ends.find({src, dst});
+  if (found == by_ends.end())
+    json.fail(fmt::format("there is no link {} -> {}", src, dst), "add it to links");
+  const auto [first, parallel] = found->second;
   if (parallel > 1)
     json.fail(fmt::format("there are {} links {} -> {}", parallel, src, dst), "use their numbers");
-  return found;
+  return first;
 }
 
 }  // namespace
@@ -60,6 +72,7 @@ Topology read_topology(const JsonReader& json) {
     std::swap(topology.links.back().src, topology.links.back().dst);
   }
   if (!json.has("limits")) return topology;
+  const LinksByEnds by_ends = links_by_ends(topology);
   const JsonReader limits = json["limits"];
   for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
     const JsonReader limit = limits.at(i);
@@ -68,7 +81,7 @@ Topology read_topology(const JsonReader& json) {
     if (limit.has("name")) shared.name = limit["name"].text();
     const JsonReader names = limit["links"];
     for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
-      shared.links.push_back(read_link_name(names.at(k), topology));
+      shared.links.push_back(read_link_name(names.at(k), topology, by_ends));
     std::sort(shared.links.begin(), shared.links.end());
     if (shared.links.empty()) names.fail("is empty", "name at least one link");
     if (std::adjacent_find(shared.links.begin(), shared.links.end()) != shared.links.end())

@@ -11,6 +11,15 @@
 namespace chorale {
 namespace {
 
+// Eight axes of 8 on eight levels of 8 have more matrices than could be listed in a year.
+constexpr std::size_t kMostMatrices = 1'000'000;
+constexpr long long kMostVisits = 200'000'000;  // about a second
+
+[[noreturn]] void refuse_too_many() {
+  throw InputError("axes", fmt::format("there are over {} ways to place them", kMostMatrices),
+                   "join some axes, or keep some inside a level (--inside)");
+}
+
 bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
   double shards = 1;
   for (int axis : memory.axes)
@@ -37,7 +46,7 @@ bool obeys(const ParallelismMatrix& matrix, const Conditions::Inside& inside) {
 
 void require_fitting_axes(const Hierarchy& hierarchy, const std::vector<Axis>& axes) {
   long long product = 1;
-  for (const Axis& axis : axes) product = std::min(product * axis.size, 1LL << 40);
+  for (const Axis& axis : axes) product = std::min(product * axis.size, 1LL << 32);
   if (product != devices(hierarchy))
     throw InputError(
         "axes",
@@ -60,17 +69,25 @@ std::vector<ParallelismMatrix> all_matrices(const Hierarchy& hierarchy, const st
   ParallelismMatrix matrix{.factors = std::vector(axes.size(), std::vector<int>(levels, 1))};
   std::vector<int> left;  // of each axis, to be split over the levels to come
   for (const Axis& axis : axes) left.push_back(axis.size);
+  // An axis that stays inside has factor 1 on the levels before.
+  std::vector<std::size_t> first_level(axes.size(), 0);
+  for (const Conditions::Inside& inside : conditions.inside)
+    first_level[inside.axis] = std::max(first_level[inside.axis], static_cast<std::size_t>(inside.level) + 1);
+  long long visits = 0;
   const std::function<void(std::size_t, std::size_t, int)> fill = [&](std::size_t level, std::size_t axis,
                                                                       int rest) {
     if (level == levels) {
       if (obeys(matrix, conditions)) found.push_back(matrix);
+      if (found.size() > kMostMatrices) refuse_too_many();
       return;
     }
     if (axis == axes.size()) {
       if (rest == 1) fill(level + 1, 0, level + 1 < levels ? hierarchy.levels[level + 1].fan_out : 1);
       return;
     }
-    for (int factor = 1; factor <= std::min(rest, left[axis]); ++factor) {
+    const int most = level < first_level[axis] ? 1 : std::min(rest, left[axis]);
+    if ((visits += most) > kMostVisits) refuse_too_many();
+    for (int factor = 1; factor <= most; ++factor) {
       if (rest % factor != 0 || left[axis] % factor != 0) continue;
       if (level + 1 == levels && factor != left[axis]) continue;
       matrix.factors[axis][level] = factor;
@@ -112,6 +129,7 @@ std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, c
     if (!fits) continue;
     solver->add(encoding.another(matrix));
     found.push_back(matrix);
+    if (found.size() > kMostMatrices) refuse_too_many();
   }
   std::sort(found.begin(), found.end());
   return found;

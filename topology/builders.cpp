@@ -36,16 +36,18 @@ void connect_cycle(Topology& t, const std::vector<Rank>& cycle, int bandwidth) {
 // receives as many.
 template <typename Chosen>
 void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen chosen) {
+  std::vector<std::vector<LinkId>> out(t.ranks), in(t.ranks);
+  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
+    if (!chosen(t.links[l])) continue;
+    out[t.links[l].src].push_back(l);
+    in[t.links[l].dst].push_back(l);
+  }
+  const auto limit = [&](const char* way, Rank n, std::vector<LinkId>& links) {
+    if (!links.empty()) t.limits.push_back({name + way + std::to_string(n), std::move(links), bandwidth});
+  };
   for (Rank n = 0; n < t.ranks; ++n) {
-    SharedLimit out{.name = name + " out " + std::to_string(n), .bandwidth = bandwidth};
-    SharedLimit in{.name = name + " in " + std::to_string(n), .bandwidth = bandwidth};
-    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
-      if (!chosen(t.links[l])) continue;
-      if (t.links[l].src == n) out.links.push_back(l);
-      if (t.links[l].dst == n) in.links.push_back(l);
-    }
-    if (!out.links.empty()) t.limits.push_back(std::move(out));
-    if (!in.links.empty()) t.limits.push_back(std::move(in));
+    limit(" out ", n, out[n]);
+    limit(" in ", n, in[n]);
   }
 }
 
@@ -187,6 +189,9 @@ const std::vector<CatalogueEntry>& topology_catalogue() {
 }
 
 Topology named_topology(const std::string& spec) {
+  if (spec.size() > 100)
+    throw InputError("topology " + spec.substr(0, 60) + "...", "is no machine",
+                     "see 'chorale topology list'");
   Topology t;
   if (spec == "dgx1")
     t = dgx1();

@@ -50,6 +50,13 @@ Hierarchy v100(int nodes) {
 // rates.
 constexpr double kNvSwitchH100 = 405, kNicH100 = 45, kPcie5 = 56;
 
+// Or something beyond 2^20.
+long long product(const std::vector<int>& sizes) {
+  long long all = 1;
+  for (int size : sizes) all = std::min(all * size, 1LL << 24);
+  return all;
+}
+
 Level h100_gpus() {
   return {.name = "gpu",
           .fan_out = 8,
@@ -72,7 +79,7 @@ Hierarchy h100(int nodes) {
 // Pods of racks of such nodes; racks have all their NICs as uplinks, pods half of them.
 Hierarchy pods(const std::string& spec, const std::string& size) {
   const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
-  if (sizes.size() != 3 || 1LL * sizes[0] * sizes[1] * sizes[2] > 1 << 20)
+  if (sizes.size() != 3 || product(sizes) > 1 << 20)
     throw InputError("hierarchy " + spec, "needs three sizes with at most 2^20 nodes",
                      "use pods x racks x nodes, such as 4x8x4");
   const int nics = 8 * sizes[2];
@@ -91,9 +98,7 @@ Hierarchy pods(const std::string& spec, const std::string& size) {
 // The running example of P^2: everything goes through the switch of each level.
 Hierarchy rack(const std::string& spec, const std::string& size) {
   const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
-  long long all = 1;
-  for (int s : sizes) all = std::min(all * s, 1LL << 24);
-  if (sizes.size() != 4 || all > 1 << 20)
+  if (sizes.size() != 4 || product(sizes) > 1 << 20)
     throw InputError("hierarchy " + spec, "needs four sizes with at most 2^20 devices",
                      "use racks x servers x cpus x gpus, such as 1x2x2x4");
   const auto tier = [](const char* name, int fan_out, double bandwidth, double latency) {
@@ -120,6 +125,9 @@ const std::vector<CatalogueEntry>& hierarchy_catalogue() {
 }
 
 Hierarchy named_hierarchy(const std::string& spec) {
+  if (spec.size() > 100)
+    throw InputError("hierarchy " + spec.substr(0, 60) + "...", "is no machine",
+                     "see 'chorale hierarchy list'");
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon),
                     size = colon == std::string::npos ? "" : spec.substr(colon + 1);

@@ -8,6 +8,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostRoutes = 100'000;
+constexpr std::size_t kMostHops = 20'000'000;  // of all ways tried: less than a second, and 80 MB of routes
 
 class Routes {
  public:
@@ -26,12 +27,12 @@ class Routes {
                              return topology_.links[used].dst == next;
                            });
       if (visited) continue;
+      hops_ += 1 + way_.size();
+      if (hops_ > kMostHops) refuse("over 20000000 hops to look at");
       way_.push_back(l);
       if (next < topology_.ranks) {
         routes_.push_back(way_);
-        if (routes_.size() > kMostRoutes)
-          throw InputError("topology " + topology_.name, "has over 100000 routes through its switches",
-                           "describe switches that act as one by one switch");
+        if (routes_.size() > kMostRoutes) refuse("over 100000 routes");
       } else {
         extend(start, next);
       }
@@ -39,7 +40,13 @@ class Routes {
     }
   }
 
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw InputError("topology " + topology_.name, "has " + what + " through its switches",
+                     "describe switches that act as one by one switch");
+  }
+
   const Topology& topology_;
+  std::size_t hops_ = 0;
   std::vector<std::vector<LinkId>> out_;
   std::vector<LinkId> way_ = {};
   std::vector<std::vector<LinkId>> routes_ = {};

@@ -9,7 +9,8 @@ namespace chorale {
 // on the way, its alpha the sum, its beta the largest. A physical link that several routes use becomes a
 // shared limit with its bandwidth over them; limits of the topology carry over to all routes that use their
 // links. Routes between the same two ranks stay parallel links. A topology without switches is returned as it
-// is. Throws InputError where there are more than 100,000 routes, or where a route uses two links of one
+// is. Throws InputError where there are more than 100,000 routes or
+// more hops on all ways than can be looked at in a second, or where a route uses two links of one
 // limit: a chunk would count twice, which a limit over links cannot say.
 Topology flatten(const Topology&);
 

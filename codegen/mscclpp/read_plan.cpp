@@ -13,11 +13,15 @@
 #include "codegen/passes/peer_pieces.h"
 #include "ir/error.h"
 #include "ir/json_reader.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
 
 using namespace mscclpp;
+
+constexpr long long kMostChunks = 1 << 24;
+constexpr int kMostInstructions = 1 << 20;
 
 // From the file's chunks to ours, and from operations to instructions.
 class Translator {
@@ -40,6 +44,7 @@ class Translator {
     scratch_rules();
     pieces_ = PlanPieces(gpus_, root_.has("reuse_resources") && root_["reuse_resources"].boolean(), file_);
     result_.pieces = pieces_.of_chunk();
+    sizes();
     collective();
     packet_stretches();
     for (Rank n = 0; n < ranks(); ++n) {
@@ -47,8 +52,11 @@ class Translator {
       program.ranks[n].input_chunks = gpu.input * result_.pieces;
       program.ranks[n].output_chunks = gpu.output * result_.pieces;
       program.ranks[n].scratch_chunks = gpu.scratch * pieces_.of_scratch_chunk();
+      find_meetings(n);
       for (const Threadblock& block : gpu.blocks) rank_block(n, block);
     }
+    if (const std::string words = excess(program); !words.empty())
+      throw InputError(file_, words, "use a smaller plan");
     balance();
     find_pieces(program);
   }
@@ -77,6 +85,23 @@ class Translator {
         result_.notes.push_back(root_["gpus"].at(0)["output_chunks"].where() +
                                 ": 0 is taken for as many as input_chunks; the loader divides by it");
     }
+  }
+
+  // Every place, in our chunks, is an integer.
+  void sizes() const {
+    const long long pieces = std::max(pieces_.of_chunk(), pieces_.of_scratch_chunk());
+    const auto require = [&](long long chunks, const std::string& where) {
+      if (chunks * pieces > kMostChunks)
+        throw InputError(where, fmt::format("{} chunks of {} pieces", chunks, pieces),
+                         fmt::format("at most {} pieces are understood here", kMostChunks));
+    };
+    long long all = 0;
+    for (const Gpu& gpu : gpus_) all += 0LL + gpu.input + gpu.output + gpu.scratch;
+    require(all, file_);
+    for_all_operations(gpus_, [&](const Operation& op, const Operation*) {
+      require(op.chunks, op.where);
+      for_all_places(op, [&](const Place& place) { require(1LL * place.index + op.size, op.where); });
+    });
   }
 
   // A packet takes twice its data's room, so plain data and packets cannot share scratch; and plain stores to
@@ -154,6 +179,9 @@ class Translator {
   }
 
   void put(PeerInstruction instruction) {
+    if (++instructions_ > kMostInstructions)
+      throw InputError(file_, fmt::format("its pipelines are more than {} instructions", kMostInstructions),
+                       "use larger units");
     result_.program.ranks[rank_].blocks[program_block_].instructions.push_back(std::move(instruction));
   }
 
@@ -229,11 +257,19 @@ class Translator {
     raise(op, peer, counter(peer, name), op.name == "rlxsignal");
   }
 
+  void find_meetings(Rank n) {
+    for (int b = 0; b < static_cast<int>(gpus_[n].blocks.size()); ++b) {
+      const auto come = [&](const Operation& op) {
+        if (op.barrier < 0) return;
+        std::vector<int>& blocks = meetings_[{n, op.barrier}];
+        if (blocks.empty() || blocks.back() != b) blocks.push_back(b);
+      };
+      for (const Operation& op : gpus_[n].blocks[b].operations) come(op);
+    }
+  }
+
   void barrier(const Operation& op) {
-    std::vector<int> blocks;
-    for (int b = 0; b < static_cast<int>(gpus_[rank_].blocks.size()); ++b)
-      for (const Operation& other : gpus_[rank_].blocks[b].operations)
-        if (other.barrier == op.barrier && (blocks.empty() || blocks.back() != b)) blocks.push_back(b);
+    const std::vector<int>& blocks = meetings_[{rank_, op.barrier}];
     if (static_cast<int>(blocks.size()) != op.blocks)
       throw InputError(op.where, fmt::format("barrier: {} thread blocks come to it, {} are awaited",
                                              blocks.size(), op.blocks));
@@ -331,6 +367,9 @@ class Translator {
   std::map<std::pair<Rank, int>, End> raised_ = {}, awaited_ = {};  // by counter
   Rank rank_ = 0;                                                   // whose block is being translated
   int program_block_ = 0;
+  int instructions_ = 0;
+  std::map<std::pair<Rank, int>, std::vector<int>> meetings_ =
+      {};  // blocks that have a barrier, by rank and barrier
 };
 
 }  // namespace

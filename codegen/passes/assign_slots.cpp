@@ -47,7 +47,7 @@ class SlotAssigner {
           {.src = link.src, .message = messages_++, .reduce = send.reduce});
     }
     for (auto& [at, all] : arrivals) {
-      std::ranges::stable_partition(all, [](const Arrival& a) { return !a.reduce; });
+      std::stable_partition(all.begin(), all.end(), [](const Arrival& a) { return !a.reduce; });
       for (const Arrival& arrival : all) receive(at.first, at.second, arrival);
     }
     ++step_;

@@ -79,6 +79,13 @@ def falsely_proven(r):
     r["claims"] = []
 
 
+def huge(r):
+    r["topology"].update(ranks=4096)
+    what = {"collective": "reducescatter", "chunks": 2, "root": 0}
+    r.update(collective=what, claims=[], max_chunks=2, complete=False)
+    r["points"] = [{**r["points"][0], "steps": 0, "rounds": 0, "chunks": 2, "does": what, "schedule": [], "proven": False}]
+
+
 # Machines: file text, what the message must name.
 machines = {
     "empty file": ("", "json"),
@@ -130,6 +137,10 @@ lines = {
     "output into no folder": (["frontier", "ring:4", "broadcast", "--json", "nowhere/f.json"], "nowhere"),
     "no such file": (["check", "missing.json"], "missing.json"),
     "a folder": (["check", "."], "."),
+    "a device": (["check", "/dev/zero"], "is a device"),
+    "a machine of 10^12 ranks": (["frontier", "torus:1000000x1000000", "allgather"], "torus:1000000x1000000"),
+    "a machine of more ranks than an integer": (["place", "pods:2147483647x2147483647x2147483647", "--axes", "a=8", "--reduce", "a", "--bytes", "1M"], "2^20 nodes"),
+    "axes of 2^192": (["place", "h100:1", "--axes", ",".join(f"a{i}=16777216" for i in range(8)), "--reduce", "a0", "--bytes", "1M"], "multiply"),
     "run size a word": (["run", "good.json", "--bytes", "big"], "--bytes"),
     "run no such point": (["run", "good.json", "--point", "99"], "99"),
     "run type": (["run", "good.json", "--type", "quad"], "quad"),
@@ -142,6 +153,12 @@ lines = {
 # Results, what the message must name; `check` and `run` both refuse, but what only proofs show `run` need not see.
 results = {
     "truncated": (good_text[: len(good_text) // 2], "json", True),
+    "XML": ("<!-- of a machine -->\n<system version='1'/>", "NCCL's description of a machine", True),
+    "an MSCCL algorithm": ("<algo name='x'/>", "'chorale program FILE'", True),
+    "a program": ("\x7fELF\0\0", "is a program", True),
+    "nothing": ("", "is empty", True),
+    "a million chunks a block": (result(lambda r: r["points"][0].update(chunks=10**9)), "is the most", True),
+    "more ranks than a state has room for": (result(huge), "points[0]", True),
     "not a result": (machine(), "", True),
     "a newer version": (result(lambda r: r.update(chorale_result=99)), "version", True),
     "one send removed": (result(drop_send), "points[0]", True),

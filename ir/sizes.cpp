@@ -1,0 +1,98 @@
+#include "ir/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+constexpr long long kMostChunks = 1 << 24, kMostKnowledge = 1LL << 30;
+
+std::vector<int> buffer_sizes(const Collective& collective, std::vector<Rank> ChunkSpec::*ranks,
+                              int ChunkSpec::*position) {
+  std::vector<int> sizes(collective.ranks, 0);
+  for (const ChunkSpec& spec : collective.chunks)
+    for (Rank n : spec.*ranks)
+      if (n >= 0 && n < collective.ranks) sizes[n] = std::max(sizes[n], spec.*position + 1);
+  return sizes;
+}
+
+// What makes a program large, counted over all ranks.
+struct ProgramSize {
+  long long slots = 0;  // of all buffers
+  long long moved = 0;  // chunks, by all instructions
+  long long blocks = 0;
+  long long events = 0;  // at which what is known of all blocks is noted
+};
+
+std::string excess(const ProgramSize& size) {
+  if (size.slots > kMostChunks)
+    return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunks);
+  if (size.moved > kMostChunks)
+    return fmt::format("moves {} chunks in all; {} are the most", size.moved, kMostChunks);
+  if (size.blocks > 0 && size.events > kMostKnowledge / size.blocks)
+    return fmt::format("has {} blocks with {} instructions and dependencies; the product may be {} at most",
+                       size.blocks, size.events, kMostKnowledge);
+  return "";
+}
+
+}  // namespace
+
+std::vector<int> input_chunks(const Collective& collective) {
+  return buffer_sizes(collective, &ChunkSpec::pre, &ChunkSpec::input);
+}
+
+std::vector<int> output_chunks(const Collective& collective) {
+  return buffer_sizes(collective, &ChunkSpec::post, &ChunkSpec::output);
+}
+
+double bytes_of(double chunks, double named_ranks, double positions) {
+  constexpr double kChunk = 128;  // a ChunkSpec and its two allocations
+  return kChunk * chunks + sizeof(Rank) * (named_ranks + positions);
+}
+
+double bytes_of(const Collective& collective) {
+  double named = 0, positions = 0;
+  for (const ChunkSpec& spec : collective.chunks)
+    named += static_cast<double>(spec.pre.size() + spec.post.size());
+  for (const std::vector<int>& sizes : {input_chunks(collective), output_chunks(collective)})
+    for (int size : sizes) positions += size;
+  return bytes_of(static_cast<double>(collective.chunks.size()), named, positions);
+}
+
+std::string excess(const BlockProgram& program) {
+  ProgramSize size;
+  for (const BlockRank& rank : program.ranks) {
+    size.slots += 1LL * rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
+    for (const Block& block : rank.blocks) {
+      ++size.blocks;
+      ++size.events;
+      for (const BlockInstruction& i : block.instructions) {
+        size.moved += i.count;
+        size.events += 1 + static_cast<long long>(i.after.size());
+      }
+    }
+  }
+  return excess(size);
+}
+
+std::string excess(const PeerProgram& program) {
+  ProgramSize size;
+  for (const PeerRank& rank : program.ranks) {
+    size.slots += 1LL * rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
+    ++size.blocks;  // the user is like one
+    for (const PeerBlock& block : rank.blocks) {
+      ++size.blocks;
+      ++size.events;
+      for (const PeerInstruction& i : block.instructions) {
+        ++size.events;
+        if (i.opcode == PeerOpcode::Move)
+          size.moved += i.count * static_cast<long long>(i.from.size() + i.to.size());
+      }
+    }
+  }
+  return excess(size);
+}
+
+}  // namespace chorale
