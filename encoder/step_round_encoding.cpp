@@ -201,9 +201,9 @@ void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_p
 
 void StepRoundEncoding::order() {
   for (const auto& [key, chunks] : chunk_classes(collective_)) {
-    const auto d =
-        std::find_if(key.second.begin(), key.second.end(), [&](Rank n) { return !contains(key.first, n); });
-    if (chunks.size() < 2 || d == key.second.end()) continue;
+    const auto& [pre, post] = key;
+    const auto d = std::find_if(post.begin(), post.end(), [&had = pre](Rank n) { return !contains(had, n); });
+    if (chunks.size() < 2 || d == post.end()) continue;
     // sofar[k]: the chunk has arrived at d by the k-th (step, link).
     std::vector<Lit> previous;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
