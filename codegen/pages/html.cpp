@@ -1,9 +1,11 @@
 #include "codegen/pages/html.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "codegen/pages/page.h"
-#include "codegen/passes/layout.h"
+#include "codegen/pages/picture.h"
+#include "codegen/pages/timetable.h"
 #include "semantics/state.h"
 
 namespace chorale {
@@ -11,17 +13,41 @@ namespace {
 
 using nlohmann::json;
 
+double rounded(double v) {
+  return std::round(v * 1000) / 1000;
+}
+
+std::string kind_name(PictureNode::Kind kind) {
+  return kind == PictureNode::Kind::Rank ? "rank" : kind == PictureNode::Kind::Switch ? "switch" : "nic";
+}
+
+json picture_json(const Topology& t) {
+  const Picture picture = picture_of(t);
+  json nodes = json::array(), wires = json::array(), boxes = json::array();
+  for (const PictureNode& n : picture.nodes)
+    nodes.push_back(
+        {kind_name(n.kind), n.name, rounded(n.at.x), rounded(n.at.y), rounded(n.width), rounded(n.height)});
+  for (const Wire& w : picture.wires)
+    wires.push_back({w.a, w.b, rounded(w.start.x), rounded(w.start.y), rounded(w.end.x), rounded(w.end.y),
+                     w.bandwidth, w.there ? 1 : 0, w.back ? 1 : 0, rounded(w.bend), w.wraps ? 1 : 0,
+                     rounded(w.out.x), rounded(w.out.y)});
+  for (const Box& b : picture.boxes)
+    boxes.push_back(
+        {b.name, rounded(b.left), rounded(b.top), rounded(b.right), rounded(b.bottom), b.name_below ? 1 : 0});
+  return {{"shape", picture.shape},           {"nodes", std::move(nodes)},
+          {"wires", std::move(wires)},        {"ways", picture.ways},
+          {"boxes", std::move(boxes)},        {"width", rounded(picture.width)},
+          {"height", rounded(picture.height)}};
+}
+
 json topology_of(const Topology& t) {
-  json places = json::array(), links = json::array(), limits = json::array();
-  for (const Spot& p : layout(t)) places.push_back({p.x, p.y});
+  json links = json::array();
   for (const Link& l : t.links) links.push_back({l.src, l.dst, l.bandwidth});
-  for (const SharedLimit& l : t.limits)
-    limits.push_back({{"name", l.name}, {"links", l.links.size()}, {"bandwidth", l.bandwidth}});
   return {{"name", t.name},
           {"ranks", t.ranks},
-          {"places", places},
-          {"links", links},
-          {"limits", std::move(limits)}};
+          {"links", std::move(links)},
+          {"limits", t.limits.size()},
+          {"picture", picture_json(t)}};
 }
 
 // How many of the chunks that each rank wants are complete there; before the first step and after each.
@@ -47,7 +73,12 @@ json point_of(const Topology& t, const Point& point) {
   json steps = json::array(), first = json::array();
   for (const Step& step : point.schedule.steps) {
     json sends = json::array();
-    for (const Send& send : step.sends) sends.push_back({send.chunk, send.link, send.reduce ? 1 : 0});
+    const std::vector<int> rounds = rounds_of_sends(t, step);
+    for (std::size_t i = 0; i < step.sends.size(); ++i) {
+      const Send& send = step.sends[i];
+      sends.push_back({send.chunk, send.link, send.reduce ? 1 : 0});
+      if (!rounds.empty()) sends.back().push_back(rounds[i]);  // otherwise a stream
+    }
     steps.push_back({{"rounds", step.rounds}, {"sends", std::move(sends)}});
   }
   std::vector<int> wanted(t.ranks, 0);
@@ -63,7 +94,29 @@ json point_of(const Topology& t, const Point& point) {
           {"progress", progress_of(t, point)}};
 }
 
+std::string counted(std::size_t n, const std::string& word) {
+  return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
+}
+
+// What was searched and what is known of it.
+std::string summary_of(const Result& result) {
+  const int least = result.space.min_chunks, most = result.space.max_chunks;
+  const std::string space =
+      least == most ? counted(most, "chunk") : std::to_string(least) + " to " + counted(most, "chunk");
+  const std::string known = result.points.empty()
+                                ? (result.complete ? "It is proven that there is no schedule"
+                                                   : "No schedule was found, and none is excluded")
+                            : result.complete ? "Every point is proven"
+                                              : "Not everything is proven";
+  return "A block is " + space + ". " + known + (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
+}
+
 }  // namespace
+
+std::string page_title(const Result& result) {
+  return result.topology.name + " " + result.collective.name + ": " + counted(result.points.size(), "point") +
+         " - Chorale";
+}
 
 std::string to_html(const Result& result, const PageNotes& notes) {
   json points = json::array();
@@ -74,13 +127,11 @@ std::string to_html(const Result& result, const PageNotes& notes) {
   }
   const json data = {{"topology", topology_of(result.topology)},
                      {"collective", result.collective.name},
-                     {"min_chunks", result.space.min_chunks},
-                     {"max_chunks", result.space.max_chunks},
-                     {"complete", result.complete},
-                     {"stopped", name_of(result.stopped)},
+                     {"summary", summary_of(result)},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"points", std::move(points)}};
-  return filled_page(page_template(), data.dump(-1, ' ', true, json::error_handler_t::replace));
+  return filled_page(page_template(), page_title(result),
+                     data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
 }  // namespace chorale

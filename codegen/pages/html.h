@@ -1,5 +1,5 @@
 // A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
-// step, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
+// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
 #pragma once
 
 #include <string>
@@ -19,7 +19,10 @@ struct PageNotes {
   std::vector<std::string> proven_by = {};
 };
 
-// Requires schedules that name only links and chunks that there are.
+// "dgx1 allgather: 2 points - Chorale"
+std::string page_title(const Result&);
+
+// Requires schedules that obey the limits of the topology.
 std::string to_html(const Result&, const PageNotes& = {});
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// The pages that html.cpp and place_html.cpp fill: page.html and place_page.html in this folder, as strings
-// (made by CMake). Each has the mark @DATA@ once, where the data goes.
+// The pages that html.cpp and place_html.cpp fill: page.html and place_page.html in this folder with their styles and
+// scripts in them, as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@ once, where these go.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@ namespace chorale {
 std::string page_template();
 std::string place_page_template();
 
-// The template with JSON text (ASCII only) in the place of its mark, such that nothing in it ends the script
-// element, and that what steers instead of being shown is shown as its escape (ir/shown.h).
-std::string filled_page(std::string page, const std::string& json);
+// The template with the title and with JSON text (ASCII only) in the place of its marks. Names come from files: nothing
+// in the title is markup, nothing in the JSON ends the script element, and what steers instead of being shown is shown
+// as its escape (ir/shown.h).
+std::string filled_page(const std::string& page, const std::string& title, const std::string& json);
 
 }  // namespace chorale

@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "codegen/passes/layout.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
@@ -60,28 +58,54 @@ TEST(Html, NamesCannotEndTheScript) {
   EXPECT_EQ(data_of(page)["topology"]["name"].get<std::string>().rfind("</script>", 0), 0u);
 }
 
-double apart(const Spot& a, const Spot& b) {
-  return std::hypot(a.x - b.x, a.y - b.y);
+TEST(Html, TitlesSayWhatIsShown) {
+  Result result = broadcast();
+  const std::string points = std::to_string(result.points.size());
+  const std::string words =
+      "ring:4 broadcast: " + points + (points == "1" ? " point" : " points") + " - Chorale";
+  EXPECT_EQ(page_title(result), words);
+  EXPECT_NE(to_html(result).find("<title>" + words + "</title>"), std::string::npos);
+
+  // Names come from files: no markup, no control characters, and no mark of the template that is filled with data.
+  result.topology.name = "a</title><script>alert(1)</script>\x1b@DATA@";
+  const std::string page = to_html(result);
+  EXPECT_NE(page.find("<title>a&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u001b@DATA@ broadcast"),
+            std::string::npos);
+  EXPECT_EQ(data_of(page)["topology"]["name"], result.topology.name);
 }
 
-TEST(Layout, KeepsRanksApartAndOnThePaper) {
-  for (const char* name :
-       {"dgx1", "dgx2", "line:4", "ring:8", "torus:4x4", "hypercube:4", "dgx-a100:2", "full:2", "star:9"}) {
-    const Topology t = flatten(named_topology(name));
-    const std::vector<Spot> places = layout(t);
-    ASSERT_EQ(places.size(), static_cast<std::size_t>(t.ranks));
-    for (Rank a = 0; a < t.ranks; ++a) {
-      EXPECT_TRUE(places[a].x >= -1e-9 && places[a].x <= 1 + 1e-9) << name;
-      EXPECT_TRUE(places[a].y >= -1e-9 && places[a].y <= 1 + 1e-9) << name;
-      for (Rank b = 0; b < a; ++b) EXPECT_GT(apart(places[a], places[b]), 0.3 / t.ranks) << name;
+TEST(Html, SaysThatThereIsNoPoint) {
+  Result result = broadcast();
+  result.points.clear();
+  result.complete = false;
+  result.stopped = Stopped::TimeLimit;
+  const json data = data_of(to_html(result));
+  EXPECT_TRUE(data["points"].empty());
+  EXPECT_EQ(data["summary"],
+            "A block is 1 to 2 chunks. No schedule was found, and none is excluded (time limit).");
+  EXPECT_NE(to_html(result).find("<title>ring:4 broadcast: 0 points - Chorale</title>"), std::string::npos);
+}
+
+// Every send of the page has its round, and its way is wires that lead from its source to its destination.
+TEST(Html, SendsHaveRoundsAndWays) {
+  const Result result =
+      search_frontier(flatten(named_topology("hub:4")), make_collective("allgather", 4, 1), {});
+  const json data = data_of(to_html(result));
+  const json& picture = data["topology"]["picture"];
+  ASSERT_FALSE(data["points"].empty());
+  for (const json& step : data["points"][0]["schedule"])
+    for (const json& send : step["sends"]) {
+      ASSERT_EQ(send.size(), 4u);
+      EXPECT_LT(send[3].get<int>(), step["rounds"].get<int>());
+      const json& link = data["topology"]["links"][send[1].get<int>()];
+      int at = link[0].get<int>();
+      for (const json& w : picture["ways"][send[1].get<int>()]) {
+        const json& wire = picture["wires"][w.get<int>()];
+        ASSERT_TRUE(wire[0] == at || wire[1] == at);
+        at = wire[0] == at ? wire[1].get<int>() : wire[0].get<int>();
+      }
+      EXPECT_EQ(at, link[1].get<int>());
     }
-  }
-}
-
-TEST(Layout, NeighboursAreNear) {
-  const std::vector<Spot> places = layout(named_topology("ring:12"));
-  for (Rank r = 0; r < 12; ++r)
-    EXPECT_LT(apart(places[r], places[(r + 1) % 12]), apart(places[r], places[(r + 4) % 12]));
 }
 
 }  // namespace

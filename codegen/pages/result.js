@@ -1,0 +1,171 @@
+// Control of the page of a result: which point, which moment.
+let point = null, number = 0, starts = [], flights = [], now = 0, playing = false;
+const end = () => starts[starts.length - 1];
+
+function cell(row, text, css, name) {
+  const td = row.insertCell();
+  td.textContent = text;
+  if (css) td.className = css;
+  if (name) td.dataset.name = name;
+  return td;
+}
+
+function head(table, names) {
+  table.textContent = '';
+  const row = table.createTHead().insertRow();
+  for (const [name, css] of names) row.appendChild(element('th', name, css));
+  return table.createTBody();
+}
+
+function step_at(time) {
+  let s = 0;
+  while (s + 1 < starts.length - 1 && time >= starts[s + 1]) ++s;
+  return s;
+}
+
+function draw_moment() {
+  const s = step_at(now), steps = starts.length - 1, done = now >= end();
+  const step = point.schedule[s];
+  $('step-title').textContent = steps === 0 ? 'No step is needed' : done ?
+      `After ${counted(steps, 'step')}: everything is where it should be` :
+      `Step ${s + 1} of ${steps}: ${counted(step.rounds, 'round')}, ${counted(step.sends.length, 'send')}` +
+      (step.sends.some(send => send.length === 3) ? ', streamed over all of its rounds' : '');
+  $('clock').textContent = `${now.toFixed(1)} of ${counted(end(), 'round')}`;
+  $('time').value = now;
+  draw_progress(point, steps === 0 ? 0 : done ? steps : s);
+  draw_flights(point, flights, done ? -1 : s, now);
+  if (s !== draw_moment.shown || point !== draw_moment.point) {
+    draw_moment.shown = s;
+    draw_moment.point = point;
+    list_links(step, s);
+  }
+}
+
+function list_links(step, s) {
+  $('links-title').textContent = step ? `Links in step ${s + 1}` : '';
+  $('links').textContent = '';
+  if (!step) return;
+  const body = head($('links'), [['link'], ['chunks', 'n'], ['could', 'n'], ['which (+: added to what is there)']]);
+  const by = new Map();
+  for (const send of step.sends) {
+    if (!by.has(send[1])) by.set(send[1], []);
+    by.get(send[1]).push(send);
+  }
+  for (const [link, sends] of [...by].sort((a, b) => a[0] - b[0])) {
+    const row = body.insertRow(), l = machine.links[link];
+    cell(row, `${l[0]} \u2192 ${l[1]}`);
+    cell(row, sends.length, 'n');
+    cell(row, l[2] * step.rounds, 'n');
+    const which = cell(row, '');
+    sends.slice(0, 40).forEach(send => {
+      const span = element('span', `${send[2] ? '+' : ''}${send[0]} `);
+      span.style.color = colour(point, send[0]);
+      which.appendChild(span);
+    });
+    if (sends.length > 40) which.append(`and ${sends.length - 40} more`);
+  }
+}
+
+function list_points() {
+  const names = [['point', 'n'], ['steps', 'n'], ['rounds', 'n'], ['chunks', 'n'], ['rounds per chunk', 'n long'], ['method', 'long'],
+                 ['best for blocks', 'long'], ['proven by', 'long']];
+  const body = head($('points'), names);
+  data.points.forEach((p, i) => {
+    const row = body.insertRow();
+    row.className = 'point' + (p === point ? ' chosen' : '');
+    row.tabIndex = 0;
+    const values = [i, p.steps, p.rounds, p.chunks, fraction(p.rounds, p.chunks), p.method,
+                    p.frontier ? p.sizes : 'dominated', p.certificate];
+    values.forEach((v, k) => cell(row, v, names[k][1] + (k < 7 ? '' : p.proven ? ' yes' : ' no'), names[k][0]));
+    row.addEventListener('click', () => choose(i));
+    row.addEventListener('keydown', event => { if (event.key === 'Enter') choose(i); });
+  });
+}
+
+function choose(i) {
+  if (!(i >= 0 && i < data.points.length)) return;
+  number = i;
+  point = data.points[i];
+  ({starts, flights} = timetable(point));
+  now = 0;
+  $('time').max = end();
+  draw_frontier(data.points, data.bound, point, choose);
+  list_points();
+  draw_moment();
+}
+
+function go(time) {
+  now = Math.max(0, Math.min(time, end()));
+  draw_moment();
+}
+
+let before = null;
+function tick(stamp) {
+  if (!playing) return;
+  if (before !== null) go(now + (stamp - before) / 1000);  // one round a second
+  before = stamp;
+  if (now >= end()) return set_playing(false);
+  requestAnimationFrame(tick);
+}
+function set_playing(value) {
+  playing = value;
+  before = null;
+  $('play').textContent = playing ? 'pause' : 'play';
+  if (!playing) return;
+  if (now >= end()) now = 0;
+  requestAnimationFrame(tick);
+}
+function jump(time) {
+  set_playing(false);
+  go(time);
+}
+const next_step = () => jump(now >= end() ? end() : starts[step_at(now) + 1]);
+function last_step() {
+  const s = step_at(now);
+  jump(now > starts[s] ? starts[s] : starts[Math.max(0, s - 1)]);
+}
+
+function say_what_it_is() {
+  $('title').textContent = `${data.collective} on ${machine.name}`;
+  const limits = machine.limits ? `, ${counted(machine.limits, 'shared limit')}` : '';
+  $('summary').textContent = `${counted(machine.ranks, 'rank')}, ${counted(machine.links.length, 'link')}${limits}` +
+      `${picture.shape ? `: ${picture.shape}` : ''}. ${data.summary}`;
+  const has = kind => nodes.some(node => node.kind === kind);
+  $('legend').textContent = (data.points.length ? 'Green round a rank: how much of what it wants is there. A dot is a chunk, ' +
+      'coloured by where it comes from (of a sum: where it goes to); a dark edge: it is added to what is there. ' : '') +
+      (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
+                                                    .filter(Boolean).join(' and ') + '. ' : '') +
+      (wires.some(w => w.wraps) ? 'Wires that end in the open go round to the other side.' : '');
+}
+
+say_what_it_is();
+draw_machine();
+if (data.points.length === 0) {  // nothing to play, plot or list
+  $('step-title').textContent = 'No schedule was found';
+  $('side').remove();
+  $('list').remove();
+  $('controls').remove();
+  document.querySelector('main').style.gridTemplateColumns = 'minmax(0, 1fr)';
+  listen([]);
+} else {
+  const hollow = data.points.some(p => !p.proven), filled = data.points.some(p => p.proven);
+  addEventListener('resize', () => draw_frontier(data.points, data.bound, point, choose));
+  for (const [there, css, words] of [[filled, 'key', 'proven '], [hollow, 'key hollow', 'not proven ']])
+    if (there) $('frontier-legend').append(element('span', '', css), words);
+  if (data.points.some(p => !p.frontier)) $('frontier-legend').append('(small: dominated)');
+  $('play').addEventListener('click', () => set_playing(!playing));
+  $('time').addEventListener('input', () => jump(Number($('time').value)));
+  $('on').addEventListener('click', next_step);
+  $('back').addEventListener('click', last_step);
+  listen([[['ArrowLeft'], 'to the step before', last_step], [['ArrowRight'], 'to the next step', next_step],
+          [[' '], 'play, pause', () => set_playing(!playing)],
+          [['Home'], 'to the start', () => jump(0)], [['End'], 'to the end', () => jump(end())],
+          [['ArrowUp'], 'the point before', () => choose(number - 1)], [['ArrowDown'], 'the next point', () => choose(number + 1)],
+          [['0 .. 9'], 'the point of that number', key => choose(Number(key))]]);
+  // A link to a place: #point=2&time=3.5
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const first = Math.max(0, data.points.findIndex(p => p.frontier));
+  choose(first);
+  if (wanted.has('point')) choose(Math.round(Number(wanted.get('point'))));
+  if (wanted.has('time')) go(Number(wanted.get('time')) || 0);
+}
