@@ -82,12 +82,12 @@ Arrangement grid(const Graph& g, const std::vector<Factor>& factors) {
   Arrangement picture{.shape = grid_name(factors)};
   const bool deep = factors.size() > 2;
   const double depth = deep ? 0.8 : 0;
-  const double step = deep ? depth * factors[2].size + 0.45 : 1.3;
+  const double step = deep ? depth * factors[2].size + 0.45 : 1.2;
   for (std::size_t n = 0; n < g.size(); ++n) {
     const double z = deep ? depth * factors[2].at[n] : 0;
     picture.spots.push_back({.x = step * factors[0].at[n] + z, .y = step * factors[1].at[n] - 0.7 * z});
   }
-  const double stub = deep ? 0.5 : 1;
+  const double stub = deep ? 0.5 : 0.85;
   add_wraps(g, factors[0], {.x = stub, .y = 0}, picture);
   add_wraps(g, factors[1], {.x = 0, .y = stub}, picture);
   if (deep) add_wraps(g, factors[2], {.x = 0.82 * stub, .y = -0.57 * stub}, picture);

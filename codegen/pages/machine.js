@@ -23,7 +23,7 @@ const wires = picture.wires.map(([a, b, x, y, to_x, to_y, bandwidth, there, back
 function on_wire(w, t, forward) {
   let x, y, dx = w.to.x - w.from.x, dy = w.to.y - w.from.y;
   if (w.wraps) {
-    const far = t < 0.5 ? w.from : w.to, s = t < 0.5 ? 2 * t : 2 * t - 2;
+    const far = t < 0.5 ? w.from : w.to, s = 0.75 * (t < 0.5 ? 2 * t : 2 * t - 2);
     x = far.x + s * w.out.x;
     y = far.y + s * w.out.y;
     dx = w.out.x;
@@ -63,8 +63,8 @@ function along(way, t) {
 function path_of(w) {
   const p = (x, y) => `${(x * unit).toFixed(1)} ${(y * unit).toFixed(1)}`;
   if (w.wraps)
-    return `M${p(w.from.x, w.from.y)}L${p(w.from.x + w.out.x * 0.8, w.from.y + w.out.y * 0.8)}` +
-           `M${p(w.to.x, w.to.y)}L${p(w.to.x - w.out.x * 0.8, w.to.y - w.out.y * 0.8)}`;
+    return `M${p(w.from.x, w.from.y)}L${p(w.from.x + w.out.x * 0.75, w.from.y + w.out.y * 0.75)}` +
+           `M${p(w.to.x, w.to.y)}L${p(w.to.x - w.out.x * 0.75, w.to.y - w.out.y * 0.75)}`;
   if (w.bend === 0) return `M${p(w.from.x, w.from.y)}L${p(w.to.x, w.to.y)}`;
   const dx = (w.to.x - w.from.x) / w.length, dy = (w.to.y - w.from.y) / w.length;
   const x = (w.from.x + w.to.x) / 2 + 2 * w.bend * dy, y = (w.from.y + w.to.y) / 2 - 2 * w.bend * dx;
@@ -76,7 +76,7 @@ const around = 2 * Math.PI * 0.28 * unit;
 let moving;
 
 function text_in(node, parent) {
-  const size = Math.min(node.kind === 'rank' ? 0.3 : 0.28, 0.88 * node.width / (0.6 * node.name.length)) * unit;
+  const size = Math.min(node.kind === 'rank' ? 0.34 : 0.28, 0.88 * node.width / (0.6 * node.name.length)) * unit;
   make('text', {x: node.x * unit, y: node.y * unit + 0.35 * size, 'text-anchor': 'middle', 'font-size': size}, parent, node.name);
 }
 
@@ -84,7 +84,7 @@ function draw_machine() {
   const svg = $('machine');
   svg.setAttribute('viewBox', `0 0 ${picture.width * unit} ${picture.height * unit}`);
   svg.style.minWidth = `${Math.round(picture.width * 20)}px`;  // numbers stay legible: it scrolls where there is less room
-  svg.style.maxWidth = `${Math.round(picture.width * 100)}px`;
+  svg.style.maxWidth = `${Math.round(picture.width * 80)}px`;
   const boxes = make('g', {}, svg);
   for (const [name, left, top, right, bottom, below] of picture.boxes) {
     make('rect', {x: left * unit, y: top * unit, width: (right - left) * unit, height: (bottom - top) * unit, rx: 8,
@@ -101,10 +101,10 @@ function draw_machine() {
                             `${w.bandwidth} a round`);
     lines.push(line);
     arrows.push(w.there && w.back ? null : draw_arrow(w, under));
-    if (w.wraps && w.length >= 2)  // shorter ones have no room for a number
+    if (w.wraps && w.length > 1.5)  // shorter ones have no room for a number
       for (const [at, far, sign] of [[w.from, w.to, 1], [w.to, w.from, -1]])
         make('text', {x: (at.x + sign * w.out.x) * unit, y: (at.y + sign * w.out.y) * unit + 0.08 * unit,
-                      'text-anchor': 'middle', 'font-size': 0.22 * unit, class: 'faint'}, under, far.name);
+                      'text-anchor': 'middle', 'font-size': 0.25 * unit, class: 'faint'}, under, far.name);
   }
   moving = make('g', {}, svg);
   const above = make('g', {}, svg);

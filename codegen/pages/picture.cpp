@@ -23,7 +23,7 @@ constexpr double kMargin = 0.6;          // round everything
 constexpr double kNicsApart = 0.42;      // a NIC is 0.34 wide
 constexpr double kWidestBand = 18;       // of boxes: with more of it ranks go in further rows
 constexpr double kWidestTree = 22;       // 16 ranks in four groups
-constexpr double kClear = 0.38;          // between a wire and the middle of a node that is not its end
+constexpr double kClear = 0.1;           // between a wire and a node that is not its end
 constexpr std::size_t kMostBent = 4000;  // wires; with more of them nobody sees which node one passes
 
 struct Parts {
@@ -338,7 +338,7 @@ class BoxInside {
       p.nodes[n].at = {.x = x + spots_[i].x, .y = y + (upside_down ? -dy : dy)};
       p.box_of[n] = box;
       if (i >= ranks_.size())
-        p.nodes[n].width = std::max(1.5, (right_ - left_) / static_cast<double>(switches_.size()) - 0.4);
+        p.nodes[n].width = std::max(1.5, (right_ - left_ + 0.6) / static_cast<double>(switches_.size()) - 0.1);
     }
     p.boxes.push_back({.name = "",
                        .left = x - width() / 2,
@@ -410,7 +410,7 @@ class Boxes {
     const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
     std::vector<BoxInside> inside;
     std::array<double, 2> width = {};
-    for (int rows = 1; rows <= 4; ++rows) {
+    for (int rows = 1; rows <= 2; ++rows) {  // wires pass between two rows, and not three
       inside = insides(rows);
       width = {};
       for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + 0.8;
@@ -603,9 +603,9 @@ double clearance(const Picture& picture, const Wire& wire, double bend) {
     if (static_cast<int>(n) == wire.a || static_cast<int>(n) == wire.b) continue;
     for (int i = 1; i < points; ++i) {
       const Spot at = on_wire(a, b, bend, static_cast<double>(i) / points);
-      const double dx = std::max(0.0, std::abs(at.x - node.at.x) - (node.width - 0.56) / 2);
-      const double dy = std::max(0.0, std::abs(at.y - node.at.y) - (node.height - 0.56) / 2);
-      least = std::min(least, std::hypot(dx, dy));
+      const double dx = std::max(0.0, std::abs(at.x - node.at.x) - node.width / 2);
+      const double dy = std::max(0.0, std::abs(at.y - node.at.y) - node.height / 2);
+      least = std::min(least, node.kind == Kind::Rank ? apart(at, node.at) - node.width / 2 : std::hypot(dx, dy));
     }
   }
   return least;
@@ -619,7 +619,9 @@ void bend_round_nodes(Picture& picture) {
     middle = {.x = middle.x + node.at.x / static_cast<double>(picture.nodes.size()),
               .y = middle.y + node.at.y / static_cast<double>(picture.nodes.size())};
   for (Wire& wire : picture.wires) {
-    if (wire.wraps) continue;
+    // Between NICs there is open ground, and they stand so near that wires would only swing about.
+    const auto is_nic = [&](int n) { return picture.nodes[n].kind == Kind::Nic; };
+    if (wire.wraps || is_nic(wire.a) || is_nic(wire.b)) continue;
     const Spot &a = wire.start, &b = wire.end;
     double best = clearance(picture, wire, 0);
     const bool outward = apart(on_wire(a, b, 0.1, 0.5), middle) >= apart(on_wire(a, b, -0.1, 0.5), middle);
