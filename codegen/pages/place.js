@@ -102,7 +102,7 @@ function show() {
     const row = element('tr', undefined, i === chosen.step ? 'chosen' : '');
     const words = element('td');
     words.append(element('code', inWords(instruction)));
-    row.append(element('td', i + 1), words, element('td', time(instruction.us), 'n'), element('td', instruction.binding));
+    row.append(element('td', i + 1, 'n'), words, element('td', time(instruction.us), 'n'), element('td', instruction.binding));
     row.onclick = () => { chosen.step = i; show(); };
     return row;
   }));
