@@ -110,7 +110,7 @@ function show() {
   const groups = instruction && instruction.groups;
   $('legend').textContent = !instruction ? 'Every device has its sum already.'
     : !groups ? '' : `step ${chosen.step + 1}: ${counted(groups.length, 'group')} of ${groups[0].length}; ` +
-      'one colour a group, a dark frame for its first device; grey takes no part';
+      'one colour a group, a frame for its first device; grey takes no part';
   drawMachine(instruction);
 }
 

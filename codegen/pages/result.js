@@ -58,9 +58,9 @@ function list_links(step, s) {
     cell(row, l[2] * step.rounds, 'n');
     const which = cell(row, '');
     sends.slice(0, 40).forEach(send => {
-      const span = element('span', `${send[2] ? '+' : ''}${send[0]} `);
-      span.style.color = colour(point, send[0]);
-      which.appendChild(span);
+      const span = element('span', `${send[2] ? '+' : ''}${send[0]}`, 'chunk');
+      span.style.borderColor = colour(point, send[0]);
+      which.append(span, ' ');
     });
     if (sends.length > 40) which.append(`and ${sends.length - 40} more`);
   }
@@ -132,7 +132,7 @@ function say_what_it_is() {
       `${picture.shape ? `: ${picture.shape}` : ''}. ${data.summary}`;
   const has = kind => nodes.some(node => node.kind === kind);
   $('legend').textContent = (data.points.length ? 'Green round a rank: how much of what it wants is there. A dot is a chunk, ' +
-      'coloured by where it comes from (of a sum: where it goes to); a dark edge: it is added to what is there. ' : '') +
+      'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
       (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
                                                     .filter(Boolean).join(' and ') + '. ' : '') +
       (wires.some(w => w.wraps) ? 'Wires that end in the open go round to the other side.' : '');
