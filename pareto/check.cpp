@@ -75,10 +75,10 @@ class Checker {
     if (of_families && !has_families())
       return require(false, "only the frontier of an AllReduce has such points");
     if (point.method == "gather+local_reduce")
-      return require(does.name == "allreduce_by_gather" && does.chunks_per_block == point.cost.chunks,
+      return require(does == make_collective("allreduce_by_gather", does.ranks, point.cost.chunks),
                      "the schedule does not gather whole vectors");
-    require(does.name == name && does.chunks_per_block == point.cost.chunks,
-            "the schedule does " + does.name + ", not " + name);
+    // Not only the same outcome: who has what before is what was asked for, too.
+    require(does == named(name, point.cost.chunks), "the schedule does not do what was asked for");
     if (point.method == "dual")
       return require(does.combining && std::all_of(does.chunks.begin(), does.chunks.end(),
                                                    [](const ChunkSpec& c) { return c.post.size() == 1; }),

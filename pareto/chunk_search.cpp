@@ -244,12 +244,13 @@ class ChunkSearch {
     return answer.verdict == Verdict::Sat;
   }
 
+  // A solver keeps to its time a little better than the clock of the search.
   void give_up(const Answer& answer) {
-    const Stopped why = clock_.why_stopped();
-    if (why != Stopped::No)
-      result_.given_up.insert(why);
-    else
-      result_.given_up.insert(answer.too_large ? Stopped::SizeLimit : Stopped::ConflictLimit);
+    Stopped why = clock_.why_stopped();
+    if (why == Stopped::No && answer.too_large) why = Stopped::SizeLimit;
+    if (why == Stopped::No && options_.synthesis.limits.conflicts >= 0) why = Stopped::ConflictLimit;
+    if (why == Stopped::No) why = options_.time_limit.count() >= 0 ? Stopped::TimeLimit : Stopped::SizeLimit;
+    result_.given_up.insert(why);
   }
 
   // A schedule of fewer steps than asked may have too many rounds for the steps that it does have. With a step
@@ -281,7 +282,9 @@ class ChunkSearch {
   // Another engine than ours is asked for comparison: it is not helped.
   void take_incumbents() {
     if (options_.synthesis.engine != Engine::Sat) return;
-    for (Point& point : incumbents(topology_, collective_, options_.synthesis.limits.stop)) {
+    // The first answer is there whatever stops the search; who cannot wait for it ends the process.
+    const std::atomic<bool>* const stop = question_.always ? nullptr : options_.synthesis.limits.stop;
+    for (Point& point : incumbents(topology_, collective_, stop)) {
       if (!allowed(point.cost)) {
         point.method = "routed";
         fit(point);

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bounds/lower_bounds.h"
+#include "construct/more_steps.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/optimality.h"
@@ -139,8 +139,19 @@ class Findings {
         for (const Point& scatter : this->points("reducescatter", chunks))
           points.push_back(composed(scatter, gather, empty_.topology.ranks));
       }
-    std::erase_if(points, [this](const Point& p) {
-      return p.cost.steps > empty_.space.max_steps || p.cost.rounds > most_rounds(empty_.space, p.cost.steps);
+    // Two parts whose rounds exceed their steps by at most k may together exceed them by more; a step split, and
+    // they do not.
+    const Space& space = empty_.space;
+    for (Point& point : points)
+      if (space.extra_rounds != kAnyRounds && point.cost.rounds > point.cost.steps + space.extra_rounds)
+        if (std::optional<Schedule> split =
+                in_more_steps(empty_.topology, point.collective, point.schedule, space.extra_rounds)) {
+          point.cost.steps = static_cast<int>(split->steps.size());
+          point.cost.rounds = total_rounds(*split);
+          point.schedule = std::move(*split);
+        }
+    std::erase_if(points, [&space](const Point& p) {
+      return p.cost.steps > space.max_steps || p.cost.rounds > most_rounds(space, p.cost.steps);
     });
     keep_undominated(points);
     return points;
@@ -168,6 +179,8 @@ class Findings {
     if (stopped == Stopped::No && !given_up.empty()) stopped = *given_up.begin();
     result.stopped = stopped;
     finish_result(result);
+    // Everything was asked that a formula can say, and yet something is open.
+    if (!result.complete && result.stopped == Stopped::No) result.stopped = Stopped::NotExpressible;
     result.seconds = seconds;
     return result;
   }
@@ -316,8 +329,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
   Stopped stopped = Stopped::No;
   if (answer.verdict == Verdict::Unknown) {
     stopped = clock.why_stopped();
-    if (stopped == Stopped::No)
-      stopped = *answer.found.given_up.begin();
+    if (stopped == Stopped::No) stopped = *answer.found.given_up.begin();
   }
   return {.verdict = answer.verdict,
           .result = result_of(std::move(empty), answer.found, answer.steps, stopped),
