@@ -99,7 +99,8 @@ def blocks_in_memory(result, point):
 def works():
     """What there is to do: key, result file or none, hand-written algorithm or how many schedules, collective, ranks,
     and the blocks that all ranks hold at once."""
-    listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True,
+                            env={**os.environ, "COLUMNS": "1000"}).stdout
     for line in listed.splitlines()[1:]:
         name, collective = line.split()[:2]
         if name.startswith(FAMILIES):

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bounds/check_growth.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -253,7 +254,7 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
   if (!collective.combining) {
     if (!within(spec.post, n)) return fmt::format("rank {} does not want chunk {}", n, c);
     if (too_far(n)) return "";
-    return fmt::format("chunk {} can reach rank {} in {} steps", c, n, steps[n]);
+    return fmt::format("chunk {} can reach rank {} in {}", c, n, counted(steps[n], "step"));
   }
   if (!within(spec.pre, n)) return fmt::format("rank {} does not contribute to chunk {}", n, c);
   for (Rank d : spec.post)
@@ -270,9 +271,9 @@ Shown shown_by(const Topology& topology, const Collective& collective, const Cer
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
   const bool entry_a_step = steps == static_cast<int>(certificate.prices.size());
   if (!entry_a_step && certificate.prices.size() != 1)
-    return {.fault = fmt::format(
-                "there are prices of {} steps; a claim needs one entry, or one for each of its steps",
-                certificate.prices.size())};
+    return {.fault =
+                fmt::format("there are prices of {}; a claim needs one entry, or one for each of its steps",
+                            counted(static_cast<long long>(certificate.prices.size()), "step"))};
   return check.weights(certificate.prices, entry_a_step);
 }
 
@@ -281,9 +282,11 @@ std::string rounds_fault(const Shown& shown, int rounds) {
   if (!shown.fault.empty()) return shown.fault;
   if (rounds == kNoSchedule) return "prices never show that there is no schedule";
   if (Wide{rounds - 1} * shown.paid_per_round < shown.owed) return "";
-  return fmt::format("the certificate shows {} rounds at least, not {}",
-                     static_cast<long long>((shown.owed + shown.paid_per_round - 1) / shown.paid_per_round),
-                     rounds);
+  return fmt::format(
+      "the certificate shows {} at least, not {}",
+      counted(static_cast<long long>((shown.owed + shown.paid_per_round - 1) / shown.paid_per_round),
+              "round"),
+      rounds);
 }
 
 }  // namespace

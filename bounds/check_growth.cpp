@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "ir/words.h"
+
 namespace chorale {
 namespace {
 
@@ -148,7 +150,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
   Counting counting(spread);
   if (!counting.possible(std::vector<int>(spread.chunks, 0), claim.steps, claim.rounds - 1)) return "";
   if (counting.gave_up()) return "has too many ways to spread the chunks to be checked";
-  return fmt::format("{} rounds are not excluded by growth", claim.rounds - 1);
+  return counted(claim.rounds - 1, "round is", "rounds are") + " not excluded by growth";
 }
 
 }  // namespace chorale

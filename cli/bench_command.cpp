@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/text.h"
+#include "cli/layout.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "construct/classic.h"
@@ -52,7 +52,7 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
     Candidate file{.name = name, .topology = result.topology};
     for (const Point& point : result.points)
       if (point.on_frontier && point.collective.name == command.collective &&
-          point.collective.root == command.root)
+          point.collective.root == command.root.value_or(0))
         file.points.push_back(point);
     if (file.points.empty() || result.topology.ranks != ranks)
       throw InputError(name, fmt::format("has no {} for {} ranks", command.collective, ranks),
@@ -67,7 +67,7 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
     throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + command.collective,
                      "use mpi, nccl, one of 'chorale classic list', or a result file");
   Candidate classic{.name = entry->name, .topology = named_topology(fmt::format("full:{}", ranks))};
-  classic.points = {classic_algorithm(entry->name, classic.topology, {.root = command.root})};
+  classic.points = {classic_algorithm(entry->name, classic.topology, {.root = command.root.value_or(0)})};
   return classic;
 }
 
@@ -138,8 +138,6 @@ std::string json(const Half& half, bool checked) {
 // As nccl-tests prints it, with the algorithm before each line.
 std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
                     const BenchCommand& command) {
-  const bool has_root = collective.name == "broadcast" || collective.name == "reduce" ||
-                        collective.name == "gather" || collective.name == "scatter";
   std::vector<std::vector<std::string>> cells = {
       {"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
        "busbw", "#wrong"},
@@ -149,7 +147,8 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
-                     type_name(line.type), line.redop, std::to_string(has_root ? collective.root : -1)});
+                     type_name(line.type), line.redop,
+                     std::to_string(is_rooted(collective.name) ? collective.root : -1)});
     for (const Half& half : {line.apart, line.in_place}) {
       append(cells.back(), half, command.check);
       wrong += half.row.wrong;
@@ -188,7 +187,8 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
 Outcome bench(const BenchCommand& command, MpiSession& session) {
   const int ranks = session.ranks();
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
-  const Collective collective = make_collective(command.collective, ranks, 1, command.root);
+  const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
+  require_rooted("-r", command.collective, command.root);
   require_sums_of_halves(command.accumulation, command.types, collective);
   std::vector<Candidate> candidates;
   std::vector<std::string> names = command.algorithms;
@@ -228,8 +228,10 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
         }
   const int code = wrong == 0 ? kFound : kWrongData;
   if (session.rank() != 0) return {.exit_code = code};
-  if (!command.json.empty()) write_file(command.json, json_of(lines, collective, command));
-  return {.exit_code = code, .text = text_of(lines, collective, command)};
+  // nccl-tests' lines, as wide as they are there, for what reads those.
+  Outcome outcome{.exit_code = code, .text = text_of(lines, collective, command), .verbatim = true};
+  if (!command.json.empty()) deliver(command.json, json_of(lines, collective, command), outcome);
+  return outcome;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/text.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -85,11 +86,10 @@ Outcome perform(const BoundsCommand& command) {
   text += fmt::format("any schedule:      {}\n  {}\n", at_least(any), words(topology, any.certificate));
   const Rate rate = rate_shown(topology, collective, any.certificate);
   if (rate.rounds > 0)
-    text +=
-        fmt::format("any chunk count:   {} rounds a chunk at least\n", fraction(rate.rounds, rate.chunks));
+    text += fmt::format("any chunk count:   {} at least\n", rounds_a_chunk(rate.rounds, rate.chunks));
   const int within = command.steps.value_or(steps.steps);
   const Claim few = within < steps.steps ? steps.claim : fewest_rounds_in(topology, collective, within);
-  text += fmt::format("at most {}:  {}\n  {}\n", counted(within, "step"), at_least(few),
+  text += fmt::format("{:<19}{}\n  {}\n", "at most " + counted(within, "step") + ":", at_least(few),
                       words(topology, few.certificate));
   return {.text = text};
 }

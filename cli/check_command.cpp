@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/interrupt.h"
-#include "cli/text.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "pareto/check.h"
 
 namespace chorale {
@@ -23,8 +25,11 @@ Outcome perform(const CheckCommand& command) {
   }
   std::string text;
   for (const std::string& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault);
-  text += fmt::format("{} verified, {} accepted, {} checked", counted(report.schedules, "schedule"),
-                      counted(report.bounds, "bound"), counted(report.refutations, "refutation"));
+  const auto listed = std::count_if(result.points.begin(), result.points.end(),
+                                    [](const Point& point) { return point.on_frontier; });
+  text += fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
+                      counted(report.schedules, "schedule"), listed, counted(report.bounds, "bound"),
+                      counted(report.refutations, "refutation"));
   if (report.undecided > 0)
     text += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
   text += "\n";

@@ -1,8 +1,8 @@
 #include "bounds/lower_bounds.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/layout.h"
 #include "cli/report.h"
-#include "cli/text.h"
 #include "construct/classic.h"
 #include "ir/json.h"
 #include "pareto/search.h"
@@ -39,13 +39,16 @@ Outcome perform(const ClassicCommand& command) {
   if (command.name == "list") return {.text = catalogue()};
   require_writable_file("--json", command.json);
   const Topology topology = machine(command.topology);
-  const Point point = classic_algorithm(command.name, topology,
-                                        {.chunks = command.chunks, .order = {}, .root = command.root});
+  const Point point = classic_algorithm(
+      command.name, topology, {.chunks = command.chunks, .order = {}, .root = command.root.value_or(0)});
+  require_rooted("--root", point.collective.name, command.root);
   const Result result = as_result(topology, point);
-  if (!command.json.empty()) write_file(command.json, to_json(result));
-  std::string text = heading(result) + points_table(result, {0}, {}) + bound_line(result);
-  if (command.json.empty()) text += schedule_text(topology, point);
-  return {.text = text};
+  Outcome outcome{.text = heading(result) + points_table(result, {0}, {}) + bound_line(result)};
+  if (command.json.empty())
+    outcome.text += schedule_text(topology, point);
+  else
+    deliver(command.json, to_json(result), outcome);
+  return outcome;
 }
 
 }  // namespace chorale

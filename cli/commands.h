@@ -6,23 +6,11 @@
 #include <string>
 
 #include "cli/options.h"
+#include "cli/outcome.h"
 #include "ir/error.h"
 #include "runtime/transport.h"
 
 namespace chorale {
-
-inline constexpr int kFound = 0;      // and verified
-inline constexpr int kWrongData = 1;  // chorale run: some element was wrong
-inline constexpr int kBadInput = 2;
-inline constexpr int kUndecided = 3;        // within the limits
-inline constexpr int kIfRelaxedOrders = 4;  // chorale program: right only if relaxed signals order data
-inline constexpr int kImpossible = 20;      // proven
-inline constexpr int kInterrupted = 130;    // Ctrl-C
-
-struct Outcome {
-  int exit_code = kFound;
-  std::string text = {};  // for standard output
-};
 
 Outcome perform(const Message&);
 Outcome perform(const TopologyCommand&);

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
-#include "cli/text.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/mpi_source.h"
@@ -23,6 +22,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -110,14 +110,14 @@ Outcome page(const EmitCommand& command, Result result) {
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
   }
-  write_file(path + ".html", to_html(result, page_notes(result, {})));
+  write_files({{path + ".html", to_html(result, page_notes(result, {}))}});
   return {.text = shown(path) + ".html\n"};
 }
 
 }  // namespace
 
 Outcome perform(const EmitCommand& command) {
-  require_writable_directory("-o", command.directory);
+  require_makeable_directory("-o", command.directory);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)

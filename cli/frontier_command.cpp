@@ -5,8 +5,8 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/text.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "pareto/search.h"
 
 namespace chorale {
@@ -69,11 +69,12 @@ Outcome perform(const FrontierCommand& command) {
       };
     result = search_frontier(topology, collective, options);
   }
-  if (!search.json.empty()) write_file(search.json, to_json(result));
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, command.model);
-  return {.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(result)};
+  Outcome outcome{.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(result)};
+  if (!search.json.empty()) deliver(search.json, to_json(result), outcome);
+  return outcome;
 }
 
 }  // namespace chorale

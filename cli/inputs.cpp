@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "bounds/lower_bounds.h"
+#include "cli/outcome.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "semantics/verify.h"
@@ -42,14 +43,31 @@ Topology machine(const std::string& spec_or_file) {
   return flatten(load_topology(spec_or_file));
 }
 
-Collective communication(const std::string& name_or_file, const Topology& topology, Rank root) {
-  if (!is_path(name_or_file))
-    return reachable(topology, make_collective(name_or_file, topology.ranks, 1, root));
+Collective communication(const std::string& name_or_file, const Topology& topology,
+                         std::optional<Rank> root) {
+  if (!is_path(name_or_file)) {
+    Collective named = make_collective(name_or_file, topology.ranks, 1, root.value_or(0));
+    require_rooted("--root", name_or_file, root);
+    return reachable(topology, std::move(named));
+  }
+  if (root)
+    throw InputError("--root", "is for collectives that are named", "give the root in " + name_or_file);
   Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
+  // What a search cuts a block into is its own matter, and part of its cost.
   if (collective.chunks_per_block != 1)
-    throw InputError(name_or_file, "has more than one chunk a block",
-                     "describe one; --chunks cuts it into more");
+    throw InputError(name_or_file, fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
+                     collective.custom ? "list a block as one chunk; the command's options cut it into more"
+                                       : "leave 'chunks' out; the command's options cut it into more");
   return reachable(topology, std::move(collective));
+}
+
+bool is_rooted(const std::string& collective) {
+  return collective == "broadcast" || collective == "scatter" || collective == "gather" ||
+         collective == "reduce";
+}
+
+void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root) {
+  if (root && !is_rooted(collective)) throw InputError(option, collective + " has no root", "leave it out");
 }
 
 Collective with_chunks(const Collective& one, int chunks) {
@@ -100,7 +118,7 @@ void require_sums_of_halves(Accumulation accumulation, const std::vector<Element
 }
 
 void require_writable_file(const std::string& option, const std::string& path) {
-  if (path.empty()) return;
+  if (path.empty() || path == kStandardOutput) return;
   const std::string why = why_not_writable(path);
   if (!why.empty()) throw InputError(option, path + ": " + why, "choose another file");
 }
@@ -122,6 +140,23 @@ void require_writable_directory(const std::string& option, const std::string& pa
     throw InputError(option, "there is no directory " + path, "make it first, or choose another");
   if (access(path.c_str(), W_OK | X_OK) != 0)
     throw InputError(option, "the directory " + path + " cannot be written to", "choose another");
+}
+
+void require_makeable_directory(const std::string& option, const std::string& path) {
+  std::error_code error;
+  fs::path there = fs::absolute(path, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, error))
+    throw InputError(option, there.string() + " is not a directory", "choose another");
+  require_writable_directory(option, there.string());
+}
+
+void make_directory(const std::string& option, const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw InputError(option, "the directory " + path + " cannot be made: " + error.message(),
+                     "choose another");
 }
 
 }  // namespace chorale

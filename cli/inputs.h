@@ -17,7 +17,13 @@ Topology machine(const std::string& spec_or_file);
 
 // A named collective, or one from a JSON file (what contains a '/' or ends in ".json"), with one chunk a
 // block. Every chunk can reach its destinations.
-Collective communication(const std::string& name_or_file, const Topology&, Rank root);
+Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root);
+
+// Does one rank, the root, play another part than the others?
+bool is_rooted(const std::string& collective);
+
+// A root that was asked for is no help to a collective that has none.
+void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root);
 
 // The same with each block cut into so many.
 Collective with_chunks(const Collective& one, int chunks);
@@ -33,9 +39,13 @@ std::vector<int> chosen_points(const std::string& file, const Result&, std::opti
 // Accumulation in float32 is for sums of halves: throws InputError where there are none.
 void require_sums_of_halves(Accumulation, const std::vector<ElementType>&, const Collective&);
 
-// To be called before long work: `path` names a file that can be made, or replaced. "" is fine.
+// To be called before long work: `path` names a file that can be made, or replaced. "" and "-" are fine.
 void require_writable_file(const std::string& option, const std::string& path);
 void make_writable_directory(const std::string& option, const std::string& path);  // if it is not there
 void require_writable_directory(const std::string& option, const std::string& path);
+
+// The same for a directory that may have to be made first, with those above it; and that makes it.
+void require_makeable_directory(const std::string& option, const std::string& path);
+void make_directory(const std::string& option, const std::string& path);
 
 }  // namespace chorale

@@ -9,12 +9,9 @@
 int main(int argc, char** argv) {
   using namespace chorale;
   try {
-    const Outcome outcome =
-        std::visit([](const auto& command) { return perform(command); }, parse_command_line(argc, argv));
-    const std::string text = shown_lines(outcome.text);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (std::fflush(stdout) != 0)
-      throw InputError("standard output", "cannot be written", "check the space on it");
+    const Invocation asked = parse_command_line(argc, argv);
+    const Outcome outcome = std::visit([](const auto& command) { return perform(command); }, asked.command);
+    say(outcome, asked.quiet);
     return outcome.exit_code;
   } catch (const InputError& error) {
     if (!speaks()) return silent_refusal().exit_code;

@@ -1,6 +1,7 @@
 #include "cli/option_kinds.h"
 
 #include "ir/collective.h"
+#include "ir/words.h"
 
 namespace chorale {
 
@@ -46,17 +47,15 @@ void conflicts(CLI::App* app, std::int64_t& target) {
       ->option_text("N");
 }
 
-void root(CLI::App* app, const Text& name, int& target) {
+void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }
 
-void machine_and_communication(CLI::App* app, Text& topology, Text& collective, int& root) {
+void machine_and_communication(CLI::App* app, Text& topology, Text& collective, std::optional<int>& root) {
   app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
       ->required()
       ->option_text("TOPOLOGY");
-  Text names;
-  for (const Text& name : collective_names()) names += (names.empty() ? "" : ", ") + name;
-  app->add_option("collective", collective, "One of " + names + ", or a JSON file")
+  app->add_option("collective", collective, "One of " + joined(collective_names()) + ", or a JSON file")
       ->required()
       ->option_text("COLLECTIVE");
   chorale::root(app, "--root", root);
@@ -67,6 +66,12 @@ void size_model(CLI::App* app, SizeModel& model) {
            "Microseconds that a step costs (those of the machine's worst link)");
   positive(app, "--beta", model.beta_us_per_byte, "US_PER_BYTE",
            "Microseconds a byte over one unit of bandwidth (those of the machine's worst link)");
+}
+
+void progress(CLI::App* app, ShowProgress& target) {
+  app->add_flag_callback(
+      "--progress", [&] { target = ShowProgress::Always; },
+      "Show progress on standard error even if it is no terminal");
 }
 
 }  // namespace chorale

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 
@@ -23,6 +24,7 @@ using Text = std::string;
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;
 inline constexpr int kMostRank = 1'000'000;
+inline constexpr std::size_t kLongestValueName = 24;
 
 CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
 
@@ -43,12 +45,13 @@ void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least
       ->option_text(what);
 }
 
-// One of the names; the message lists them.
+// One of the names. The help has them for the value, or, where they are too many, after what it says.
 template <typename Value>
 void choice(CLI::App* app, const Text& name, Value& target, const std::vector<std::pair<Text, Value>>& values,
             const Text& help) {
-  Text known;
-  for (const auto& [n, unused] : values) known += (known.empty() ? "" : ", ") + n;
+  std::vector<Text> known;
+  for (const auto& [n, unused] : values) known.push_back(n);
+  const bool few = joined(known, "|").size() <= kLongestValueName;
   app->add_option_function<Text>(
          name,
          [=, &target](const Text& t) {
@@ -57,17 +60,19 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
                target = value;
                return;
              }
-           throw InputError(name, "unknown value '" + t.substr(0, 60) + "'", "use one of " + known);
+           throw InputError(name, "unknown value '" + t.substr(0, 60) + "'",
+                            did_you_mean(t, known, "use one of " + joined(known)));
          },
-         help)
-      ->option_text(known);
+         few ? help : help + ": " + joined(known))
+      ->option_text(few ? joined(known, "|") : "NAME");
 }
 
 // Options that several commands have.
 void conflicts(CLI::App*, std::int64_t& target);
-void root(CLI::App*, const Text& name, int& target);
-void machine_and_communication(CLI::App*, Text& topology, Text& collective, int& root);
+void root(CLI::App*, const Text& name, std::optional<int>& target);
+void machine_and_communication(CLI::App*, Text& topology, Text& collective, std::optional<int>& root);
 void size_model(CLI::App*, SizeModel&);
+void progress(CLI::App*, ShowProgress& target);
 
 // The commands: what is searched for and looked at, what runs, and where axes are placed.
 void search_options(CLI::App&, Command& parsed);

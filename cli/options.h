@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/progress.h"
 #include "pareto/synthesize.h"
 #include "placement/place.h"
 #include "runtime/elements.h"
@@ -28,15 +29,15 @@ struct TopologyCommand {
 struct SearchSettings {  // what synthesize and frontier share
   std::string topology = {};
   std::string collective = {};
-  int root = 0;
+  std::optional<int> root = {};
   bool use_bounds = true;
   bool use_symmetry = true;
   std::int64_t conflicts = -1;
   std::chrono::milliseconds time_limit{-1};
   int seed = 0;
-  std::string json = {};    // where to write the result, if anywhere
+  std::string json = {};    // where to write the result, if anywhere; "-": to standard output
   std::string proofs = {};  // where to keep proofs, if anywhere
-  bool progress = false;    // even if standard error is no terminal
+  ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct SynthesizeCommand {
@@ -98,14 +99,14 @@ struct ClassicCommand {
   std::string name = {};  // "list": the catalogue
   std::string topology = {};
   int chunks = 0;
-  int root = 0;
+  std::optional<int> root = {};
   std::string json = {};
 };
 
 struct BoundsCommand {
   std::string topology = {};
   std::string collective = {};
-  int root = 0;
+  std::optional<int> root = {};
   int chunks = 1;
   std::optional<int> steps = {};
 };
@@ -129,7 +130,7 @@ struct BenchCommand {
   // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own.
   std::vector<std::string> algorithms = {};
   bool gpus = false;  // each process has one, and messages go over NCCL
-  int root = 0;
+  std::optional<int> root = {};
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
   int factor = 2;
   std::int64_t step = 0;  // bytes from one size to the next, instead of the factor; 0: not so
@@ -176,7 +177,7 @@ struct PlaceCommand {
   bool by_sat = false;                   // matrices by the SAT encoding
   bool explain = false;
   std::chrono::milliseconds time_limit{-1};
-  bool progress = false;
+  ShowProgress progress = ShowProgress::OnTerminal;
   std::string json = {};
   std::string html = {};
 };
@@ -185,7 +186,12 @@ using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, Fronti
                              ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand,
                              PlaceCommand, EmitCommand, ProgramCommand, BenchCommand>;
 
+struct Invocation {
+  Command command = {};
+  bool quiet = false;  // nothing is said but errors
+};
+
 // Throws InputError, also for what the option library complains about.
-Command parse_command_line(int argc, const char* const* argv);
+Invocation parse_command_line(int argc, const char* const* argv);
 
 }  // namespace chorale

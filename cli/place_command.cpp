@@ -5,14 +5,15 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/interrupt.h"
+#include "cli/layout.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
-#include "cli/text.h"
 #include "codegen/pages/place_html.h"
 #include "cost/format.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 #include "topology/hierarchies.h"
 
 namespace chorale {
@@ -153,12 +154,11 @@ std::string explained(const RankedStrategy& strategy, const ReductionRanking& re
   return table(rows, "llrlll");
 }
 
-// One line: whom each step joins.
+// A line a step: whom it joins.
 std::string groups_in_words(const RankedStrategy& strategy) {
   std::string text;
-  for (const LoweredInstruction& step : strategy.lowered)
-    text += (text.empty() ? "     " : "; ") + in_words(step.groups);
-  return text.empty() ? "" : text + "\n";
+  for (const LoweredInstruction& step : strategy.lowered) text += "     " + in_words(step.groups) + "\n";
+  return text;
 }
 
 std::string gain(double slow, double fast) {
@@ -201,14 +201,18 @@ std::string in_words(const Ranking& ranking, bool explain) {
       }
     }
   if (ranking.too_deep > 0)
-    text += fmt::format("{} of {} matrices are not priced: they split a reduction over more than {} levels\n",
-                        ranking.too_deep, ranking.matrices, StrategySpace::kMostLevels);
+    text += fmt::format("not priced, since they split a reduction over more than {} levels: {} of {}\n",
+                        StrategySpace::kMostLevels, ranking.too_deep,
+                        counted(ranking.matrices, "matrix", "matrices"));
   if (ranking.priced + ranking.too_deep < ranking.matrices)
-    text += fmt::format("stopped: {} of {} matrices priced; better ones may be among the others\n",
-                        ranking.priced, ranking.matrices);
+    text += fmt::format("stopped: {} of {} priced; better ones may be among the others\n", ranking.priced,
+                        counted(ranking.matrices, "matrix", "matrices"));
   else
-    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.too_deep > 0 ? "the other " : "all ",
-                        ranking.priced == 1 ? "of 1 matrix" : fmt::format("{} matrices", ranking.priced),
+    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n",
+                        ranking.too_deep > 0  ? "the other "
+                        : ranking.priced == 1 ? "the only "
+                                              : "all ",
+                        ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
                         ranking.algorithm, ranking.rules, ranking.seconds);
   return text;
 }
@@ -218,6 +222,8 @@ std::string in_words(const Ranking& ranking, bool explain) {
 Outcome perform(const PlaceCommand& command) {
   require_writable_file("--json", command.json);
   require_writable_file("--html", command.html);
+  if (command.json == kStandardOutput && command.html == kStandardOutput)
+    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
   const Hierarchy hierarchy = load_hierarchy(command.hierarchy);
   const Job job = job_of(command);
   ProgressLine progress(command.progress);
@@ -234,17 +240,18 @@ Outcome perform(const PlaceCommand& command) {
                        .conditions = conditions_of(command, hierarchy, job.axes),
                        .matrices_by_sat = command.by_sat};
   options.progress = [&](int done, int of) {
-    progress.show(fmt::format("{} of {} matrices priced", done, of));
+    progress.show(fmt::format("{} of {} priced", done, counted(of, "matrix", "matrices")));
     return !*stop && !late();
   };
   const Ranking ranking = rank_placements(hierarchy, job, options);
-  if (!command.json.empty()) write_file(command.json, to_json(ranking));
-  if (!command.html.empty()) write_file(command.html, to_html(ranking));
   const bool whole = ranking.priced == ranking.matrices;
-  return {.exit_code = whole   ? kFound
-                       : *stop ? kInterrupted
-                               : kUndecided,
-          .text = in_words(ranking, command.explain)};
+  Outcome outcome{.exit_code = whole   ? kFound
+                               : *stop ? kInterrupted
+                                       : kUndecided,
+                  .text = in_words(ranking, command.explain)};
+  if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
+  if (!command.html.empty()) deliver(command.html, to_html(ranking), outcome);
+  return outcome;
 }
 
 }  // namespace chorale

@@ -1,6 +1,4 @@
 // Where parallel axes are placed.
-#include <map>
-
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -26,8 +24,8 @@ void place_options(CLI::App& app, Command& parsed) {
       "exit codes: 0 ranked, 3 not all placements were priced, 130 interrupted (what was priced is ranked), "
       "2 bad input\n"
       "examples:\n"
-      "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB --algo ring\n"
-      "  chorale place h100:16 --job examples/gpt3-175b.json --inside tensor=node --html p.html");
+      "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB\n"
+      "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html");
   auto options = std::make_shared<PlaceCommand>();
   sub->add_option("hierarchy", options->hierarchy, "A hierarchy ('chorale hierarchy list') or a JSON file")
       ->required()
@@ -42,18 +40,11 @@ void place_options(CLI::App& app, Command& parsed) {
       ->option_text("SIZE");
   text(sub, "--job", options->job, "FILE",
        "Axes and weighted reductions from a file, instead of these three");
-  const std::map<Text, Algorithm> algorithms = {
-      {"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}};
-  sub->add_option("--algo", options->algorithm, "How an AllReduce is done (auto: the faster one)")
-      ->transform(CLI::Transformer(algorithms))
-      ->check(CLI::IsMember({0, 1, 2}))
-      ->option_text("ring, tree, auto");
-  const std::map<Text, Rules> rules = {{"paper", Rules::Paper}, {"full", Rules::Full}};
-  sub->add_option("--rules", options->rules,
-                  "paper: strategies without detours, as Xie et al. count them; full: all valid")
-      ->transform(CLI::Transformer(rules))
-      ->check(CLI::IsMember({0, 1}))
-      ->option_text("paper, full");
+  choice<Algorithm>(sub, "--algo", options->algorithm,
+                    {{"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}},
+                    "How an AllReduce is done; auto: the faster one (auto)");
+  choice<Rules>(sub, "--rules", options->rules, {{"paper", Rules::Paper}, {"full", Rules::Full}},
+                "paper: strategies without detours, as Xie et al. count them; full: all valid (full)");
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Matrices to list (10)");
   integer(sub, "--strategies", options->strategies, 1, 10'000, "N", "Strategies to list for each (1)");
   sub->add_option("--inside", options->inside, "The axis stays inside one unit of the level")
@@ -67,9 +58,10 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--explain", options->explain, "Say for every step how long it takes and which link binds");
   duration(sub, "--time-limit", options->time_limit,
            "Stop after T (30, 500ms, 5m, 1h) and rank what was priced");
-  sub->add_flag("--progress", options->progress, "Show progress on standard error even if it is no terminal");
-  text(sub, "--json", options->json, "FILE", "Write the ranking there");
-  text(sub, "--html", options->html, "FILE", "Write a page that draws the groups of every step");
+  progress(sub, options->progress);
+  text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
+  text(sub, "--html", options->html, "FILE",
+       "Write a page that draws the groups of every step; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 

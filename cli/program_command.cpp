@@ -5,12 +5,13 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/text.h"
+#include "cli/layout.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "runtime/block_executor.h"
 #include "runtime/peer_executor.h"
 #include "runtime/transport.h"
@@ -146,7 +147,7 @@ Outcome peers(const ProgramCommand& command, const std::string& source) {
         run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
         file.collective.combining);
     text += rows;
-    if (wrong > 0) return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
+    if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
   } catch (const Hang& hang) {
     throw InputError(command.file, hang.what(), "raise --time-limit");
   }
@@ -195,8 +196,7 @@ Outcome perform(const ProgramCommand& command) {
                       {.queue_depth = command.queue_depth, .in_place = in_place, .epilogue = add_index}),
                   file.collective.combining);
       text += rows;
-      if (wrong > 0)
-        return {.exit_code = kWrongData, .text = text + fmt::format("{} wrong elements\n", wrong)};
+      if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
     } catch (const Hang& hang) {
       throw InputError(command.file, hang.what(), "raise --time-limit or --depth");
     }

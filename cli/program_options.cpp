@@ -47,7 +47,7 @@ void run_options(CLI::App& app, Command& parsed) {
       command(app, "run", "Execute schedules on real data and check every element",
               "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
               "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
-              "  mpirun -n 8 chorale run f.json --bytes 1K:1M:32 --transport mpi --point all");
+              "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
   auto options = std::make_shared<RunCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   sizes(sub, "--bytes", options->bytes,
@@ -106,7 +106,7 @@ void emit_options(CLI::App& app, Command& parsed) {
                   {"nccl", Target::Nccl},
                   {"html", Target::Html}},
                  "What to write (msccl-xml)");
-  text(sub, "-o,--output", options->directory, "DIR", "Directory for the files (.)");
+  text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
   sub->add_option_function<Text>(
          "--point",
          [options](const Text& t) {
@@ -134,8 +134,11 @@ void judge_options(CLI::App& app, Command& parsed) {
                                 "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
                                 "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
                                 "program, 4 right only if relaxed signals order data\n"
-                                "examples:\n  chorale program allreduce.xml --bytes 1K:1M:32\n"
-                                "  chorale program allreduce.xml --topology dgx1 --bytes 1M");
+                                "examples:\n"
+                                "  chorale classic ring_allreduce ring:4 --json ring.json\n"
+                                "  chorale emit ring.json\n"
+                                "  chorale program ring_4_allreduce_0.xml --bytes 1K:1M:32\n"
+                                "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
   sizes(sub, "--bytes", options->bytes,
@@ -159,7 +162,9 @@ void bench_options(CLI::App& app, Command& parsed) {
       "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
       "(input and output in one memory; MPI_IN_PLACE).\n"
       "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
-      "example:\n  mpirun -n 4 chorale bench allreduce mpi ring two_tree f.json -b 1K -e 1M -f 4");
+      "The table is as wide as theirs.\n"
+      "example:\n"
+      "  mpirun --oversubscribe -n 4 chorale bench allreduce mpi ring two_tree -e 64K");
   auto options = std::make_shared<BenchCommand>();
   sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
   sub->add_option("algorithms", options->algorithms, "What to compare (mpi, or with --gpu nccl)")
@@ -180,7 +185,7 @@ void bench_options(CLI::App& app, Command& parsed) {
   root(sub, "-r,--root", options->root);
   duration(sub, "--time-limit", options->time_limit,
            "Give up when a rank waits for another longer than T (60)");
-  text(sub, "--json", options->json, "FILE", "Write the rows there");
+  text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 

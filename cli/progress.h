@@ -6,10 +6,12 @@
 
 namespace chorale {
 
+enum class ShowProgress { OnTerminal, Always, Never };
+
 class ProgressLine {
  public:
-  explicit ProgressLine(bool always);  // otherwise only on a terminal
-  ~ProgressLine();                     // wipes the line
+  explicit ProgressLine(ShowProgress);
+  ~ProgressLine();  // wipes the line
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 

@@ -7,15 +7,16 @@
 
 #include "bounds/check.h"
 #include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "cost/cost.h"
 #include "cost/format.h"
+#include "ir/words.h"
 #include "pareto/explain.h"
 
 namespace chorale {
 namespace {
-
-constexpr std::size_t kWidth = 100;
 
 // What a size of a block means to the person who asked.
 std::string block_of(const Collective& collective) {
@@ -76,16 +77,17 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
 
 std::string points_table(const Result& result, const std::vector<int>& chosen, const SizeModel& model) {
   const std::vector<std::string> sizes = best_sizes_in_words(result, model);
-  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk", "method",
-                                                 "best for blocks", "seconds", "proven by"}};
+  // The last are folded first where the line is too short.
+  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk",
+                                                 "best for blocks", "seconds", "method", "proven by"}};
   for (int i : chosen) {
     const Point& point = result.points[i];
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
                     std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
-                    point.method, point.on_frontier ? sizes[i] : "dominated",
-                    fmt::format("{:.2f}", point.seconds), proven_by(result, point)});
+                    point.on_frontier ? sizes[i] : "dominated", fmt::format("{:.2f}", point.seconds),
+                    point.method, proven_by(result, point)});
   }
-  return table(rows, "rrrrlllrl");
+  return table(rows, "rrrrllrll");
 }
 
 RateBound rate_bound(const Result& result) {
@@ -103,14 +105,13 @@ RateBound rate_bound(const Result& result) {
 std::string bound_line(const Result& result) {
   const RateBound bound = rate_bound(result);
   if (bound.rounds == 0) return "";
-  std::string text =
-      fmt::format("no schedule has fewer than {} rounds a chunk", fraction(bound.rounds, bound.chunks));
+  std::string text = fmt::format("no schedule has fewer than {}", rounds_a_chunk(bound.rounds, bound.chunks));
   const auto best =
       std::min_element(result.points.begin(), result.points.end(),
                        [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
   if (best == result.points.end()) return text + "\n";
   const long long over = best->cost.rounds * bound.chunks, under = best->cost.chunks * bound.rounds;
-  if (over == under) return text + ", and the best here has no more\n";
+  if (over == under) return text + "; the best here has no more\n";
   return text + fmt::format("; the best here has {:.1f} % more\n",
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
 }
@@ -157,7 +158,7 @@ std::string schedule_text(const Topology& topology, const Point& point) {
         std::sort(chunks.begin(), chunks.end());
         const std::string cell = fmt::format(" {} -> {}: {}{};", source, topology.links[link.first].dst,
                                              ranges(chunks), link.second ? " +" : "");
-        if (line.size() > 2 && line.size() + cell.size() > kWidth) {
+        if (line.size() > 2 && line.size() + cell.size() > text_width() + 1) {
           line.pop_back();
           text += line + "\n";
           line = "     ";

@@ -8,13 +8,14 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/text.h"
+#include "cli/layout.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "runtime/gpu_run.h"
 #include "runtime/nccl_run.h"
 #include "runtime/peer_executor.h"
@@ -80,8 +81,8 @@ const char* who(On transport) {
 }
 
 Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print) {
-  std::vector<std::vector<std::string>> table_rows = {{"point", "block bytes", "buffer bytes", "type", "op",
-                                                       "time (us)", "min", "max", "algbw (GB/s)", "wrong"}};
+  std::vector<std::vector<std::string>> table_rows = {
+      {"point", "block bytes", "buffer bytes", "type", "op", "time (us)", "min", "max", "GB/s", "wrong"}};
   std::int64_t wrong = 0;
   for (const auto& [i, sizes] : work(command, result)) {
     const Point& point = result.points[i];
@@ -111,7 +112,7 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
     outcome.text = fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
                                counted(result.topology.ranks, "rank"), who(command.transport),
                                command.in_place ? ", in place" : "") +
-                   table(table_rows, "rrrllrrrrr") +
+                   table(table_rows, "rrRllrRRrr") +
                    (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
   return outcome;
 }

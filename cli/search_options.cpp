@@ -21,10 +21,11 @@ void search_settings(CLI::App* app, SearchSettings& search) {
            "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven");
   integer(app, "--seed", search.seed, 0, INT_MAX, "N",
           "Seed of the solver (0); the same seed gives the same result");
-  text(app, "--json", search.json, "FILE", "Write the result there, for check, show and run");
+  text(app, "--json", search.json, "FILE",
+       "Write the result there, for check, show and run; - is standard output");
   text(app, "--proofs", search.proofs, "DIR",
        "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256");
-  app->add_flag("--progress", search.progress, "Show progress on standard error even if it is no terminal");
+  progress(app, search.progress);
 }
 
 void topology_options(CLI::App& app, Command& parsed) {
@@ -75,20 +76,23 @@ void frontier_options(CLI::App& app, Command& parsed) {
       command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
               Text(kExitCodes) +
                   "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
-                  "  chorale frontier torus:4x4 allreduce --max-chunks 4 --time-limit 5m --jobs 2");
+                  "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2");
   auto options = std::make_shared<FrontierCommand>();
   search_settings(sub, options->search);
-  integer(sub, "--max-chunks", options->max_chunks, 1, kMostChunks, "C", "Try 1 to C chunks a block (1)");
-  integer(sub, "--min-chunks", options->min_chunks, 1, kMostChunks, "C", "Start with C chunks a block (1)");
+  integer(sub, "--max-chunks", options->max_chunks, 1, kMostChunks, "C",
+          "Cut a block into at most C chunks (1, or what --min-chunks says)");
+  integer(sub, "--min-chunks", options->min_chunks, 1, kMostChunks, "C",
+          "Cut a block into at least C chunks (1)");
   integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
           "Only schedules with at most steps + K rounds");
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   size_model(sub, options->model);
-  sub->add_flag("--all", options->all, "List the points that others dominate, too");
-  sub->final_callback([options, &parsed] {
+  sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
+  sub->final_callback([options, sub, &parsed] {
+    if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
     if (options->min_chunks > options->max_chunks)
-      throw InputError("--min-chunks", "is larger than --max-chunks", "give --max-chunks as well");
+      throw InputError("--min-chunks", "is larger than --max-chunks", "exchange them");
     parsed = *options;
   });
 }
@@ -111,11 +115,12 @@ void check_options(CLI::App& app, Command& parsed) {
 void show_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "show", "Print a result step by step, or as a page to look at",
-              "examples:\n  chorale show f.json --point 2\n  chorale show f.json --html f.html");
+              "examples:\n  chorale show f.json --point 1\n  chorale show f.json --html f.html");
   auto options = std::make_shared<ShowCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   text(sub, "--html", options->html, "FILE",
-       "Write one self-contained page: the machine, the schedules, the frontier");
+       "Write one self-contained page instead: the machine, the schedules, the frontier; - is standard "
+       "output");
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
   sub->final_callback([options, &parsed] { parsed = *options; });
@@ -132,7 +137,8 @@ void classic_options(CLI::App& app, Command& parsed) {
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
   root(sub, "--root", options->root);
-  text(sub, "--json", options->json, "FILE", "Write the result there, for check, show and run");
+  text(sub, "--json", options->json, "FILE",
+       "Write the result there, for check, show and run; - is standard output");
   sub->final_callback([options, &parsed] {
     if (options->name == "list" && !options->topology.empty())
       throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");

@@ -11,13 +11,16 @@ Outcome perform(const ShowCommand& command) {
   require_writable_file("--html", command.html);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
-  if (!command.html.empty()) write_file(command.html, to_html(result, page_notes(result, command.model)));
-  std::string text = heading(result) + points_table(result, chosen, command.model) + bound_line(result);
+  Outcome outcome{.text = heading(result) + points_table(result, chosen, command.model) + bound_line(result)};
+  if (!command.html.empty()) {
+    deliver(command.html, to_html(result, page_notes(result, command.model)), outcome);
+    return outcome;
+  }
   for (int i : chosen) {
     const Point& point = result.points[i];
-    text += fmt::format("\npoint {}: {}\n", i, point.method) + schedule_text(result.topology, point);
+    outcome.text += fmt::format("\npoint {}: {}\n", i, point.method) + schedule_text(result.topology, point);
   }
-  return {.text = text};
+  return outcome;
 }
 
 }  // namespace chorale

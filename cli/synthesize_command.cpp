@@ -6,8 +6,8 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/report.h"
-#include "cli/text.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "pareto/search.h"
 
 namespace chorale {
@@ -71,8 +71,9 @@ Outcome perform(const SynthesizeCommand& command) {
                               {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds},
                               options);
   }
-  if (!search.json.empty()) write_file(search.json, to_json(answer.result));
-  return {.exit_code = exit_code(answer), .text = report(command, answer)};
+  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer)};
+  if (!search.json.empty()) deliver(search.json, to_json(answer.result), outcome);
+  return outcome;
 }
 
 }  // namespace chorale

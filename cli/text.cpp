@@ -16,6 +16,10 @@ std::string fraction(long long numerator, long long denominator) {
   return fmt::format("{}/{} = {:.4g}", n, d, static_cast<double>(n) / static_cast<double>(d));
 }
 
+std::string rounds_a_chunk(long long rounds, long long chunks) {
+  return fraction(rounds, chunks) + (rounds == chunks ? " round a chunk" : " rounds a chunk");
+}
+
 std::string ranges(std::vector<int> numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size();) {
@@ -27,33 +31,6 @@ std::string ranges(std::vector<int> numbers) {
     i = end + 1;
   }
   return text;
-}
-
-std::string table(std::vector<std::vector<std::string>> rows, const std::string& right) {
-  for (std::vector<std::string>& row : rows)
-    for (std::string& cell : row) cell = shown(cell);  // as wide as it will be
-  std::vector<std::size_t> widths;
-  for (const std::vector<std::string>& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i >= widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool numbers = i < right.size() && right[i] == 'r';
-      if (i > 0) line += "  ";
-      line += numbers ? fmt::format("{:>{}}", row[i], widths[i]) : fmt::format("{:<{}}", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
-std::string counted(long long number, const std::string& singular) {
-  return fmt::format("{} {}{}", number, singular, number == 1 ? "" : "s");
 }
 
 }  // namespace chorale

@@ -1,24 +1,18 @@
-// Numbers and tables as people read them.
+// Numbers as people read them.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "ir/frontier.h"
 
 namespace chorale {
 
 // "7/6 = 1.167", "2".
 std::string fraction(long long numerator, long long denominator);
 
+// "7/6 = 1.167 rounds a chunk", "1 round a chunk".
+std::string rounds_a_chunk(long long rounds, long long chunks);
+
 // "0-3, 7".
 std::string ranges(std::vector<int> sorted_numbers);
-
-// Columns as wide as their widest cell, two blanks between them. `right` has an 'r' for each column of
-// numbers.
-std::string table(std::vector<std::vector<std::string>> rows, const std::string& right);
-
-// "1 step", "2 steps".
-std::string counted(long long number, const std::string& singular);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 #include "cli/commands.h"
-#include "cli/text.h"
+#include "cli/layout.h"
 #include "ir/json.h"
 #include "topology/builders.h"
 #include "topology/dot.h"
@@ -23,9 +23,9 @@ Outcome perform(const TopologyCommand& command) {
   const Topology topology = load_topology(command.name);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
-      return {.text = to_dot(topology)};
+      return {.document = to_dot(topology)};
     case TopologyCommand::Form::Json:
-      return {.text = to_json(topology)};
+      return {.document = to_json(topology)};
     case TopologyCommand::Form::Text:
       break;
   }

@@ -13,6 +13,7 @@
 #include "construct/rings.h"
 #include "construct/trees.h"
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -117,12 +118,13 @@ const std::vector<Row>& table() {
 }
 
 const Row& find_row(const std::string& name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Row& row : table()) {
     if (row.entry.name == name) return row;
-    known += (known.empty() ? "" : ", ") + row.entry.name;
+    known.push_back(row.entry.name);
   }
-  throw InputError("hand-written algorithm", fmt::format("unknown name '{}'", name), "use one of " + known);
+  throw InputError("hand-written algorithm", fmt::format("unknown name '{}'", name.substr(0, 60)),
+                   did_you_mean(name, known, "use one of " + joined(known)));
 }
 
 // The order to use, turned until it starts at the root.

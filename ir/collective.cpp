@@ -7,6 +7,7 @@
 
 #include "ir/error.h"
 #include "ir/sizes.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -98,9 +99,9 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
         for (int i = 0; i < k; ++i)
           c.chunks.push_back({.pre = {s}, .post = {d}, .input = d * k + i, .output = s * k + i});
   } else {
-    std::string known;
-    for (const std::string& n : collective_names()) known += (known.empty() ? "" : ", ") + n;
-    throw InputError("collective", "unknown name '" + name + "'", "use one of " + known + ", or a JSON file");
+    throw InputError("collective", "unknown name '" + name.substr(0, 60) + "'",
+                     did_you_mean(name, collective_names(),
+                                  "use one of " + joined(collective_names()) + ", or a JSON file"));
   }
   return c;
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "ir/words.h"
 #include "runtime/mpi_library.h"
 #include "runtime/rows.h"
 #include "runtime/thread_transport.h"
@@ -21,7 +22,8 @@ std::vector<RunRow> rows(const Program& program, const Collective& collective, c
 
 void require_ranks(const MpiSession& session, const std::string& name, int ranks) {
   if (session.ranks() != ranks)
-    throw InputError(name, fmt::format("needs {} ranks, mpirun started {}", ranks, session.ranks()),
+    throw InputError(name,
+                     fmt::format("needs {}, mpirun started {}", counted(ranks, "rank"), session.ranks()),
                      fmt::format("use mpirun -n {}", ranks));
 }
 

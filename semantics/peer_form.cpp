@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/words.h"
 #include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 
@@ -57,7 +58,7 @@ class PeerForm : FaultList {
       const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
       if (owner < 0 || owner >= ranks()) return say("{}: there is no rank {}", at(n, b, i), owner);
       if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
-        say("{}: rank {} has {} counters", at(n, b, i), owner, program_.ranks[owner].counters);
+        say("{}: rank {} has {}", at(n, b, i), owner, counted(program_.ranks[owner].counters, "counter"));
       if (instruction.value < 1) say("{}: values begin at 1", at(n, b, i));
       if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
         say("{}: a lag of {} launches, 0 to {} are possible", at(n, b, i), instruction.lag, kMostLag);
@@ -82,7 +83,7 @@ class PeerForm : FaultList {
       return say("{}: there is no rank {}", at(n, b, i), place.rank);
     const int size = chunks_in(program_.ranks[place.rank], place.slot.buffer);
     if (place.slot.index < 0 || place.slot.index > size - move.count)
-      say("{}: the buffer has {} chunks", at(n, b, i), size);
+      say("{}: the buffer has {}", at(n, b, i), counted(size, "chunk"));
     else if (place.slot.buffer != Buffer::Scratch && place.slot.index % pieces() != move.piece)
       say("{}: {} is not piece {} of its block", at(n, b, i), to_string(place), move.piece);
   }

@@ -9,6 +9,7 @@
 #include "ir/collective.h"
 #include "ir/program.h"
 #include "ir/sizes.h"
+#include "ir/words.h"
 
 namespace chorale {
 
@@ -28,17 +29,17 @@ std::vector<std::string> size_faults(const Collective& collective, const Program
                         program.ranks.size())};
   std::vector<std::string> faults;
   if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
-    faults.push_back(fmt::format("the program has {} chunks a block, the collective {}",
-                                 program.chunks_per_block, collective.chunks_per_block));
+    faults.push_back(fmt::format("the program has {} a block, the collective {}",
+                                 counted(program.chunks_per_block, "chunk"), collective.chunks_per_block));
   const std::vector<int> inputs = input_chunks(collective), outputs = output_chunks(collective);
   for (Rank n = 0; n < collective.ranks; ++n) {
     const auto& rank = program.ranks[n];
     if (const int chunks = inputs[n]; rank.input_chunks != chunks)
-      faults.push_back(fmt::format("rank {}: the input has {} chunks, the collective needs {}", n,
-                                   rank.input_chunks, chunks));
+      faults.push_back(fmt::format("rank {}: the input has {}, the collective needs {}", n,
+                                   counted(rank.input_chunks, "chunk"), chunks));
     if (const int chunks = outputs[n]; rank.output_chunks != chunks)
-      faults.push_back(fmt::format("rank {}: the output has {} chunks, the collective needs {}", n,
-                                   rank.output_chunks, chunks));
+      faults.push_back(fmt::format("rank {}: the output has {}, the collective needs {}", n,
+                                   counted(rank.output_chunks, "chunk"), chunks));
     if (rank.scratch_chunks < 0)
       faults.push_back(fmt::format("rank {}: the scratch has {} chunks", n, rank.scratch_chunks));
   }

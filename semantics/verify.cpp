@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/words.h"
 #include "semantics/fault_list.h"
 #include "semantics/state.h"
 
@@ -103,13 +104,14 @@ class Referee : FaultList {
     const long long rounds = step.rounds;
     for (const auto& [l, carried] : load) {
       if (const long long most = rounds * topology_.links[l].bandwidth; carried > most)
-        say("step {}: {} carries {} chunks, at most {} in {} rounds", step_, name(l), carried, most, rounds);
+        say("step {}: {} carries {}, at most {} in {}", step_, name(l), counted(carried, "chunk"), most,
+            counted(rounds, "round"));
       for (std::size_t limit : limits_of_[l]) shared[limit] += carried;
     }
     for (const auto& [limit, carried] : shared)
       if (const long long most = rounds * topology_.limits[limit].bandwidth; carried > most)
-        say("step {}: shared limit {} ({}) carries {} chunks, at most {} in {} rounds", step_, limit,
-            topology_.limits[limit].name, carried, most, rounds);
+        say("step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
+            topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
   void senders_hold(const State& state, const Step& step) {

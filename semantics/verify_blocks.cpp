@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/words.h"
 #include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 #include "semantics/promise.h"
@@ -85,7 +86,7 @@ class BlockReferee : FaultList {
     const BlockInstruction& instruction = r.blocks[b].instructions[i];
     const int size = chunks_in(r, slot.buffer);
     if (slot.index < 0 || slot.index + instruction.count > size)
-      say("{}: the buffer has {} chunks", at(n, b, i), size);
+      say("{}: the buffer has {}", at(n, b, i), counted(size, "chunk"));
     else if (slot.buffer != Buffer::Scratch && slot.index % pieces() != instruction.piece)
       say("{}: {} is not piece {} of its block", at(n, b, i), to_string(slot), instruction.piece);
   }
@@ -149,8 +150,8 @@ class BlockReferee : FaultList {
       }
     for (const auto& [connection, count] : ends)
       if (count.first != 1 || count.second != 1)
-        say("connection {} -> {} on channel {}: {} senders and {} receivers", std::get<0>(connection),
-            std::get<1>(connection), std::get<2>(connection), count.first, count.second);
+        say("connection {} -> {} on channel {}: {} and {}", std::get<0>(connection), std::get<1>(connection),
+            std::get<2>(connection), counted(count.first, "sender"), counted(count.second, "receiver"));
   }
 
   void start() {
@@ -254,8 +255,8 @@ class BlockReferee : FaultList {
     if (complete == complete_.end())
       say("{}: nothing is summed up at position {}", at(n, b, i), position);
     else if (*value.sum != complete->second)
-      say("{}: it has {} inputs of {} of position {}", at(n, b, i), value.sum->size(),
-          complete->second.size(), position);
+      say("{}: it has {} of {} of position {}", at(n, b, i),
+          counted(static_cast<long long>(value.sum->size()), "input"), complete->second.size(), position);
     if (++value.epilogues > 1) say("{}: a second epilogue", at(n, b, i));
     return value;
   }
@@ -300,7 +301,8 @@ class BlockReferee : FaultList {
       queue.pop_front();
       learn(arrived.clock);
       if (static_cast<int>(arrived.values.size()) != i.count)
-        say("{}: receives {} chunks, {} were sent", at(n, b, number), i.count, arrived.values.size());
+        say("{}: receives {}, but {} sent", at(n, b, number), counted(i.count, "chunk"),
+            arrived.values.size());
       arrived.values.resize(i.count);
     }
     ++clock[self];
@@ -351,8 +353,9 @@ class BlockReferee : FaultList {
           say("{} waits forever for {}, with queues of depth {}", at(n, b, i), waits(n, b), depth_);
     for (const auto& [connection, queue] : queues_)
       if (!queue.empty() && found_.empty())
-        say("{} messages from rank {} to rank {} on channel {} are never received", queue.size(),
-            std::get<0>(connection), std::get<1>(connection), std::get<2>(connection));
+        say("{} from rank {} to rank {} on channel {}, never received",
+            counted(static_cast<long long>(queue.size()), "message"), std::get<0>(connection),
+            std::get<1>(connection), std::get<2>(connection));
   }
 
   void outputs() {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/block_program.h"
+#include "ir/words.h"
 #include "semantics/fault_list.h"
 #include "semantics/program_sizes.h"
 #include "semantics/promise.h"
@@ -75,7 +76,7 @@ class ProgramReferee : FaultList {
   void form() {
     for_each_instruction([this](Rank n, int, const Instruction& i) {
       if (i.step < 0 || i.step >= program_.steps)
-        complain(n, i, fmt::format("the program has {} steps", program_.steps));
+        complain(n, i, "the program has " + counted(program_.steps, "step"));
       if (i.piece < 0 || i.piece >= program_.chunks_per_block)
         complain(n, i, fmt::format("piece {} of {}", i.piece, program_.chunks_per_block));
       if (i.opcode != Opcode::Recv) slot_in_range(n, i, i.src);
@@ -93,7 +94,8 @@ class ProgramReferee : FaultList {
   void slot_in_range(Rank n, const Instruction& i, const Slot& slot) {
     const int size = chunks_in(program_.ranks[n], slot.buffer);
     if (slot.index < 0 || slot.index >= size)
-      complain(n, i, fmt::format("there is no {}, the buffer has {} chunks", to_string(slot), size));
+      complain(n, i,
+               fmt::format("there is no {}, the buffer has {}", to_string(slot), counted(size, "chunk")));
     else if (slot.buffer != Buffer::Scratch && slot.index % program_.chunks_per_block != i.piece)
       complain(n, i, fmt::format("{} is not piece {} of its block", to_string(slot), i.piece));
   }
@@ -123,7 +125,7 @@ class ProgramReferee : FaultList {
     for (const auto& [message, ends] : messages) {
       if (message < 0) say("message {}: numbers start from 0", message);
       if (ends.sends != 1 || ends.recvs != 1) {
-        say("message {}: {} sends and {} receives", message, ends.sends, ends.recvs);
+        say("message {}: {} and {}", message, counted(ends.sends, "send"), counted(ends.recvs, "receive"));
         continue;
       }
       if (ends.send->peer != ends.dst || ends.recv->peer != ends.src)

@@ -4,6 +4,7 @@
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "topology/spec.h"
 
 namespace chorale {
@@ -163,7 +164,8 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
   if (kind == "torus") return grid(sides(spec, size, 3), true);
   if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128));
   throw InputError("topology", "unknown name '" + spec.substr(0, 60) + "'",
-                   "see 'chorale topology list', or give a JSON file");
+                   did_you_mean(kind, kinds(topology_catalogue()),
+                                "see 'chorale topology list', or give a JSON file (a name with / or .json)"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "topology/spec.h"
 
 namespace chorale {
@@ -145,7 +146,8 @@ Hierarchy named_hierarchy(const std::string& spec) {
     h = rack(spec, size);
   else
     throw InputError("hierarchy", "unknown name '" + spec.substr(0, 60) + "'",
-                     "use a100:4, v100:4, h100:16, pods:4x8x4, rack:1x2x2x4, or a JSON file");
+                     did_you_mean(kind, kinds(hierarchy_catalogue()),
+                                  "use a100:4, v100:4, h100:16, pods:4x8x4, rack:1x2x2x4, or a JSON file"));
   h.name = spec;
   return h;
 }

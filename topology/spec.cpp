@@ -8,6 +8,13 @@
 
 namespace chorale {
 
+std::vector<std::string> kinds(const std::vector<CatalogueEntry>& catalogue) {
+  std::vector<std::string> result;
+  for (const CatalogueEntry& entry : catalogue)
+    result.push_back(entry.pattern.substr(0, entry.pattern.find(':')));
+  return result;
+}
+
 std::vector<int> spec_sizes(const std::string& where, const std::string& text) {
   std::string_view rest = text;
   std::vector<int> sizes;

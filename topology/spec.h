@@ -4,7 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "topology/builders.h"
+
 namespace chorale {
+
+// What the specs of a catalogue start with: "ring", "torus", ...
+std::vector<std::string> kinds(const std::vector<CatalogueEntry>&);
 
 // "4x2x8" as numbers >= 1. `where` is what errors (InputError) name: "topology torus:4x".
 std::vector<int> spec_sizes(const std::string& where, const std::string& text);

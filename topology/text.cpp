@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/words.h"
+
 namespace chorale {
 namespace {
 
@@ -23,9 +25,10 @@ std::string describe(const Topology& t) {
       diameter = std::max(diameter, distance[m]);
     }
   }
-  std::string text = fmt::format("{}: {} ranks, {} switches, {} links, {} shared limits; {}\n", t.name,
-                                 t.ranks, t.switches, t.links.size(), t.limits.size(),
-                                 connected ? fmt::format("diameter {} hops", diameter) : "NOT connected");
+  std::string text = fmt::format(
+      "{}: {}, {}, {}, {}; {}\n", t.name, counted(t.ranks, "rank"), counted(t.switches, "switch", "switches"),
+      counted(std::ssize(t.links), "link"), counted(std::ssize(t.limits), "shared limit"),
+      connected ? "diameter " + counted(diameter, "hop") : "NOT connected");
   text += fmt::format("alpha {} us a step, beta {} us per byte of a round\n", step_alpha_us(t),
                       round_beta_us_per_byte(t));
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
@@ -41,8 +44,8 @@ std::string describe(const Topology& t) {
     text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}\n", name_of(t, n), out, in, to);
   }
   for (const SharedLimit& limit : t.limits)
-    text += fmt::format("  limit '{}': {} links together move {} chunks a round\n", limit.name,
-                        limit.links.size(), limit.bandwidth);
+    text += fmt::format("  limit '{}': {} together move {} a round\n", limit.name,
+                        counted(std::ssize(limit.links), "link"), counted(limit.bandwidth, "chunk"));
   return text;
 }
 

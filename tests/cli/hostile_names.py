@@ -119,7 +119,7 @@ for name in [NAME, CONTROL]:
         write("r.json", changed(change))
         for command in [["check", "r.json", "--all"], ["show", "r.json", "--html", "r.html"], ["run", "r.json", "--bytes", "64"], ["emit", "r.json", "-o", "."]]:
             run(*command)
-run("check", write("esc.json", '{"chorale_result":1,"\\u001b[2Jkey\\u0007":1}'), code=2, shows="\\u001b[2Jkey\\u0007")
+run("check", write("esc.json", '{"chorale_result":2,"\\u001b[2Jkey\\u0007":1}'), code=2, shows="\\u001b[2Jkey\\u0007")
 
 # Programs: names, collectives, operations, in each format.
 assert (work / "json").is_dir()

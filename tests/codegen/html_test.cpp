@@ -28,13 +28,11 @@ TEST(Html, HoldsTheResult) {
   const json data =
       data_of(to_html(result, {.bound_rounds = 1, .bound_chunks = 2, .best_sizes = {"any", "none"}}));
   EXPECT_EQ(data["topology"]["ranks"], 4);
-  EXPECT_EQ(data["topology"]["places"].size(), 4u);
   EXPECT_EQ(data["bound"], (json{1, 2}));
   ASSERT_EQ(data["points"].size(), result.points.size());
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const json& point = data["points"][i];
     EXPECT_EQ(point["schedule"].size(), result.points[i].schedule.steps.size());
-    EXPECT_EQ(point["certificate"], result.points[i].certificate);
     EXPECT_EQ(point["proven"], result.points[i].proven);
     // Every rank starts with nothing that it wants but the root, and ends with all of it.
     EXPECT_EQ(point["progress"].size(), result.points[i].schedule.steps.size() + 1);

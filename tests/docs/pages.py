@@ -1,23 +1,44 @@
-"""What README.md and docs/*.md say must be so: every command line of a ```sh block that starts with `chorale` runs (in
-the order of the page, in an empty directory), and every link and every `path/of/a.file` leads somewhere.
+"""What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed: of the pages
+in an empty directory, in the order of the page, as its ```sh blocks have them; of the help texts in one directory,
+in the order of 'chorale --help', with examples/ in it. A plain block after one of a single command is what that
+prints, but for times. Lines of what is said fit 80 columns. Every link and every `path/of/a.file` leads somewhere.
 Usage: pages.py CHORALE SOURCE_DIRECTORY"""
+import os
 import pathlib
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 
 chorale, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+tools = tempfile.TemporaryDirectory()
+(pathlib.Path(tools.name) / "chorale").symlink_to(chorale)
+environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {
+    "PATH": f"{tools.name}:{os.environ['PATH']}", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+COMMAND = re.compile(r"^\s*(\$ )?((\w+=\S+ )*)(chorale|mpirun|make|benchmarks/\S+|build/\S+|\./\S+|for) ")
+# Commands that stand in a plain block, since no test can run them as they stand.
+NOT_RUN = {
+    "./demo.sh": "sets up and builds; it is run by people and by releases",
+    "./test.sh": "runs this test",
+    "LD_PRELOAD=": "the program is the reader's; tests/preload and tests/nccl have one",
+    "benchmarks/gpu.sh": "wants a GPU",
+    "$ for plan in ../shared": "wants MSCCL++'s samples",
+}
+# Tables of nccl-tests' columns, and documents that were asked for.
+WIDE = re.compile(r"chorale bench|--json(?! \w)|--dot|(--json|--html) -(\s|$)|^make ")
 
 
-def commands(page):
-    inside = False
-    for line in page.read_text().splitlines():
-        if line.startswith("```"):
-            inside = line == "```sh"
-        elif inside and line.startswith("chorale "):
-            yield line
+def blocks(text):
+    """(kind, lines) of each fenced block, and ("text", lines) of what is between them."""
+    kind, lines = "text", []
+    for line in text.splitlines():
+        if not line.startswith("```"):
+            lines.append(line)
+            continue
+        yield kind, lines
+        kind, lines = line[3:] if kind == "text" else "text", []
 
 
 def names(page):
@@ -31,20 +52,84 @@ def names(page):
             yield target, source / target
 
 
-ran = failed = named = 0
+def without_times(text):
+    return re.sub(r"\d+\.\d+ s\b", "TIME", re.sub(r" +\d+\.\d\d(?=  |\n)", "  TIME", text)).strip()
+
+
+ran = failed = named = compared = 0
+skipped = []
+
+
+def fail(where, what):
+    global failed
+    failed += 1
+    print(f"{where}: {what}")
+
+
+def run(where, line, directory):
+    """What the command prints on standard output."""
+    global ran
+    missing = [tool for tool in re.findall(r"(?:^|\| |&& )(mpirun|make|neato)\b", line) if not shutil.which(tool)]
+    if missing:
+        skipped.append(f"{where}: {line}: there is no {missing[0]} here")
+        return None
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=directory, env=environment, capture_output=True, text=True,
+                          timeout=550)
+    ran += 1
+    if done.returncode != 0:
+        fail(where, f"{line}\nexit code {done.returncode}: {done.stderr}{done.stdout[-500:]}")
+    wide = [said for said in (done.stdout + done.stderr).splitlines() if len(said) > 80]
+    if wide and not WIDE.search(line):
+        fail(where, f"{line}\nis wider than 80 columns: {wide[0]}")
+    return done.stdout
+
+
+def page_runs(page, directory):
+    global compared
+    printed = None  # by the single command of the block before
+    for kind, lines in blocks(page.read_text()):
+        if kind == "sh":
+            outputs = [run(page.name, line, directory) for line in lines if COMMAND.match(line)]
+            printed = outputs[0] if len(outputs) == 1 else None
+            continue
+        if kind == "text" and not any(lines):
+            continue
+        if kind == "" and printed is not None:
+            compared += 1
+            if without_times("\n".join(lines)) != without_times(printed):
+                fail(page.name, f"does not show what is printed:\n{printed}")
+        printed = None
+        for line in filter(COMMAND.match, lines) if kind == "" else []:
+            if not any(line.startswith(known) or f" {known}" in line for known in NOT_RUN):
+                fail(page.name, f"a command in a block that is not ```sh: {line}")
+
+
+def examples(command):
+    """The lines of a help text under 'example:' or 'examples:'."""
+    text = subprocess.run([chorale, *command, "--help"], env=environment, capture_output=True, text=True, check=True).stdout
+    after = re.split(r"^examples?:\n", text, flags=re.M)[1:]
+    return [line.strip() for line in after[0].replace("\\\n", "").splitlines() if line.startswith("  ")] if after else []
+
+
 for page in [source / "README.md", source / "benchmarks/README.md", *sorted((source / "docs").glob("*.md"))]:
     for written, path in names(page):
         named += 1
         if not path.exists():
-            failed += 1
-            print(f"{page.name}: {written} does not exist")
+            fail(page.name, f"{written} does not exist")
     with tempfile.TemporaryDirectory() as directory:
-        for line in commands(page):
-            arguments = shlex.split(line, comments=True)
-            done = subprocess.run([chorale, *arguments[1:]], cwd=directory, capture_output=True, text=True, timeout=550)
-            ran += 1
-            if done.returncode != 0:
-                failed += 1
-                print(f"{page.name}: {line}\nexit code {done.returncode}: {done.stderr}")
-print(f"{ran} documented commands run, {named} names looked up, {failed} failed")
-sys.exit(1 if failed or ran < 10 or named < 20 else 0)
+        page_runs(page, directory)
+
+overview = subprocess.run([chorale, "--help"], env=environment, capture_output=True, text=True, check=True).stdout
+commands = re.findall(r"^  (\w+) ", overview.split("Subcommands:")[1], re.M)
+with tempfile.TemporaryDirectory() as directory:
+    (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
+    for command in commands:
+        shown = examples([command])
+        if not shown:
+            fail(f"chorale {command} --help", "has no example")
+        for line in shown:
+            run(f"chorale {command} --help", line, directory)
+
+print("\n".join(f"SKIPPED {line}" for line in skipped))
+print(f"{ran} documented commands run, {compared} outputs compared, {len(skipped)} skipped, {named} names looked up, {failed} failed")
+sys.exit(1 if failed or ran < 50 or compared < 2 or named < 20 else 0)

@@ -59,5 +59,15 @@ TEST(DocumentedFormats, AreRead) {
   EXPECT_EQ(programs, 2);
 }
 
+// The page and the code once had different ones.
+TEST(DocumentedFormats, LinksHaveTheDocumentedCosts) {
+  const Topology machine =
+      topology_from_json(R"({"topology": "t", "ranks": 2, "links": [{"src": 0, "dst": 1}]})", "test");
+  EXPECT_EQ(machine.links.at(0).alpha_us, 1);
+  EXPECT_EQ(machine.links.at(0).beta_us_per_byte, 4e-05);
+  EXPECT_NE(read_file(CHORALE_SOURCE "/docs/formats.md").find("those of the machine, else 1 and 4e-05"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace chorale

@@ -76,15 +76,17 @@ TEST(Sizes, OfPositions) {
 }
 
 std::string result_of(const std::string& points, const std::string& claims, int ranks) {
-  return R"({"chorale_result":1,"kind":"algorithm","topology":{"topology":"t","ranks":)" +
+  return R"({"chorale_result":2,"kind":"frontier","topology":{"topology":"t","ranks":)" +
          std::to_string(ranks) +
          R"(,"links":[{"src":0,"dst":1},{"src":1,"dst":0}]},"collective":{"collective":"reducescatter","chunks":1},)"
-         R"("min_chunks":1,"max_chunks":2,"extra_rounds":-1,"complete":false,"stopped":"","seconds":0,"points":[)" +
-         points + R"(],"claims":[)" + claims + "]}";
+         R"("space":{"min_chunks":1,"max_chunks":2,"max_steps":null,"max_rounds":null,"extra_rounds":null},)"
+         R"("limits":{"conflicts":null,"time_ms":null,"memory_bytes":null},"complete":false,)"
+         R"("stopped":"size limit","seconds":0,"points":[)" +
+         points + R"(],"openings":[],"claims":[)" + claims + "]}";
 }
 
 constexpr const char* kEmptyPoint =
-    R"({"steps":0,"rounds":0,"chunks":2,"method":"direct","on_frontier":true,"proven":false,"certificate":"",)"
+    R"({"steps":0,"rounds":0,"chunks":2,"method":"direct","on_frontier":true,"proven":false,"bound":[0,1],"gap":0,)"
     R"("seconds":0,"does":{"collective":"reducescatter","chunks":2},"schedule":[]})";
 
 // 449 bytes for a ReduceScatter of 4,096 ranks and two chunks a block: counts of all contributions of all chunks
@@ -108,18 +110,16 @@ TEST(Sizes, OfAllPoints) {
 TEST(Sizes, OfAClaimedFormula) {
   for (const char* claim : {R"("steps":1000000000,"rounds":2)", R"("steps":1,"rounds":1000000000)"}) {
     const Result result = result_from_json(
-        result_of(
-            "",
-            std::string(R"({"collective":"reducescatter","chunks":1,)") + claim +
-                R"(,"seconds":0,"certificate":{"kind":"refutation","engine":"sat","formula_sha256":"0",)"
-                R"("proof_sha256":"0","proof_bytes":1}})",
-            2),
+        result_of("",
+                  std::string(R"({"collective":"reducescatter","chunks":1,)") + claim +
+                      R"(,"seconds":0,"certificate":{"kind":"refutation","chunk":0,"formula_sha256":"0"}})",
+                  2),
         "r.json");
     const CheckReport report = check_result(result, "", {.conflicts = 10});
     EXPECT_EQ(report.undecided, 1) << claim;
   }
   EXPECT_FALSE(too_large_to_refute(named_topology("dgx1"), make_collective("allgather", 8, 6),
-                                   {.steps = 3, .rounds = 6}));
+                                   {.collective = "allgather", .chunks = 6, .steps = 3, .rounds = 7}));
 }
 
 // Rates of a billion chunks a round, and a million rounds: their products fit into no integer.

@@ -132,7 +132,8 @@ TEST(Openings, WithoutClaimsEverythingIsOpen) {
   EXPECT_FALSE(result.complete);
 }
 
-TEST(Mark, FindsWhatIsDominated) {
+// Those of the frontier come first, so that a list of them is numbered without gaps.
+TEST(Mark, FindsWhatIsDominatedAndPutsItLast) {
   Result result = with_claims({}, 4);
   result.points = {point(3, 3, 1), point(2, 4, 1), point(2, 8, 2), point(3, 7, 4), point(4, 8, 4)};
   mark(result);

@@ -6,6 +6,9 @@ foreach(name bad_input main_job limits proofs hostile_names)
 endforeach()
 add_test(NAME cli.place COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/place.py $<TARGET_FILE:chorale>
                                 ${PROJECT_SOURCE_DIR}/examples)
+add_test(NAME cli.output COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/output.py $<TARGET_FILE:chorale>
+                                 ${PROJECT_SOURCE_DIR}/examples)
+set_tests_properties(cli.output PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/emit.py $<TARGET_FILE:chorale>
                                ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)

@@ -275,7 +275,7 @@ TEST(VerifyPeers, form_is_checked_first) {
   EXPECT_THAT(fault([](auto& p) { p.ranks.pop_back(); }), HasSubstr("for 2 ranks, the program for 1"));
   EXPECT_THAT(fault([](auto& p) { p.chunks_per_block = 2; }), HasSubstr("2 chunks a block"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].input_chunks = 2; }), HasSubstr("the input has 2 chunks"));
-  EXPECT_THAT(fault([](auto& p) { p.ranks[1].output_chunks = 1; }), HasSubstr("the output has 1 chunks"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks[1].output_chunks = 1; }), HasSubstr("the output has 1 chunk,"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].scratch_chunks = -1; }), HasSubstr("scratch has -1"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].counters = -1; }), HasSubstr("-1 counters"));
   EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].from.clear(); }), HasSubstr("moves from nowhere"));

@@ -88,7 +88,7 @@ TEST(VerifyProgram, Sizes) {
     EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
   };
   expect([](Program& p, List&) { p.ranks.clear(); }, "the program for 0");
-  expect([](Program& p, List&) { p.chunks_per_block = 1; }, "1 chunks a block, the collective 2");
+  expect([](Program& p, List&) { p.chunks_per_block = 1; }, "1 chunk a block, the collective 2");
   expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, "rank 1: the input has 3 chunks");
   expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, "rank 1: the output has 3 chunks");
   expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, "rank 1: the scratch has -1 chunks");
@@ -106,7 +106,7 @@ TEST(VerifyProgram, Form) {
   expect([](Program&, List& l) { l[0].peer = 0; }, "no such peer");
   expect([](Program&, List& l) { l[0].piece = 2; }, "piece 2 of 2");
   expect([](Program&, List& l) { l[0].piece = 1; }, "input[0] is not piece 1");
-  expect([](Program&, List& l) { l[5].step = 1; }, "the program has 1 steps");
+  expect([](Program&, List& l) { l[5].step = 1; }, "the program has 1 step");
   expect([](Program& p, List&) { p.steps = 0; }, "the program has 0 steps");
   expect([](Program&, List& l) { std::swap(l[3], l[4]); }, "communicates after local");
   expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, "after an instruction of a later step");
@@ -116,11 +116,11 @@ TEST(VerifyProgram, Messages) {
   const auto expect = [](auto change, const char* words) {
     EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
   };
-  expect([](Program&, List& l) { l.erase(l.begin()); }, "message 0: 0 sends and 1 receives");
-  expect([](Program&, List& l) { l.erase(l.begin() + 2); }, "message 2: 1 sends and 0 receives");
+  expect([](Program&, List& l) { l.erase(l.begin()); }, "message 0: 0 sends and 1 receive");
+  expect([](Program&, List& l) { l.erase(l.begin() + 2); }, "message 2: 1 send and 0 receives");
   expect([](Program&, List& l) { l[1].message = 0; }, "message 0: 2 sends");
   expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, "message 0: piece 1 is sent");
-  expect([](Program&, List& l) { l[0].message = l[2].message; }, "message 2: 2 sends and 1 receives");
+  expect([](Program&, List& l) { l[0].message = l[2].message; }, "message 2: 2 sends and 1 receive");
   Program later = exchange();
   later.steps = 2;
   for (Instruction& i : later.ranks[1].blocks[0].instructions) i.step = 1;

@@ -108,7 +108,7 @@ TEST(Violations, SameSendTwice) {
   Case c = direct_allgather();
   c.schedule.steps[0].sends.push_back({.chunk = 0, .link = 1});  // far from its twin: order does not matter
   EXPECT_THAT(c.faults(), ElementsAre("step 1: chunk 0 is sent twice over link 1 (0 -> 2)",
-                                      "step 1: link 1 (0 -> 2) carries 2 chunks, at most 1 in 1 rounds",
+                                      "step 1: link 1 (0 -> 2) carries 2 chunks, at most 1 in 1 round",
                                       "step 1: rank 2 receives two copies of chunk 0"));
 }
 
@@ -137,7 +137,7 @@ TEST(Violations, SwappedLink) {
   Case c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 rounds",
+              ElementsAre("step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 round",
                           "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it",
                           "step 1: rank 2 receives two copies of chunk 0",
                           "at the end: rank 1 does not have chunk 0"));
@@ -165,7 +165,7 @@ TEST(Violations, TooManyChunksOnALink) {
   for (Chunk k = 0; k < 4; ++k) c.schedule.steps[0].sends.push_back({.chunk = k, .link = 0});
   EXPECT_THAT(c.faults(1), ElementsAre(StartsWith("at the end")));  // 4 chunks fit into 2 rounds of 2
   c.schedule.steps[0].rounds = 1;
-  EXPECT_EQ(c.faults(1)[0], "step 1: link 0 (0 -> 1) carries 4 chunks, at most 2 in 1 rounds");
+  EXPECT_EQ(c.faults(1)[0], "step 1: link 0 (0 -> 1) carries 4 chunks, at most 2 in 1 round");
 }
 
 // On hub(3) each rank sends two chunks, and one may leave in a round.
@@ -174,7 +174,7 @@ TEST(Violations, TooManyChunksInASharedLimit) {
   c.topology = test::hub(3);
   EXPECT_THAT(c.faults(), SizeIs(6));
   EXPECT_THAT(c.faults(),
-              Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 rounds"));
+              Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 round"));
   c.schedule.steps[0].rounds = 2;
   EXPECT_THAT(c.faults(), IsEmpty());
 }

@@ -1,0 +1,162 @@
+#include "cli/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/shown.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr std::size_t kGap = 2;            // between columns
+constexpr std::size_t kFolded = 4;         // before what is folded under a row
+constexpr std::size_t kLeastWrapped = 40;  // less is a tall column of few words
+
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string blanks(std::size_t count) {
+  return std::string(count, ' ');
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// The text broken at blanks: a first line of at most `first` characters, the others of at most `others`.
+std::vector<std::string> broken_after(std::size_t first, std::string text, std::size_t others) {
+  std::vector<std::string> lines;
+  for (std::size_t most = first; width_of(text) > most; most = others) {
+    std::size_t end = text.find(' ', text.find_first_not_of(' '));
+    for (std::size_t next = end; next != std::string::npos && width_of(text.substr(0, next)) <= most;
+         next = text.find(' ', next + 1))
+      end = next;
+    const std::size_t rest = text.find_first_not_of(' ', end);
+    if (rest == std::string::npos) break;  // one long word
+    lines.push_back(trimmed(text.substr(0, end)));
+    text = text.substr(rest);
+  }
+  lines.push_back(text);
+  return lines;
+}
+
+std::string below_each_other(const std::vector<std::string>& lines, std::size_t indent) {
+  return joined(lines, "\n" + blanks(indent));
+}
+
+// Where the lines that follow a broken one begin.
+std::size_t hanging(const std::string& line, std::size_t width) {
+  const std::size_t indent = std::min(line.find_first_not_of(' '), width / 2);
+  const std::size_t gap = line.find("  ", indent);
+  const std::size_t column = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
+  return column < width / 2 ? column : indent + 2;
+}
+
+std::string fitted_line(const std::string& line, std::size_t width) {
+  if (width_of(line) <= width) return line;
+  const std::size_t indent = hanging(line, width);
+  return below_each_other(broken_after(width, line, width - indent), indent);
+}
+
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i >= widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], width_of(row[i]));
+    }
+  return widths;
+}
+
+// How wide the first `count` columns are together.
+std::size_t together(const std::vector<std::size_t>& widths, std::size_t count) {
+  return std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(count),
+                         count > 0 ? kGap * (count - 1) : 0);
+}
+
+// The last column that may be left out, if there is one.
+bool leave_one_out(std::vector<Row>& rows, std::string& kinds) {
+  const std::size_t column = kinds.find_last_of("RL");
+  if (column == std::string::npos) return false;
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  kinds.erase(column, 1);
+  for (Row& row : rows)
+    if (row.size() > column) row.erase(row.begin() + at);
+  return true;
+}
+
+// The first `count` cells of a row, in their columns.
+std::string cells(const Row& row, std::size_t count, const std::vector<std::size_t>& widths,
+                  const std::string& kinds) {
+  std::string line;
+  for (std::size_t i = 0; i < std::min(count, row.size()); ++i) {
+    if (i > 0) line += blanks(kGap);
+    const std::string filling = blanks(widths[i] - width_of(row[i]));
+    const bool numbers = kinds[i] == 'r' || kinds[i] == 'R';
+    line += numbers ? filling + row[i] : row[i] + filling;
+  }
+  return line;
+}
+
+// The last column in lines of its own column.
+std::string wrapped(const Row& row, std::size_t before, const std::vector<std::size_t>& widths,
+                    const std::string& kinds, std::size_t width) {
+  const std::size_t column = together(widths, before) + kGap;
+  const std::string head = cells(row, before, widths, kinds);
+  if (row.size() <= before) return trimmed(head) + "\n";
+  return head + blanks(kGap) + below_each_other(broken(row[before], width - column), column) + "\n";
+}
+
+// The cells from `count` on under those before.
+std::string folded(const Row& row, std::size_t count, const std::vector<std::size_t>& widths,
+                   const std::string& kinds, std::size_t width) {
+  std::string text = trimmed(cells(row, count, widths, kinds)) + "\n", below;
+  for (std::size_t i = count; i < row.size(); ++i)
+    if (!row[i].empty()) below += (below.empty() ? "" : "; ") + row[i];
+  if (below.empty()) return text;
+  return text + blanks(kFolded) + below_each_other(broken(below, width - kFolded), kFolded) + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> broken(const std::string& text, std::size_t width) {
+  return broken_after(width, text, width);
+}
+
+std::string fitted(const std::string& text, std::size_t width) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    result += fitted_line(text.substr(begin, end - begin), width);
+    if (end < text.size()) result += '\n';
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string table(std::vector<Row> rows, std::string kinds, std::size_t width) {
+  for (Row& row : rows)
+    for (std::string& cell : row) cell = shown(cell);  // as wide as it will be
+  std::vector<std::size_t> widths = widths_of(rows);
+  kinds.resize(widths.size(), 'l');
+  while (together(widths, widths.size()) > width && leave_one_out(rows, kinds)) widths = widths_of(rows);
+  const std::size_t columns = widths.size();
+  const bool fits = together(widths, columns) <= width;
+  const bool wraps = !fits && together(widths, columns - 1) + kGap + kLeastWrapped <= width;
+  std::size_t kept = columns;
+  while (!fits && kept > 1 && together(widths, kept) > width) --kept;
+  std::string text;
+  for (const Row& row : rows)
+    text += fits    ? trimmed(cells(row, columns, widths, kinds)) + "\n"
+            : wraps ? wrapped(row, columns - 1, widths, kinds, width)
+                    : folded(row, kept, widths, kinds, width);
+  return text;
+}
+
+}  // namespace chorale

@@ -1,0 +1,40 @@
+#include "cli/outcome.h"
+
+#include <cstdio>
+
+#include "cli/layout.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/shown.h"
+
+namespace chorale {
+namespace {
+
+void print(const std::string& text, std::FILE* to) {
+  std::fwrite(text.data(), 1, text.size(), to);
+}
+
+}  // namespace
+
+void deliver(const std::string& path, std::string contents, Outcome& outcome) {
+  if (path == kStandardOutput) {
+    outcome.document = std::move(contents);
+  } else {
+    write_file(path, contents);
+    outcome.written.push_back(path);
+  }
+}
+
+void say(const Outcome& outcome, bool quiet) {
+  print(outcome.document, stdout);
+  if (!quiet) {
+    std::FILE* const people = outcome.document.empty() ? stdout : stderr;
+    const std::string text = shown_lines(outcome.text);
+    print(outcome.verbatim ? text : fitted(text), people);
+    for (const std::string& path : outcome.written) print("wrote " + shown(path) + "\n", people);
+  }
+  if (std::fflush(stdout) != 0)
+    throw InputError("standard output", "cannot be written", "check the space on it");
+}
+
+}  // namespace chorale

@@ -1,0 +1,11 @@
+// Where people read.
+#pragma once
+
+#include <cstddef>
+
+namespace chorale {
+
+// Columns of a line: those that COLUMNS says, else those of the terminal on standard output, else 80.
+std::size_t text_width();
+
+}  // namespace chorale

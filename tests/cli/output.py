@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""What people read: lines that fit, points numbered as listed, files named and on standard output, names that were meant.
+
+Usage: output.py CHORALE EXAMPLES
+"""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+chorale, examples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_output_"))
+everything = []  # (command, text): all that was said
+
+
+def run(*arguments, code=0, columns=None):
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": str(columns)} if columns else {})
+    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, env=environment, timeout=300)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    everything.append((arguments, done.stdout + done.stderr))
+    return done
+
+
+def numbers(table):
+    """Of the points in a table."""
+    return [int(n) for n in re.findall(r"^ *(\d+)  ", table, re.M)]
+
+
+def widest(text):
+    return max(map(len, text.splitlines()), default=0)
+
+
+# Every point that is listed has the number of its row, and every command means the same point by it.
+listed = run("frontier", "dgx1", "allgather", "--max-chunks", 4, "--json", "f.json").stdout
+assert listed.endswith("wrote f.json\n"), listed
+result = json.loads((work / "f.json").read_text())
+best = [p for p in result["points"] if p["on_frontier"]]
+assert len(best) < len(result["points"]), "nothing is dominated, so this shows nothing"
+assert result["points"][: len(best)] == best and [p["steps"] for p in best] == sorted(p["steps"] for p in best)
+assert numbers(listed) == list(range(len(best))) == numbers(run("show", "f.json").stdout.split("\nno schedule")[0])
+assert numbers(run("frontier", "dgx1", "allgather", "--max-chunks", 4, "--all").stdout) == list(range(len(result["points"])))
+for i, point in enumerate(best):
+    shown = run("show", "f.json", "--point", i).stdout
+    assert re.search(rf"^{i} +{point['steps']} +{point['rounds']} +{point['chunks']} ", shown, re.M) and f"\npoint {i}: " in shown, shown
+    assert re.search(rf"^ +{i} +64 ", run("run", "f.json", "--point", i, "--bytes", 64).stdout, re.M)
+emitted = run("emit", "f.json", "-o", "a/b/c").stdout.split()
+assert emitted == [f"a/b/c/dgx1_allgather_{i}.xml" for i in range(len(best))] and all((work / p).is_file() for p in emitted), emitted
+assert f"{len(result['points'])} schedules verified ({len(best)} on the frontier)" in run("check", "f.json").stdout
+
+# A page is written, named, and then the schedule is not printed as well.
+page = run("show", "f.json", "--html", "f.html").stdout
+assert page.endswith("wrote f.html\n") and "step 1" not in page and (work / "f.html").read_text().startswith("<!"), page
+
+# "-" is standard output, which has nothing else then.
+axes = ["--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G"]
+for arguments in [["frontier", "ring:4", "allgather", "--json"], ["synthesize", "ring:4", "allgather", "--json"],
+                  ["classic", "ring_allgather", "ring:4", "--json"], ["place", "a100:4", *axes, "--json"],
+                  ["place", "a100:4", *axes, "--html"], ["show", "f.json", "--html"]]:
+    done = run(*arguments, "-")
+    assert json.loads(done.stdout) if "--json" in arguments else done.stdout.startswith("<!"), arguments
+    assert done.stderr and "wrote" not in done.stderr, arguments
+    quiet = run(*arguments, "-", "-q")
+    assert quiet.stdout.startswith(done.stdout[:20]) and not quiet.stderr, arguments
+    file = run(*arguments, "out")
+    assert file.stdout.endswith("wrote out\n") and not file.stderr and (work / "out").read_text()[:20] == done.stdout[:20], arguments
+assert not (work / "-").exists()
+run("place", "a100:4", *axes, "--json", "-", "--html", "-", code=2)
+
+# --quiet says errors only, and the exit code stays.
+for arguments, code in [(["frontier", "ring:4", "allgather"], 0), (["synthesize", "ring:4", "allgather", "--steps", 1], 20),
+                        (["check", "f.json"], 0), (["run", "f.json", "--bytes", 64], 0), (["place", "a100:4", *axes], 0),
+                        (["emit", "f.json", "-o", "quiet"], 0), (["bounds", "dgx1", "allgather"], 0), (["classic", "ring_allgather", "ring:4"], 0),
+                        (["program", "a/b/c/dgx1_allgather_0.xml"], 0)]:
+    done = run(*arguments, "-q", code=code)
+    assert not done.stdout and not done.stderr, arguments
+assert "dgx9" in run("frontier", "dgx9", "allgather", "--quiet", code=2).stderr
+
+# What was meant.
+for arguments, meant in [
+    (["frontir", "dgx1", "allgather"], "'frontir': unknown command; did you mean 'frontier'?"),
+    (["topology", "shwo", "dgx1"], "'shwo': unknown command; did you mean 'show'?"),
+    (["frontier", "dgx1", "allgather", "--max-chunk", "6"], "frontier: unknown option --max-chunk; did you mean '--max-chunks'?"),
+    (["frontier", "dgx1", "allgather", "--jsn=f.json"], "frontier: unknown option --jsn; did you mean '--json'?"),
+    (["topology", "show", "dgx1", "--dott"], "show: unknown option --dott; did you mean '--dot'?"),
+    (["frontier", "rnig:4", "allgather"], "unknown name 'rnig:4'; did you mean 'ring'?"),
+    (["frontier", "dgx", "allgather"], "unknown name 'dgx'; did you mean 'dgx1'?"),
+    (["frontier", "dgx1", "allreduc"], "unknown name 'allreduc'; did you mean 'allreduce'?"),
+    (["classic", "ring_alreduce", "ring:4"], "unknown name 'ring_alreduce'; did you mean 'ring_allreduce'?"),
+    (["emit", "f.json", "--target", "msccl-xlm"], "--target: unknown value 'msccl-xlm'; did you mean 'msccl-xml'?"),
+    (["run", "f.json", "--type", "flaot"], "--type: unknown value 'flaot'; did you mean 'float'?"),
+    (["place", "h10:4", *axes], "unknown name 'h10:4'; did you mean 'h100'?"),
+    (["place", "h100:8", *axes, "--algo", "rign"], "--algo: unknown value 'rign'; did you mean 'ring'?"),
+    # What is missing.
+    (["topology"], "chorale topology: a command is missing; see 'chorale topology --help'"),
+    (["frontier", "dgx1", "allgather", "--max-chunks"], "frontier: --max-chunks needs a value; see 'chorale frontier --help'"),
+    (["--fastr"], "chorale: unknown option --fastr; see 'chorale --help'"),
+    # Nothing is near: what there is.
+    (["frontier", "dgx1", "sum"], "use one of broadcast, scatter, gather"),
+    (["frontier", "dgx1", "allgather", "--gpu-memory"], "unknown option --gpu-memory; see 'chorale frontier --help'"),
+    (["frontier", "dgx1", "allgather", "6"], "'6' is one argument too many; see 'chorale frontier --help'"),
+    # Words that would have no effect, or another than was meant.
+    (["frontier", "ring:4", "alltoall", "--root", "2"], "--root: alltoall has no root; leave it out"),
+    (["classic", "ring_allreduce", "ring:4", "--root", "2"], "--root: allreduce has no root; leave it out"),
+    (["frontier", "ring:4", "halves.json"], "halves.json: cuts a block into 2 chunks; list a block as one chunk"),
+    (["frontier", "ring:4", "named.json"], "named.json: cuts a block into 2 chunks; leave 'chunks' out"),
+    (["frontier", "ring:4", "whole.json", "--root", "2"], "--root: is for collectives that are named; give the root in whole.json"),
+    (["emit", "f.json", "-o", "f.json/inside"], "f.json is not a directory"),
+]:
+    (work / "halves.json").write_text('{"collective": "pair", "chunks_per_block": 2, "chunks": [{"pre": [0], "post": [1]}, {"pre": [0], "post": [1]}]}')
+    (work / "named.json").write_text('{"collective": "broadcast", "chunks": 2, "root": 2}')
+    (work / "whole.json").write_text('{"collective": "broadcast", "root": 2}')
+    said = run(*arguments, code=2).stderr
+    assert meant in said and said.count("\n") == 1, (arguments, said)
+assert not (work / "f.json/inside").exists()
+run("frontier", "ring:4", "whole.json", "--max-chunks", 2)  # which is how such a file is cut
+
+# What cannot be emitted leaves no directory behind.
+run("emit", "f.json", "-o", "nothing", "--epilogue", code=2)
+assert not (work / "nothing").exists()
+
+# Lines fit: 80 columns where nobody says, COLUMNS where it is set, the terminal's where there is one.
+commands = [[name] for name in re.findall(r"^  (\w+) ", run("--help").stdout.split("Subcommands:")[1], re.M)]
+assert len(commands) > 10, commands
+(work / "switch.json").write_text(json.dumps({
+    "topology": "a machine with a name that is rather long, as those of clusters are", "ranks": 3, "switches": 1,
+    "links": [{"src": n, "dst": 3, "both_ways": True} for n in range(3)],
+    "limits": [{"name": "the only uplink of the node", "links": [0], "bandwidth": 1}]}))
+run("classic", "ring_allreduce", "ring:3", "--json", "ring.json")
+run("emit", "ring.json", "--target", "json")
+texts = [["--help"], *([*name, "--help"] for name in commands), ["topology", "show", "--help"], ["topology", "list"],
+         ["hierarchy", "list"], ["classic", "list"], ["topology", "show", "dgx2"], ["topology", "show", "ring:2"],
+         ["topology", "show", "switch.json"], ["hierarchy", "show", "h100:4"], ["hierarchy", "show", "rack:2x2x2x4"],
+         ["frontier", "switch.json", "allreduce", "--max-chunks", 2], ["frontier", "ring:4", "allreduce", "--max-chunks", 3, "--all"],
+         ["synthesize", "dgx1", "allgather", "--chunks", 6, "--steps", 3, "--rounds", 7], ["bounds", "dgx2", "allreduce", "--steps", 3],
+         ["bounds", "line:2", "broadcast"], ["classic", "ring_allreduce", "full:16"], ["show", "f.json"], ["check", "f.json"],
+         ["run", "ring.json", "--bytes", "1K:64M:65536", "--type", "all", "--iterations", 1], ["program", "ring_3_allreduce_0.json", "--bytes", "1M"],
+         ["program", "ring_3_allreduce_0.json", "--topology", "ring:3"], ["place", "a100:4", *axes, "--strategies", 3, "--explain"],
+         ["place", "h100:128", "--job", examples / "gpt3-175b.json"]]
+for arguments in texts:
+    for columns, most in [(None, 80), (60, 60), (132, 132)]:
+        text = run(*arguments, columns=columns).stdout
+        over = [line for line in text.splitlines() if len(line) > most]
+        assert not over, f"{arguments} at {most} columns:\n" + "\n".join(over)
+assert widest(run("topology", "list", columns=200).stdout) > 80, "wide lines are not used where there is room"
+
+
+def on_a_terminal(columns, *arguments):
+    """What is said there; the program reads the width from the terminal itself."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    process = subprocess.Popen([chorale, *arguments], stdout=its, stderr=subprocess.PIPE, cwd=work, env=environment)
+    os.close(its)
+    text = b""
+    try:
+        while piece := os.read(ours, 4096):
+            text += piece
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, process.stderr.read()
+    return text.decode().replace("\r\n", "\n")
+
+
+assert 80 < widest(on_a_terminal(120, "topology", "list")) <= 120
+assert widest(on_a_terminal(50, "topology", "list")) <= 50
+
+# One of many is not many.
+wrong = [(command, match) for command, text in everything for match in re.findall(r"(?<![\d./-])\b1 [a-z]+s\b", text)
+         if match.split()[1] not in ("us", "ms", "as", "is", "this")]
+assert not wrong, wrong
+print(f"{len(everything)} commands said what they should, in lines that fit")
