@@ -74,12 +74,18 @@ TEST_F(Files, NewFilesHaveTheModeThatTheUmaskLeaves) {
   EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(Files, WhatIsNoFileCannotBeRead) {
+  EXPECT_THROW(read_file(at("missing")), InputError);
+  EXPECT_THROW(read_file(folder_), InputError);
+}
+
 TEST_F(Files, AReplacedFileKeepsItsMode) {
   write_file(at("secret"), "old");
   chmod(at("secret").c_str(), 0600);
   write_file(at("secret"), "new");
   EXPECT_EQ(mode(at("secret")), 0600u);
   EXPECT_EQ(read_file(at("secret")), "new");
+  EXPECT_EQ(entries(), 1u);  // no temporary is left
 }
 
 // The name of the temporary file used to be FILE.tmp<pid>, and a link that waited there was followed.

@@ -134,22 +134,5 @@ TEST(Json, HostileSizesAreRefused) {
                InputError);
 }
 
-TEST(Files, AreReplacedAsAWhole) {
-  const std::filesystem::path directory = std::filesystem::temp_directory_path() / "chorale_files_test";
-  std::filesystem::remove_all(directory);
-  std::filesystem::create_directory(directory);
-  const std::string path = (directory / "f.json").string();
-  write_file(path, "first");
-  write_file(path, "second");
-  EXPECT_EQ(read_file(path), "second");
-  EXPECT_THROW(write_file((directory / "no" / "f.json").string(), "x"), InputError);
-  EXPECT_THROW(read_file((directory / "missing").string()), InputError);
-  EXPECT_THROW(read_file(directory.string()), InputError);
-  int files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++files;
-  EXPECT_EQ(files, 1);  // no temporary is left
-  std::filesystem::remove_all(directory);
-}
-
 }  // namespace
 }  // namespace chorale
