@@ -108,7 +108,8 @@ std::string summary_of(const Result& result) {
                                                    : "No schedule was found, and none is excluded")
                             : result.complete ? "Every point is proven"
                                               : "Not everything is proven";
-  return "A block is " + space + ". " + known + (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
+  return "A block is " + space + ". " + known +
+         (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
 }
 
 }  // namespace
