@@ -3,7 +3,8 @@
 # every algorithm of it run by eight MPI processes that check every byte.
 set -euo pipefail
 cd "$(dirname "$0")"
-./setup.sh release
+./setup.sh
+cmake --build --preset release --target chorale
 chorale=build/release/bin/chorale
 out=build/demo
 mkdir -p "$out"

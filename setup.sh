@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
-# Installs what Chorale needs on Debian 12 and configures and builds it. Usage: ./setup.sh [preset], default release.
+# Installs what the program needs on Debian 12, with --tests what its tests need as well, and configures build/release.
+# Usage: ./setup.sh [--tests]. On another system: install their like by hand, and `cmake --preset release`.
 set -euo pipefail
 cd "$(dirname "$0")"
-preset=${1:-release}
+[ $# -eq 0 ] || [ "$*" = --tests ] || { echo "usage: ./setup.sh [--tests]" >&2; exit 2; }
 
-packages=(g++ make cmake ninja-build pkg-config python3 libcadical-dev libz3-dev libbliss-dev libgmp-dev coinor-libclp-dev libcli11-dev
-          nlohmann-json3-dev libpugixml-dev libfmt-dev libssl-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev hpcc clang-format)
+packages=(g++ cmake ninja-build pkg-config libcadical-dev libz3-dev libbliss-dev libgmp-dev coinor-libclp-dev libcli11-dev
+          nlohmann-json3-dev libpugixml-dev libfmt-dev libssl-dev libopenmpi-dev openmpi-bin)
+[ "${1:-}" = "" ] || packages+=(git make python3 libgtest-dev libgmock-dev hpcc clang-format)
+command -v dpkg-query apt-get >/dev/null || { echo "setup.sh: this is not Debian; install the like of: ${packages[*]}" >&2; exit 2; }
+
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
   as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "setup.sh: neither root nor sudo; as root: apt-get install ${missing[*]}" >&2; exit 2; }
+    as_root=(sudo)
+  fi
   echo "installing: ${missing[*]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 
-cmake --preset "$preset"
-cmake --build --preset "$preset"
+cmake --preset release
