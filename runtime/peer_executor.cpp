@@ -31,11 +31,107 @@ struct Between {  // std::barrier wants what never throws
   }
 };
 
+// What launches and waits, whatever is moved. The kernel, with its many types and operations, is behind one virtual
+// function: compiled once for each, it is most of what this file costs a compiler (with the loops below as templates
+// around it, twice of that).
+class ThreadedMachine : public PeerMachine {
+ public:
+  using PeerMachine::PeerMachine;
+  virtual ~ThreadedMachine() = default;
+
+  // Launch after launch. before(i) is called when all ranks rest; microseconds of each.
+  std::vector<double> timed(ReduceOp op, int launches, std::chrono::milliseconds timeout,
+                            const std::function<void(int)>& before) {
+    std::vector<double> took;
+    Clock::time_point start;
+    int next = 0;
+    std::barrier<Between> barrier(
+        everybody(), Between{[&] {
+          if (next > 0)
+            took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+          if (next < launches) before(next);
+          ++next;
+          start = Clock::now();
+        }});
+    std::barrier<> done(everybody());
+    run(
+        op, launches, timeout, [&](Rank) { barrier.arrive_and_wait(); },
+        [&](Rank) { done.arrive_and_wait(); });
+    return took;
+  }
+
+  // between(rank, i) is called before launch i of a rank, and after the last one; ranks do not wait for each
+  // other.
+  void free(ReduceOp op, int launches, std::chrono::milliseconds timeout,
+            const std::function<void(Rank, int)>& between) {
+    std::vector<std::unique_ptr<std::barrier<Between>>> before;
+    std::vector<std::unique_ptr<std::barrier<>>> done;
+    std::vector<int> next(ranks(), 0);
+    for (Rank n = 0; n < ranks(); ++n) {
+      const auto threads = of_rank(n);
+      before.push_back(std::make_unique<std::barrier<Between>>(
+          threads, Between{[&between, &next, n] { between(n, next[n]++); }}));
+      done.push_back(std::make_unique<std::barrier<>>(threads));
+    }
+    run(
+        op, launches, timeout, [&](Rank n) { before[n]->arrive_and_wait(); },
+        [&](Rank n) { done[n]->arrive_and_wait(); });
+  }
+
+ protected:
+  struct Launch {  // of one thread block
+    ReduceOp op = ReduceOp::Sum;
+    bool average = false;
+    int block = 0;
+    int slice = 0;
+    const Patience& patience;
+    const std::function<void(Rank)>& done;  // waits for the rank's other thread blocks
+  };
+  virtual void launch(const Launch&, CpuTeam&) = 0;
+
+ private:
+  std::ptrdiff_t everybody() const {
+    return static_cast<std::ptrdiff_t>(table_.blocks.size()) * options_.slices * options_.threads;
+  }
+  std::ptrdiff_t of_rank(Rank n) const {
+    return static_cast<std::ptrdiff_t>(program_.ranks[n].blocks.size()) * options_.slices * options_.threads;
+  }
+
+  void run(ReduceOp op, int launches, std::chrono::milliseconds timeout,
+           const std::function<void(Rank)>& before, const std::function<void(Rank)>& done) {
+    const bool average = op == ReduceOp::Avg && reduces(program_);
+    const Patience patience{
+        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout).count()),
+        .trouble = &trouble_};
+    std::vector<std::unique_ptr<CpuTeam::Shared>> teams;
+    std::vector<std::thread> threads;
+    for (int b = 0; b < static_cast<int>(table_.blocks.size()); ++b)
+      for (int s = 0; s < options_.slices; ++s) {
+        teams.push_back(std::make_unique<CpuTeam::Shared>(options_.threads));
+        for (int t = 0; t < options_.threads; ++t)
+          threads.emplace_back([&, b, s, t, shared = teams.back().get()] {
+            for (int i = 0; i < launches; ++i) {
+              before(table_.blocks[b].rank);
+              CpuTeam team(t, options_.threads, *shared);
+              launch(
+                  {.op = op, .average = average, .block = b, .slice = s, .patience = patience, .done = done},
+                  team);
+            }
+            before(table_.blocks[b].rank);
+          });
+      }
+    for (std::thread& thread : threads) thread.join();
+    require_no_trouble(trouble_, timeout);
+  }
+
+  Trouble trouble_ = {};
+};
+
 template <typename T, typename W>
-class TypedMachine : public PeerMachine {
+class TypedMachine : public ThreadedMachine {
  public:
   TypedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
-      : PeerMachine(program, shape, options), launches_(table_.blocks.size() * options.slices, 0) {
+      : ThreadedMachine(program, shape, options), launches_(table_.blocks.size() * options.slices, 0) {
     for (const PeerRankRow& rank : table_.ranks)
       counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options.slices, 0);
     const std::int64_t pitch = scratch_pitch<W>(tables_, shape_);
@@ -61,86 +157,20 @@ class TypedMachine : public PeerMachine {
                .launches = launches_.data()};
   }
 
-  // Launch after launch. before(i) is called when all ranks rest; microseconds of each.
-  template <Combination op>
-  std::vector<double> timed(int launches, bool average, std::chrono::milliseconds timeout,
-                            const std::function<void(int)>& before) {
-    std::vector<double> took;
-    Clock::time_point start;
-    int next = 0;
-    std::barrier<Between> barrier(
-        everybody(), Between{[&] {
-          if (next > 0)
-            took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-          if (next < launches) before(next);
-          ++next;
-          start = Clock::now();
-        }});
-    std::barrier<> done(everybody());
-    run<op>(
-        launches, average, timeout, [&](Rank) { barrier.arrive_and_wait(); },
-        [&](Rank) { done.arrive_and_wait(); });
-    return took;
-  }
-
-  // between(rank, i) is called before launch i of a rank, and after the last one; ranks do not wait for each
-  // other.
-  template <Combination op>
-  void free(int launches, bool average, std::chrono::milliseconds timeout,
-            const std::function<void(Rank, int)>& between) {
-    std::vector<std::unique_ptr<std::barrier<Between>>> before;
-    std::vector<std::unique_ptr<std::barrier<>>> done;
-    std::vector<int> next(ranks(), 0);
-    for (Rank n = 0; n < ranks(); ++n) {
-      const auto threads = of_rank(n);
-      before.push_back(std::make_unique<std::barrier<Between>>(
-          threads, Between{[&between, &next, n] { between(n, next[n]++); }}));
-      done.push_back(std::make_unique<std::barrier<>>(threads));
-    }
-    run<op>(
-        launches, average, timeout, [&](Rank n) { before[n]->arrive_and_wait(); },
-        [&](Rank n) { done[n]->arrive_and_wait(); });
-  }
-
  private:
   static constexpr bool kWidened = !std::is_same_v<T, W>;
 
-  std::ptrdiff_t everybody() const {
-    return static_cast<std::ptrdiff_t>(table_.blocks.size()) * options_.slices * options_.threads;
-  }
-  std::ptrdiff_t of_rank(Rank n) const {
-    return static_cast<std::ptrdiff_t>(program_.ranks[n].blocks.size()) * options_.slices * options_.threads;
-  }
-
-  template <Combination op, typename Before, typename Done>
-  void run(int launches, bool average, std::chrono::milliseconds timeout, const Before& before,
-           const Done& done) {
-    const Patience patience{
-        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout).count()),
-        .trouble = &trouble_};
-    std::vector<std::unique_ptr<CpuTeam::Shared>> teams;
-    std::vector<std::thread> threads;
-    for (int b = 0; b < static_cast<int>(table_.blocks.size()); ++b)
-      for (int s = 0; s < options_.slices; ++s) {
-        teams.push_back(std::make_unique<CpuTeam::Shared>(options_.threads));
-        for (int t = 0; t < options_.threads; ++t)
-          threads.emplace_back([&, b, s, t, shared = teams.back().get()] {
-            const Rank n = table_.blocks[b].rank;
-            for (int i = 0; i < launches; ++i) {
-              before(n);
-              CpuTeam team(t, options_.threads, *shared);
-              PeerKernel<op, SharedMemory<T, W>, CpuTeam> kernel(tables_, shape_, memory_, patience, average,
-                                                                 b, s, team);
-              kernel.run();
-              done(n);
-              // One of the blocks finishes for the rank.
-              if (b == 0 || table_.blocks[b - 1].rank != n) kernel.finish(n);
-            }
-            before(n);
-          });
-      }
-    for (std::thread& thread : threads) thread.join();
-    require_no_trouble(trouble_, timeout);
+  void launch(const Launch& what, CpuTeam& team) override {
+    with_op(
+        what.op, [&]<auto op>() {
+          PeerKernel<op, SharedMemory<T, W>, CpuTeam> kernel(tables_, shape_, memory_, what.patience,
+                                                             what.average, what.block, what.slice, team);
+          kernel.run();
+          const Rank n = table_.blocks[what.block].rank;
+          what.done(n);
+          // One of the blocks finishes for the rank.
+          if (what.block == 0 || table_.blocks[what.block - 1].rank != n) kernel.finish(n);
+        });
   }
 
   std::vector<std::vector<W>> scratch_ = {}, wide_ = {};
@@ -148,34 +178,25 @@ class TypedMachine : public PeerMachine {
   std::vector<W*> works_ = {}, scratches_ = {};
   std::vector<std::vector<std::uint64_t>> counters_ = {};
   std::vector<std::uint64_t> launches_ = {};
-  Trouble trouble_ = {};
   std::vector<std::uint64_t*> all_counters_ = {};
   SharedMemory<T, W> memory_ = {};
 };
 
-// function.template operator()<op>(machine of the right types).
-template <typename Function>
-void with_machine(const PeerProgram& program, const BlockShape& shape, ReduceOp op,
-                  const PeerRunOptions& options, Function function) {
-  with_type(shape.type, [&](auto element) {
+std::unique_ptr<ThreadedMachine> machine_for(const PeerProgram& program, const BlockShape& shape,
+                                             const PeerRunOptions& options) {
+  return with_type(shape.type, [&](auto element) -> std::unique_ptr<ThreadedMachine> {
     using T = decltype(element);
-    with_op(op, [&]<Combination reduction>() {
-      if constexpr (is_half<T>)
-        if (shape.accumulation == Accumulation::Float32) {
-          TypedMachine<T, float> machine(program, shape, options);
-          return function.template operator()<reduction>(machine);
-        }
-      TypedMachine<T, T> machine(program, shape, options);
-      function.template operator()<reduction>(machine);
-    });
+    if constexpr (is_half<T>)
+      if (shape.accumulation == Accumulation::Float32)
+        return std::make_unique<TypedMachine<T, float>>(program, shape, options);
+    return std::make_unique<TypedMachine<T, T>>(program, shape, options);
   });
 }
 
 // A machine that launches one operation, for runtime/rows.h.
-template <Combination op, typename Of>
 struct Launched {
-  Of& machine;
-  const bool average;
+  ThreadedMachine& machine;
+  const ReduceOp op;
   const std::chrono::milliseconds timeout;
 
   int ranks() const { return machine.ranks(); }
@@ -186,7 +207,7 @@ struct Launched {
   Bytes input(Rank n) { return machine.input(n); }
   Bytes output(Rank n) { return machine.output(n); }
   std::vector<double> run(int times, const std::function<void(int)>& before) {
-    return machine.template timed<op>(times, average, timeout, before);
+    return machine.timed(op, times, timeout, before);
   }
 };
 
@@ -197,13 +218,9 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
   check(options);
   check(program, how, options.accumulation);
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
-    RunRow row;
-    with_machine(program, shape, op, how, [&]<Combination reduction>(auto& machine) {
-      Launched<reduction, std::remove_reference_t<decltype(machine)>> launched{
-          machine, op == ReduceOp::Avg && reduces(program), options.timeout};
-      row = run_row_of_all(launched, collective, shape, op, options);
-    });
-    return row;
+    const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, how);
+    Launched launched{*machine, op, options.timeout};
+    return run_row_of_all(launched, collective, shape, op, options);
   });
 }
 
@@ -211,18 +228,16 @@ std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& col
                                const BlockShape& shape, ReduceOp op, int launches,
                                const PeerRunOptions& options, std::chrono::milliseconds timeout) {
   check(program, options, shape.accumulation);
-  const bool average = op == ReduceOp::Avg && reduces(program);
   std::atomic<std::int64_t> wrong = 0;
-  with_machine(program, shape, op, options, [&]<Combination reduction>(auto& machine) {
-    machine.template free<reduction>(launches, average, timeout, [&](Rank n, int i) {
-      if (i > 0)
-        wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
-                     .wrong_elements(n, machine.output(n));
-      Bytes input(machine.input_bytes(n));
-      TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
-      machine.spoil_output(n);
-      machine.write_input(n, input);
-    });
+  const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, options);
+  machine->free(op, launches, timeout, [&](Rank n, int i) {
+    if (i > 0)
+      wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
+                   .wrong_elements(n, machine->output(n));
+    Bytes input(machine->input_bytes(n));
+    TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
+    machine->spoil_output(n);
+    machine->write_input(n, input);
   });
   return wrong;
 }
