@@ -98,6 +98,12 @@ std::string counted(std::size_t n, const std::string& word) {
   return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
 }
 
+// Whether its bound is to be drawn under the point: something is known, and less than the point has.
+bool leaves_a_gap(const Point& point) {
+  const Rate rate = {.rounds = point.cost.rounds, .chunks = point.cost.chunks};
+  return !point.proven && point.on_frontier && point.bound.rounds > 0 && less(point.bound, rate);
+}
+
 // What was searched and what is known of it.
 std::string summary_of(const Result& result) {
   const int least = result.space.min_chunks, most = result.space.max_chunks;
@@ -124,6 +130,8 @@ std::string to_html(const Result& result, const PageNotes& notes) {
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     points.push_back(point_of(result.topology, result.points[i]));
     points.back()["sizes"] = i < notes.best_sizes.size() ? notes.best_sizes[i] : "";
+    if (const Rate& least = result.points[i].bound; leaves_a_gap(result.points[i]))
+      points.back()["least"] = {least.rounds, least.chunks};
     points.back()["certificate"] = i < notes.proven_by.size() ? notes.proven_by[i] : "";
   }
   const json data = {{"topology", topology_of(result.topology)},

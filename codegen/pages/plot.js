@@ -1,4 +1,5 @@
-// The frontier: steps to the right, rounds per chunk upwards. Filled points are proven, hollow ones are not.
+// The frontier: steps to the right, rounds per chunk upwards. Filled points are proven, hollow ones are not: a dashed line
+// leads down from these to what is not excluded.
 const rate = p => p.rounds / p.chunks;
 function divisor(a, b) { return b === 0 ? a : divisor(b, a % b); }
 function reduced(rounds, chunks) {
@@ -42,7 +43,8 @@ function draw_frontier(points, bound_of, chosen, choose) {
   const box = {left: 66, right: width - 22, top: 16, bottom: height - 54};
   const bound = bound_of[0] > 0 ? bound_of[0] / bound_of[1] : null;
   const most_steps = Math.max(...points.map(p => p.steps)) + 1;
-  const rates = points.map(rate).concat(bound === null ? [] : [bound]);
+  const least = p => p.least[0] / p.least[1];
+  const rates = points.flatMap(p => p.least ? [rate(p), least(p)] : [rate(p)]).concat(bound === null ? [] : [bound]);
   const span = Math.max(...rates) - Math.min(...rates) || Math.max(1, Math.max(...rates) / 4);
   const low = Math.max(0, Math.min(...rates) - 0.18 * span), high = Math.max(...rates) + 0.18 * span;
   const x = s => box.left + (box.right - box.left) * s / most_steps;
@@ -73,6 +75,11 @@ function draw_frontier(points, bound_of, chosen, choose) {
     lines.push({left: box.left, right: box.right, top: y(bound) - 1, bottom: y(bound) + 1});
     const line = make('path', {d: `M${box.left} ${y(bound)}H${box.right}`, class: 'bound', 'stroke-dasharray': '6 4'}, svg);
     make('title', {}, line, 'no schedule, of however many steps, has fewer rounds per chunk');
+  }
+  for (const p of points.filter(p => p.least)) {
+    lines.push({left: x(p.steps) - 4, right: x(p.steps) + 4, top: y(rate(p)), bottom: y(least(p)) + 1});
+    const line = make('path', {d: `M${x(p.steps)} ${y(rate(p))}V${y(least(p))}m-4 0h8`, class: 'gap', 'stroke-dasharray': '3 3'}, svg);
+    make('title', {}, line, `with ${counted(p.steps, 'step')} at least ${fraction(...p.least)} rounds per chunk`);
   }
   if (d) make('path', {d: d + `H${box.right}`, class: 'steps', 'stroke-width': 1.5}, svg);
 

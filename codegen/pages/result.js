@@ -152,6 +152,7 @@ if (data.points.length === 0) {  // nothing to play, plot or list
   addEventListener('resize', () => draw_frontier(data.points, data.bound, point, choose));
   for (const [there, css, words] of [[filled, 'key', 'proven '], [hollow, 'key hollow', 'not proven ']])
     if (there) $('frontier-legend').append(element('span', '', css), words);
+  if (data.points.some(p => p.least)) $('frontier-legend').append('(dashed: as low as is not excluded) ');
   if (data.points.some(p => !p.frontier)) $('frontier-legend').append('(small: dominated)');
   $('play').addEventListener('click', () => set_playing(!playing));
   $('time').addEventListener('input', () => jump(Number($('time').value)));

@@ -26,19 +26,33 @@ Result broadcast() {
 TEST(Html, HoldsTheResult) {
   const Result result = broadcast();
   const json data =
-      data_of(to_html(result, {.bound_rounds = 1, .bound_chunks = 2, .best_sizes = {"any", "none"}}));
+      data_of(to_html(result, {.bound_rounds = 1, .bound_chunks = 2, .proven_by = {"first", "second"}}));
   EXPECT_EQ(data["topology"]["ranks"], 4);
+  EXPECT_EQ(data["topology"]["picture"]["nodes"].size(), 4u);
   EXPECT_EQ(data["bound"], (json{1, 2}));
   ASSERT_EQ(data["points"].size(), result.points.size());
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const json& point = data["points"][i];
     EXPECT_EQ(point["schedule"].size(), result.points[i].schedule.steps.size());
+    EXPECT_EQ(point["certificate"], i == 0 ? "first" : i == 1 ? "second" : "");
     EXPECT_EQ(point["proven"], result.points[i].proven);
     // Every rank starts with nothing that it wants but the root, and ends with all of it.
     EXPECT_EQ(point["progress"].size(), result.points[i].schedule.steps.size() + 1);
     EXPECT_EQ(point["progress"].back(), point["wanted"]);
     EXPECT_NE(point["progress"].front(), point["wanted"]);
   }
+}
+
+// What is not excluded is drawn under an incumbent, and under nothing that is proven.
+TEST(Html, IncumbentsHaveTheirBound) {
+  Result result = broadcast();
+  result.points[0].on_frontier = result.points[0].proven = true;
+  result.points[0].bound = {.rounds = 1, .chunks = 7};
+  EXPECT_FALSE(data_of(to_html(result))["points"][0].contains("least"));
+  result.points[0].proven = false;
+  EXPECT_EQ(data_of(to_html(result))["points"][0]["least"], (json{1, 7}));
+  result.points[0].bound = {};  // nothing is known
+  EXPECT_FALSE(data_of(to_html(result))["points"][0].contains("least"));
 }
 
 TEST(Html, LoadsNothing) {
