@@ -176,7 +176,7 @@ for arguments in [[BYTES], ["--" + "x"], ["frontier", BYTES, "allgather"], ["fro
                   ["place", "h100:1", "--axes", "a=8", "--reduce", "a", "--bytes", "1M", "--memory", BYTES], ["place", "h100:1", "--job", BYTES]]:
     run(*arguments)
 folder = os.fsdecode(BYTES)
-os.mkdir(work / folder)
+os.makedirs(work / folder, exist_ok=True)
 write("m.json", machine(NAME))
 run("frontier", "m.json", "allgather", "--json", f"{folder}/f.json", code=0)
 run("check", f"{folder}/f.json", code=0)
