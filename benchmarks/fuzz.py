@@ -5,7 +5,7 @@ Usage: fuzz.py [--inputs N | --seconds S] [--log FILE] [READER ...]
 
 Needs the fuzz preset: cmake --preset fuzz && cmake --build --preset fuzz (clang with libFuzzer's runtime; Debian:
 apt-get install clang libclang-rt-14-dev). Prints a row a reader: inputs, inputs a second, findings (crashes, words
-of a sanitizer, over 30 seconds, over 2 GiB), the slowest input, and edges of the program that were reached. What was
+of a sanitizer, over two minutes, over 2 GiB), the slowest input, and edges of the program that were reached. What was
 found is kept in build/fuzz/findings; what reached something new in build/fuzz/corpus, where the next run goes on.
 Exit code 1 if there are findings.
 """
@@ -55,7 +55,7 @@ def run(reader):
             break
         done = subprocess.run(
             [fuzzer, corpus, seeds / reader, f"-max_total_time={left}" if options.seconds else f"-runs={left}",
-             f"-seed={options.seed + found}", f"-dict={root / 'tests/fuzz/keys.dict'}", "-max_len=6000", "-timeout=30",
+             f"-seed={options.seed + found}", f"-dict={root / 'tests/fuzz/keys.dict'}", "-max_len=6000", "-timeout=120",
              "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={findings}/"],
             capture_output=True, text=True, errors="replace", cwd=build,
             env={**os.environ, "LSAN_OPTIONS": f"suppressions={root / 'tests/leaks.supp'}:print_suppressions=0"})

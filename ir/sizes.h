@@ -13,7 +13,7 @@
 namespace chorale {
 
 // About what a collective takes: its chunks, the ranks that they name, the positions of its buffers. The most is
-// an Alltoall of 1,900 ranks, or seven chunks a block in an Allgather of 4,096.
+// an Alltoall of 1,900 ranks, or three chunks a block in an Allgather of 4,096.
 inline constexpr double kMostCollectiveBytes = 1 << 29;
 double bytes_of(const Collective&);
 double bytes_of(double chunks, double named_ranks, double positions);
