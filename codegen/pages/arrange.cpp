@@ -12,7 +12,7 @@
 namespace chorale {
 namespace {
 
-using Kind = Factor::Kind;
+using Kind = GraphFactor::Kind;
 
 constexpr int kLongestRow = 16;     // a longer line is folded
 constexpr int kMostPlaces = 256;    // the stress of more nodes takes seconds
@@ -23,7 +23,7 @@ std::string number(long long n) {
   return std::to_string(n);
 }
 
-std::string sizes(const std::vector<Factor>& factors) {  // the first factor is the innermost: columns
+std::string sizes(const std::vector<GraphFactor>& factors) {  // the first factor is the innermost: columns
   std::string text;
   for (auto f = factors.rbegin(); f != factors.rend(); ++f)
     text += (text.empty() ? "" : " x ") + number(f->size);
@@ -47,7 +47,7 @@ std::vector<Spot> spots_of(Kind kind, int size) {
   return circle_of(size, kind == Kind::Complete ? kAllPairs : 1.25);
 }
 
-Arrangement one(const Factor& f) {
+Arrangement one(const GraphFactor& f) {
   Arrangement picture;
   const std::string n = number(f.size);
   picture.shape = f.kind == Kind::Complete ? "all " + n + " joined"
@@ -58,7 +58,7 @@ Arrangement one(const Factor& f) {
 }
 
 // Positions 0 and size - 1 of cycles of three and more are joined round the outside.
-void add_wraps(const Graph& g, const Factor& f, const Spot& along, Arrangement& picture) {
+void add_wraps(const Graph& g, const GraphFactor& f, const Spot& along, Arrangement& picture) {
   if (f.kind != Kind::Cycle) return;
   for (int a = 0; a < static_cast<int>(g.size()); ++a)
     for (int b : g[a])
@@ -66,10 +66,10 @@ void add_wraps(const Graph& g, const Factor& f, const Spot& along, Arrangement& 
         picture.wraps.push_back({.a = a, .b = b, .out = {.x = -along.x, .y = -along.y}});
 }
 
-std::string grid_name(const std::vector<Factor>& factors) {
+std::string grid_name(const std::vector<GraphFactor>& factors) {
   const auto count = [&](Kind kind) {
     return static_cast<std::size_t>(
-        std::count_if(factors.begin(), factors.end(), [&](const Factor& f) { return f.kind == kind; }));
+        std::count_if(factors.begin(), factors.end(), [&](const GraphFactor& f) { return f.kind == kind; }));
   };
   if (count(Kind::Cycle) == factors.size()) return "torus " + sizes(factors);
   if (count(Kind::Path) == factors.size()) return "grid " + sizes(factors);
@@ -78,7 +78,7 @@ std::string grid_name(const std::vector<Factor>& factors) {
 }
 
 // Columns by the first factor, rows by the second, planes behind each other by a third.
-Arrangement grid(const Graph& g, const std::vector<Factor>& factors) {
+Arrangement grid(const Graph& g, const std::vector<GraphFactor>& factors) {
   Arrangement picture{.shape = grid_name(factors)};
   const bool deep = factors.size() > 2;
   const double depth = deep ? 0.8 : 0;
@@ -95,7 +95,7 @@ Arrangement grid(const Graph& g, const std::vector<Factor>& factors) {
 }
 
 // A copy of the first factor at every node of the second; every other copy in a mirror, so that nodes face each other.
-Arrangement copies(const Factor& inner, const Factor& outer) {
+Arrangement copies(const GraphFactor& inner, const GraphFactor& outer) {
   Arrangement picture{.shape = inner.size == 4 && outer.size == 2
                                    ? "two quads"
                                    : number(outer.size) + " times all " + number(inner.size) + " joined"};
@@ -120,7 +120,7 @@ bool numbered_by_bits(const Graph& g) {
 }
 
 // Each dimension shifts a copy of the ones before: right, down, behind, and so on with cubes.
-Arrangement hypercube(const std::vector<Factor>& factors) {
+Arrangement hypercube(const std::vector<GraphFactor>& factors) {
   Arrangement picture{.shape =
                           "hypercube of " + number(static_cast<long long>(factors.size())) + " dimensions"};
   std::vector<Spot> shift = {{2.2, 0}, {0, 2.2}, {1.0, -0.85}};
@@ -192,8 +192,8 @@ int centre_of_star(const Graph& g) {
   return centre;
 }
 
-bool all_of_kind(const std::vector<Factor>& factors, std::initializer_list<Kind> kinds) {
-  return std::all_of(factors.begin(), factors.end(), [&](const Factor& f) {
+bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<Kind> kinds) {
+  return std::all_of(factors.begin(), factors.end(), [&](const GraphFactor& f) {
     return std::find(kinds.begin(), kinds.end(), f.kind) != kinds.end();
   });
 }
@@ -201,9 +201,9 @@ bool all_of_kind(const std::vector<Factor>& factors, std::initializer_list<Kind>
 Arrangement arrange_unscaled(const Graph& g) {
   const int nodes = static_cast<int>(g.size());
   if (nodes == 1) return {.shape = "", .spots = {{}}};
-  std::vector<Factor> factors = factors_of(g, false);
-  const bool edges = factors.size() > 2 &&
-                     std::all_of(factors.begin(), factors.end(), [](const Factor& f) { return f.size == 2; });
+  std::vector<GraphFactor> factors = factors_of(g, false);
+  const bool edges = factors.size() > 2 && std::all_of(factors.begin(), factors.end(),
+                                                       [](const GraphFactor& f) { return f.size == 2; });
   if (edges && (factors.size() == 3 || numbered_by_bits(g))) return hypercube(factors);
   if (factors.size() > 1) factors = factors_of(g);
   if (factors.size() == 1 && factors[0].kind != Kind::Other) return one(factors[0]);

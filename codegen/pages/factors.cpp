@@ -86,7 +86,7 @@ std::vector<int> components_without(const std::vector<Edge>& edges, const std::v
 }
 
 // Kind of a connected graph that is one factor, and its nodes in order.
-std::pair<Factor::Kind, std::vector<int>> in_order(const Graph& g) {
+std::pair<GraphFactor::Kind, std::vector<int>> in_order(const Graph& g) {
   const int n = static_cast<int>(g.size());
   std::vector<int> order(n);
   std::iota(order.begin(), order.end(), 0);
@@ -95,8 +95,8 @@ std::pair<Factor::Kind, std::vector<int>> in_order(const Graph& g) {
       return next.size() >= least && next.size() <= most;
     });
   };
-  if (n > 3 && all_have(n - 1, n - 1)) return {Factor::Kind::Complete, order};
-  if (n == 1 || !all_have(1, 2)) return {n == 1 ? Factor::Kind::Path : Factor::Kind::Other, order};
+  if (n > 3 && all_have(n - 1, n - 1)) return {GraphFactor::Kind::Complete, order};
+  if (n == 1 || !all_have(1, 2)) return {n == 1 ? GraphFactor::Kind::Path : GraphFactor::Kind::Other, order};
   const bool cycle = all_have(2, 2);
   int at = 0;
   if (!cycle)
@@ -107,10 +107,10 @@ std::pair<Factor::Kind, std::vector<int>> in_order(const Graph& g) {
     before = std::exchange(at, next);
     order.push_back(at);
   }
-  return {cycle ? Factor::Kind::Cycle : Factor::Kind::Path, order};
+  return {cycle ? GraphFactor::Kind::Cycle : GraphFactor::Kind::Path, order};
 }
 
-Factor factor_of(const Graph& g, const std::vector<int>& component) {
+GraphFactor factor_of(const Graph& g, const std::vector<int>& component) {
   const int size = 1 + *std::max_element(component.begin(), component.end());
   Graph quotient(size);
   for (std::size_t a = 0; a < g.size(); ++a)
@@ -123,13 +123,13 @@ Factor factor_of(const Graph& g, const std::vector<int>& component) {
   const auto [kind, order] = in_order(quotient);
   std::vector<int> position(size);
   for (int i = 0; i < size; ++i) position[order[i]] = i;
-  Factor factor{.kind = kind, .size = size, .at = {}};
+  GraphFactor factor{.kind = kind, .size = size, .at = {}};
   for (int c : component) factor.at.push_back(position[c]);
   return factor;
 }
 
-Factor square(const Factor& a, const Factor& b) {
-  Factor cycle{.kind = Factor::Kind::Cycle, .size = 4, .at = {}};
+GraphFactor square(const GraphFactor& a, const GraphFactor& b) {
+  GraphFactor cycle{.kind = GraphFactor::Kind::Cycle, .size = 4, .at = {}};
   for (std::size_t n = 0; n < a.at.size(); ++n) cycle.at.push_back(b.at[n] == 0 ? a.at[n] : 3 - a.at[n]);
   return cycle;
 }
@@ -148,7 +148,7 @@ std::vector<int> hops_in(const Graph& g, int from) {
   return hops;
 }
 
-std::vector<Factor> factors_of(const Graph& g, bool squares) {
+std::vector<GraphFactor> factors_of(const Graph& g, bool squares) {
   const int nodes = static_cast<int>(g.size());
   std::vector<int> all(nodes);
   std::iota(all.begin(), all.end(), 0);
@@ -156,14 +156,14 @@ std::vector<Factor> factors_of(const Graph& g, bool squares) {
   const std::vector<int> hops = hops_in(g, 0);
   const bool connected = std::find(hops.begin(), hops.end(), -1) == hops.end();
   const bool complete = edges.size() == static_cast<std::size_t>(nodes) * (nodes - 1) / 2;
-  if (!connected) return {{.kind = Factor::Kind::Other, .size = nodes, .at = all}};
+  if (!connected) return {{.kind = GraphFactor::Kind::Other, .size = nodes, .at = all}};
   if (nodes < 2 || complete || edges.size() > kMostEdges) return {factor_of(g, all)};
 
   const std::vector<int> of = classes_of(g, edges);
-  std::vector<Factor> factors;
+  std::vector<GraphFactor> factors;
   int lone = -1;  // an edge that waits for another
   for (int c = 0; c <= *std::max_element(of.begin(), of.end()); ++c) {
-    Factor factor = factor_of(g, components_without(edges, of, c, nodes));
+    GraphFactor factor = factor_of(g, components_without(edges, of, c, nodes));
     const bool edge = factor.size == 2 && squares;
     if (edge && lone >= 0) {
       factors[lone] = square(factors[lone], factor);

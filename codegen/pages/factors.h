@@ -9,7 +9,7 @@ namespace chorale {
 // Simple and undirected: sorted neighbours of each node.
 using Graph = std::vector<std::vector<int>>;
 
-struct Factor {
+struct GraphFactor {
   enum class Kind { Path, Cycle, Complete, Other };  // an edge is a Path of two, a triangle a Cycle of three
   Kind kind = Kind::Other;
   int size = 1;
@@ -20,7 +20,7 @@ struct Factor {
 // In the order in which the links of node 0, then 1, .. are of them, so that ranks in row-major order have their columns
 // first. Two edges make a cycle of four, and are one if `squares` says so. A graph that is no product, is not connected or
 // has over 4,096 edges is one factor.
-std::vector<Factor> factors_of(const Graph&, bool squares = true);
+std::vector<GraphFactor> factors_of(const Graph&, bool squares = true);
 
 // Hops from a node to every node; -1 where there is no path.
 std::vector<int> hops_in(const Graph&, int from);
