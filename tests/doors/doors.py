@@ -23,7 +23,7 @@ from random_input import flip
 
 SLACK = 2  # seconds of CPU beyond a limit; of a wall clock far more, since others may use the machine
 FORGERIES = 25  # a result
-NOT_WRITTEN = " is not written: "  # what emit says of some of the points
+NOT_WRITTEN = "is not written:"  # what emit says of some of the points
 NOTHING = "(?!)"  # a pattern that nothing matches
 
 
@@ -525,12 +525,12 @@ def lower(session, case, rng):
         code, text, errors = session.run("emit", "r.json", "--target", target, "-o", "out", *extra, codes={0, 2})
         session.counts[f"emitted for {target}"] += code == 0
         session.counts["not expressible"] += code == 2
-        if code == 2 and not re.search(CANNOT, errors + text):
+        if code == 2 and not re.search(CANNOT, " ".join((errors + text).split())):
             session.fault(f"emit: refuses for {target}", (errors + text)[:300])
         files = sorted(path for path in out.rglob("*") if path.is_file())
         if code == 0 and (not files or any(path.stat().st_size == 0 for path in files)):
             session.fault(f"emit: wrote nothing for {target}", text[-200:])
-        if code == 2 and files:
+        if code == 2 and files and NOT_WRITTEN not in text:
             session.fault(f"emit: refuses for {target}, and wrote", files[0].name)
         # Neither of these formats names the root: `program` takes it to be 0.
         for path in files if code == 0 and target in ("msccl-xml", "mscclpp", "json") and not case["root"] else []:

@@ -49,6 +49,8 @@ class Machine:
         for link in text["links"]:
             one = (whole(link["src"]), whole(link["dst"]), whole(link.get("bandwidth", 1), 1))
             links.append(one)
+            if max(one[:2]) >= text["ranks"]:
+                raise Fault(f"{link} ends at no rank")
             if link.get("both_ways"):
                 links.append((one[1], one[0], one[2]))
         limits = []
@@ -269,9 +271,7 @@ def partition_shows(claim, machine, chunks):
         paid += bandwidth * whole(price)
         for l in over:
             cost[l] += price
-    for (src, dst, _), price in zip(machine.links, cost):
-        if group[src] != group[dst] and price < 1:
-            raise Fault("a link between groups is free")
+    toll = min((price for (src, dst, _), price in zip(machine.links, cost) if group[src] != group[dst]), default=0)
     crossings = 0
     for pre, post in chunks.list:
         have, want = {group[n] for n in pre}, {group[n] for n in post}
@@ -280,7 +280,8 @@ def partition_shows(claim, machine, chunks):
             crossings += len(have) - 1 + len(want) - (1 if have & want else 0)
         else:
             crossings += len(want - have)
-    return 0 if crossings == 0 else NEVER if paid == 0 else -(-crossings // paid)
+    owed = crossings * toll
+    return 0 if owed == 0 else NEVER if paid == 0 else -(-owed // paid)
 
 
 def growth_shows(claim, machine, chunks, work=200_000):
@@ -354,6 +355,8 @@ def judge_claim(claim, machine, asked, truth, verdict, where):
             raise Fault("the distance is less")
     elif kind == "weights" or kind == "partition":
         shown = (weights_show if kind == "weights" else partition_shows)(claim, machine, chunks)
+        if shown == NEVER and claim["rounds"] is not None:
+            verdict.undecided.append(f"{where}: more is true")
         if shown < claimed(claim):
             raise Fault(f"{kind} show {shown} rounds, claimed are {claim['rounds']}")
     elif kind == "growth":
@@ -627,7 +630,7 @@ def conclusions(result, machine, space, zero):
         way = p["method"] if p["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
         own = [f for f in known if p["on_frontier"] or (f.chunks == p["chunks"] and f.way == way)]
         if exact:
-            if rate(p["bound"]) not in (NEVER, fractions.Fraction(0)) and math.gcd(*p["bound"]) > 1:
+            if rate(p["bound"]) != NEVER and math.gcd(*p["bound"]) > 1:
                 faults.append(f"point {i}: a bound that can be reduced")
             try:
                 judge_bound(p, own, space)
