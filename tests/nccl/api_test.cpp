@@ -63,11 +63,10 @@ class ResultFile {
 Result by_hand(const std::string& name, const std::string& machine, int root = 0) {
   const Topology topology = named_topology(machine);
   const Point point = classic_algorithm(name, topology, {.root = root});
-  return {.kind = "algorithm",
+  return {.kind = ResultKind::Algorithm,
           .topology = topology,
           .collective = make_collective(point.collective.name, topology.ranks, 1, root),
-          .min_chunks = point.cost.chunks,
-          .max_chunks = point.cost.chunks,
+          .space = {.min_chunks = point.cost.chunks, .max_chunks = point.cost.chunks},
           .points = {point}};
 }
 

@@ -26,11 +26,10 @@ class Folder {
     const Point point = classic_algorithm(algorithm, topology, {});
     const std::string file = path_ + "/" + algorithm + ".json";
     write_file(file,
-               to_json(Result{.kind = "algorithm",
+               to_json(Result{.kind = ResultKind::Algorithm,
                               .topology = topology,
                               .collective = make_collective(point.collective.name, topology.ranks, 1, 0),
-                              .min_chunks = point.cost.chunks,
-                              .max_chunks = point.cost.chunks,
+                              .space = {.min_chunks = point.cost.chunks, .max_chunks = point.cost.chunks},
                               .points = {point}}));
     return file;
   }
