@@ -203,8 +203,7 @@ std::string read_file(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(path, "is a directory", "name a file");
   if (fs::is_character_file(path, error)) throw InputError(path, "is a device", "name a file");
-  if (const auto size = fs::file_size(path, error); !error && size > kMostBytes)
-    refuse_size(path);
+  if (const auto size = fs::file_size(path, error); !error && size > kMostBytes) refuse_size(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, "cannot be read: " + reason(), "check the path");
   // Part by part: a pipe does not say how long it is.

@@ -21,7 +21,7 @@ struct Refutation {
   Verdict verdict = Verdict::Unknown;  // Unsat only with a proof that proof_fault accepted
   Assignment model = {};               // if Sat
   std::string formula_sha256 = {};     // of to_dimacs(formula)
-  std::string proof = {};  // the DRAT text
+  std::string proof = {};              // the DRAT text
   std::int64_t conflicts = 0;
 };
 

@@ -173,8 +173,7 @@ TEST(Violations, TooManyChunksInASharedLimit) {
   Case c = direct_allgather();
   c.topology = test::hub(3);
   EXPECT_THAT(c.faults(), SizeIs(6));
-  EXPECT_THAT(c.faults(),
-              Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 round"));
+  EXPECT_THAT(c.faults(), Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 round"));
   c.schedule.steps[0].rounds = 2;
   EXPECT_THAT(c.faults(), IsEmpty());
 }
