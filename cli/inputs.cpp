@@ -151,12 +151,4 @@ void require_makeable_directory(const std::string& option, const std::string& pa
   require_writable_directory(option, there.string());
 }
 
-void make_directory(const std::string& option, const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    throw InputError(option, "the directory " + path + " cannot be made: " + error.message(),
-                     "choose another");
-}
-
 }  // namespace chorale

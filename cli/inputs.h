@@ -44,8 +44,7 @@ void require_writable_file(const std::string& option, const std::string& path);
 void make_writable_directory(const std::string& option, const std::string& path);  // if it is not there
 void require_writable_directory(const std::string& option, const std::string& path);
 
-// The same for a directory that may have to be made first, with those above it; and that makes it.
+// The same for a directory that may have to be made when files are written to it, with those above it.
 void require_makeable_directory(const std::string& option, const std::string& path);
-void make_directory(const std::string& option, const std::string& path);
 
 }  // namespace chorale

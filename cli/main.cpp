@@ -3,7 +3,6 @@
 
 #include "cli/commands.h"
 #include "ir/error.h"
-#include "ir/shown.h"
 
 // Nothing but the user's errors is caught: a bug of ours stops loudly.
 int main(int argc, char** argv) {

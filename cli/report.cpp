@@ -119,15 +119,15 @@ std::string bound_line(const Result& result) {
 std::string openings_in_words(const Result& result) {
   std::string text;
   for (const Opening& open : result.openings) {
-    const std::string bound = fraction(open.bound.rounds, open.bound.chunks);
     text += fmt::format("open from {} on: ", counted(open.steps, "step"));
     if (!open.found) {
-      text += fmt::format("nothing found, at least {} rounds a chunk\n", bound);
+      text += "nothing found, at least " + rounds_a_chunk(open.bound.rounds, open.bound.chunks) + "\n";
       continue;
     }
     const double found = static_cast<double>(open.found->rounds) / static_cast<double>(open.found->chunks);
     const double least = static_cast<double>(open.bound.rounds) / static_cast<double>(open.bound.chunks);
-    text += fmt::format("found {}, bound {}", fraction(open.found->rounds, open.found->chunks), bound);
+    text += fmt::format("found {}, bound {}", fraction(open.found->rounds, open.found->chunks),
+                        fraction(open.bound.rounds, open.bound.chunks));
     text += least > 0 ? fmt::format(", gap {:.1f} %\n", 100 * (found / least - 1)) : "\n";
   }
   return text;

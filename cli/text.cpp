@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/shown.h"
-
 namespace chorale {
 
 std::string fraction(long long numerator, long long denominator) {
