@@ -30,7 +30,7 @@ parser.add_argument("--sizes", choices=["quick", "all"], default="all")
 parser.add_argument("--transports", nargs="*", default=["threads", "mpi"])
 parser.add_argument("--chorale", type=pathlib.Path, default=root / "build/release/bin/chorale")
 options = parser.parse_args()
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+os.environ.update(COLUMNS="1000", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
 
 TYPES = ["float", "double", "int", "long", "int8", "uint8", "uint32", "uint64", "half", "bfloat16"]
 OPS = ["sum", "prod", "min", "max", "avg"]

@@ -82,8 +82,9 @@ def falsely_proven(r):
 def huge(r):
     r["topology"].update(ranks=4096)
     what = {"collective": "reducescatter", "chunks": 2, "root": 0}
-    r.update(collective=what, claims=[], max_chunks=2, complete=False)
-    r["points"] = [{**r["points"][0], "steps": 0, "rounds": 0, "chunks": 2, "does": what, "schedule": [], "proven": False}]
+    r.update(collective=what, claims=[], complete=False)
+    r["space"]["max_chunks"] = 2
+    r["points"] = [{**r["points"][0], "bound": [0, 1], "gap": 0, "steps": 0, "rounds": 0, "chunks": 2, "does": what, "schedule": [], "proven": False}]
 
 
 # Machines: file text, what the message must name.
