@@ -24,6 +24,7 @@ NOT_RUN = {
     "./test.sh": "runs this test",
     "LD_PRELOAD=": "the program is the reader's; tests/preload and tests/nccl have one",
     "benchmarks/gpu.sh": "wants a GPU",
+    "benchmarks/fuzz.py": "wants clang, and hours",
     "$ for plan in ../shared": "wants MSCCL++'s samples",
 }
 # Tables of nccl-tests' columns, and documents that were asked for.
@@ -69,7 +70,7 @@ def fail(where, what):
 def run(where, line, directory):
     """What the command prints on standard output."""
     global ran
-    missing = [tool for tool in re.findall(r"(?:^|\| |&& )(mpirun|make|neato)\b", line) if not shutil.which(tool)]
+    missing = [tool for tool in re.findall(r"(?:^|\| |&& |do )(mpirun|make|neato|drat-trim)\b", line) if not shutil.which(tool)]
     if missing:
         skipped.append(f"{where}: {line}: there is no {missing[0]} here")
         return None
