@@ -98,7 +98,7 @@ class ChunkSearch {
   // Of the fewest rounds, with these steps or the fewest.
   Verdict fewest_rounds_for(int& steps, int fewest, bool only_these) {
     if (steps < fewest) return Verdict::Unsat;
-    while (!only_these && best_within(steps) == nullptr && !over()) {
+    while (!only_these && sums_for_several() && best_within(steps) == nullptr && !over()) {
       if (left(steps) != kNoSchedule && (ask_any_rounds(steps) || last_ == Verdict::Unknown)) break;
       ++steps;
     }
@@ -145,6 +145,22 @@ class ChunkSearch {
     return best;
   }
 
+  // Hops do not tell their fewest steps.
+  bool sums_for_several() const {
+    return collective_.combining && std::any_of(collective_.chunks.begin(), collective_.chunks.end(),
+                                                [](const ChunkSpec& spec) { return spec.post.size() != 1; });
+  }
+
+  // As many as these steps can use, if every chunk crosses every link in each of them.
+  int ample_rounds(int steps) const {
+    const auto chunks = static_cast<double>(collective_.chunks.size());
+    double rounds = 1;
+    for (const Link& link : topology_.links) rounds = std::max(rounds, chunks / link.bandwidth + 1);
+    for (const SharedLimit& limit : topology_.limits)
+      rounds = std::max(rounds, chunks * static_cast<double>(limit.links.size()) / limit.bandwidth + 1);
+    return static_cast<int>(std::min(rounds * steps, 1e6));
+  }
+
   int left(int steps) const {
     return rounds_left(known_, collective_.name, collective_.chunks_per_block, steps);
   }
@@ -155,8 +171,9 @@ class ChunkSearch {
     if (options_.synthesis.use_bounds && (!most || left(steps) <= *most))
       add_claim(fewest_rounds_in(topology_, collective_, steps));
     if (!most) {
-      if (left(steps) == kNoSchedule || !ask_any_rounds(steps)) return;
+      if (left(steps) == kNoSchedule || (sums_for_several() && !ask_any_rounds(steps))) return;
       most = most_of_interest(steps);
+      if (!most) most = ample_rounds(steps);
     }
     int low = std::max({1, left(steps)});  // not excluded
     if (low > *most || over() || ask(steps, low)) return;

@@ -130,14 +130,38 @@ class Findings {
     return at == parts_.end() ? std::vector<Point>{} : at->second.points;
   }
 
+  // The points; where rounds may exceed steps by k only, also split to exceed them by less, since two parts share
+  // the k.
+  std::vector<Point> stretched(const std::string& name, int chunks) const {
+    std::vector<Point> points = this->points(name, chunks);
+    if (empty_.space.extra_rounds == kAnyRounds) return points;
+    const std::size_t found = points.size();
+    for (std::size_t i = 0; i < found; ++i)
+      for (int extra = points[i].cost.rounds - points[i].cost.steps - 1; extra >= 0; --extra)
+        if (std::optional<Schedule> split =
+                in_more_steps(empty_.topology, points[i].collective, points[i].schedule, extra)) {
+          Point point = points[i];
+          point.cost.steps = static_cast<int>(split->steps.size());
+          point.cost.rounds = total_rounds(*split);
+          point.schedule = std::move(*split);
+          points.push_back(std::move(point));
+        }
+    return points;
+  }
+
   // Of ReduceScatters and Allgathers of these chunk counts: what an AllReduce is composed of.
   std::vector<Point> composed_points(int min_chunks, int max_chunks) const {
     std::vector<Point> points;
     for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
-      for (const Point& gather : this->points("allgather", chunks)) {
+      for (const Point& gather : stretched("allgather", chunks)) {
         points.push_back(gathered(gather, empty_.topology.ranks));
-        for (const Point& scatter : this->points("reducescatter", chunks))
-          points.push_back(composed(scatter, gather, empty_.topology.ranks));
+        for (const Point& scatter : stretched("reducescatter", chunks)) {
+          Point both = composed(scatter, gather, empty_.topology.ranks);
+          // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
+          const bool may_repeat = scatter.method != "dual";
+          if (!may_repeat || violations(empty_.topology, both.collective, both.schedule, 1).empty())
+            points.push_back(std::move(both));
+        }
       }
     // Two parts whose rounds exceed their steps by at most k may together exceed them by more; a step split, and
     // they do not.

@@ -253,5 +253,42 @@ TEST(SearchFrontier, AZeroStepPointHasItsChunks) {
   EXPECT_EQ(result.points[1].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 2}));
 }
 
+// Found by random machines. A sum without a schedule that was constructed for its fewest steps; parts that share
+// the k of their composition; a sum that is complete at a relay before it is spread.
+TEST(SearchSynthesis, EndsWhereNothingWasConstructed) {
+  const Topology fan{
+      .name = "fan", .ranks = 3, .links = {{.src = 0, .dst = 1}, {.src = 2, .dst = 1}, {.src = 1, .dst = 0}}};
+  const SynthesisResult answer = search_synthesis(fan, make_collective("reduce", 3, 1), {.chunks = 2}, {});
+  EXPECT_EQ(answer.verdict, Verdict::Sat);
+  EXPECT_EQ(check_result(answer.result, "", {}).faults, std::vector<std::string>{});
+}
+
+TEST(SearchFrontier, ALargerKGivesNoLess) {
+  const Result narrow = search("star:3", "allreduce", {.extra_rounds = 0});
+  const Result wide = search("star:3", "allreduce", {.extra_rounds = 1});
+  for (const Point& point : narrow.points)
+    EXPECT_TRUE(std::any_of(wide.points.begin(), wide.points.end(),
+                            [&](const Point& p) {
+                              return p.cost.steps <= point.cost.steps &&
+                                     compare_rate(p.cost, point.cost) <= 0;
+                            }))
+        << point.cost.steps << " steps, " << point.cost.rounds << " rounds";
+}
+
+TEST(SearchFrontier, SumsOverRelaysAreComposedWhereTheyMayBe) {
+  const auto link = [](int src, int dst, int bandwidth = 1) {
+    return Link{.src = src, .dst = dst, .bandwidth = bandwidth};
+  };
+  const Topology machine{.name = "random",
+                         .ranks = 7,
+                         .links = {link(2, 3), link(3, 4), link(1, 2), link(0, 6, 2), link(3, 2),
+                                   link(4, 3, 3), link(1, 0), link(6, 5, 2), link(5, 4, 3), link(2, 1)}};
+  const Result result =
+      search_frontier(machine, make_collective("allreduce", 7, 1),
+                      {.min_chunks = 2, .max_chunks = 2, .time_limit = std::chrono::milliseconds(0)});
+  EXPECT_FALSE(result.points.empty());
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace chorale
