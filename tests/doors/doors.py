@@ -468,7 +468,7 @@ def make_interrupt(rng):
 def interrupt(session, case, rng):
     """Ctrl-C and SIGTERM end it within a second of CPU, and what was found is kept."""
     command = rng.choice(["frontier", "frontier", "synthesize"])
-    space = case["space"] if command == "frontier" else {"--chunks": case["space"]["--max-chunks"]}
+    space = case["space"] if command == "frontier" else {"--chunks": case["space"].get("--max-chunks", 4)}
     effort = case["effort"] if command == "frontier" else without_jobs(case["effort"])
     arguments = [command, *question(session, case), *options(space, effort), "--json", "r.json"]
     code, cpu, before = session.interrupted(arguments, case["after"], case["signal"])

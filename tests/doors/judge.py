@@ -365,6 +365,8 @@ def judge_claim(claim, machine, asked, truth, verdict, where):
             verdict.undecided.append(f"{where}: growth")
         elif shown is False:
             raise Fault("the chunks may spread faster")
+        if steps is None:
+            verdict.undecided.append(f"{where}: growth in any number of steps")
     elif kind == "refutation":
         if real is None:
             verdict.undecided.append(f"{where}: refutation")
@@ -400,7 +402,8 @@ class Family:
 
     def __init__(self, way, chunks, tables, zero):
         self.way, self.chunks, self.tables, self.zero = way, chunks, tables, zero
-        self.turn = sum(max([0] + [s for s in table if s is not None]) for table in tables) + 1  # from here on nothing but s counts
+        # From here on nothing but s counts: no claim is about so few steps, and k leaves room for all rounds that are claimed.
+        self.turn = sum(max([s for s in table if s is not None] + [r for r in table.values() if r < NEVER] + [0]) for table in tables) + 1
 
     def fewest(self, steps):
         def one(table, s):  # a step has a round, no step has none
@@ -493,7 +496,7 @@ def best_rate(points, steps):
 def openings_left(points, families_, space):
     """By steps, wherever it changes: what was found with at most so many, and what the claims leave possible, if that is less."""
     left, last = [], None
-    most = max([f.turn * len(f.tables) for f in families_] + [p["steps"] for p in points]) + 1
+    most = max([f.turn for f in families_] + [p["steps"] for p in points]) + 1
     for steps in range(min(most, space.steps if space.steps is not None else most) + 1):
         now = best_rate(points, steps), least_rate(families_, space, steps)
         if now != last and now[1] < now[0]:
