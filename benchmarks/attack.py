@@ -85,7 +85,7 @@ def shrink(case, kind, options_, folder, truth, seconds=10):
 
 def work(first, options_, results):
     """Does every J-th case and says what came out."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda *_: None)  # not ignored: programs that it starts would ignore it, too
     signal.signal(signal.SIGALRM, alarm)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     truth = exhaustive.Exhaustive(options_.exhaustive)
