@@ -106,7 +106,15 @@ class Session:
         time.sleep(after)
         os.kill(process.pid, what)  # not reaped yet, even if it has ended
         before = sum(map(int, pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
-        _, status, used = os.wait4(process.pid, 0)
+        signal.alarm(600)
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except Wall:
+            process.kill()
+            self.fault(f"{arguments[0]}: does not end after a signal")
+            raise Found() from None
+        finally:
+            signal.alarm(0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.counts["runs"] += 1
         return process.returncode, used.ru_utime + used.ru_stime - before, before

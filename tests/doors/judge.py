@@ -329,21 +329,21 @@ def claimed(claim):
     return NEVER if claim["rounds"] is None else whole(claim["rounds"])
 
 
-def judge_claim(claim, machine, asked, truth, verdict, where):
+def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     """Appends what is wrong with it; Fault if all is."""
     name, certificate = claim["collective"], claim["certificate"]
     pieces = whole(claim["chunks"], 1)
     steps = None if claim["steps"] is None else whole(claim["steps"])
-    parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" else ())
+    parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
     if name not in parts:
         verdict.undecided.append(f"{where}: is about {name}")
         return
     chunks = chunks_of(asked, machine.ranks, pieces, name)
-    kind = certificate["kind"]
+    shows = certificate["kind"]
     real = truth and truth.fewest(machine, chunks, steps)
     if real is not None and real < claimed(claim):
         raise Fault(f"{name} with {pieces} chunks has a schedule of {real} rounds within {steps} steps, claimed are {claim['rounds']}")
-    if kind == "distance":
+    if shows == "distance":
         c, n = whole(certificate["chunk"]), whole(certificate["rank"])
         if c >= len(chunks.list):
             raise Fault("no such chunk")
@@ -353,13 +353,13 @@ def judge_claim(claim, machine, asked, truth, verdict, where):
             raise Fault(f"rank {n} has nothing to do with chunk {c}")
         if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
             raise Fault("the distance is less")
-    elif kind == "weights" or kind == "partition":
-        shown = (weights_show if kind == "weights" else partition_shows)(claim, machine, chunks)
+    elif shows == "weights" or shows == "partition":
+        shown = (weights_show if shows == "weights" else partition_shows)(claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
         if shown < claimed(claim):
-            raise Fault(f"{kind} show {shown} rounds, claimed are {claim['rounds']}")
-    elif kind == "growth":
+            raise Fault(f"{shows} show {shown} rounds, claimed are {claim['rounds']}")
+    elif shows == "growth":
         shown = growth_shows(claim, machine, chunks)
         if shown is None and real is None:
             verdict.undecided.append(f"{where}: growth")
@@ -367,7 +367,7 @@ def judge_claim(claim, machine, asked, truth, verdict, where):
             raise Fault("the chunks may spread faster")
         if steps is None:
             verdict.undecided.append(f"{where}: growth in any number of steps")
-    elif kind == "refutation":
+    elif shows == "refutation":
         if real is None:
             verdict.undecided.append(f"{where}: refutation")
         if claimed(claim) == 0:
@@ -375,7 +375,7 @@ def judge_claim(claim, machine, asked, truth, verdict, where):
         if certificate.get("engine", "sat") != "sat":
             raise Fault("no such engine")
     else:
-        raise Fault(f"{kind!r} shows nothing")
+        raise Fault(f"{shows!r} shows nothing")
 
 
 # ------------------------------------------------------------------------------------------------------------------------ conclusions
@@ -402,10 +402,16 @@ class Family:
 
     def __init__(self, way, chunks, tables, zero):
         self.way, self.chunks, self.tables, self.zero = way, chunks, tables, zero
+        self.known = {}
         # From here on nothing but s counts: no claim is about so few steps, and k leaves room for all rounds that are claimed.
         self.turn = sum(max([s for s in table if s is not None] + [r for r in table.values() if r < NEVER] + [0]) for table in tables) + 1
 
     def fewest(self, steps):
+        if steps not in self.known:
+            self.known[steps] = self.fewest_of_parts(steps)
+        return self.known[steps]
+
+    def fewest_of_parts(self, steps):
         def one(table, s):  # a step has a round, no step has none
             least = max([s] + [rounds for most, rounds in table.items() if most is None or most >= s])
             return NEVER if self.zero and s == 0 and least else least
@@ -457,15 +463,16 @@ def room_for_better(p, families_, space):
     return None
 
 
-def least_rate(families_, space, most_steps):
-    """The fewest rounds a chunk of at most so many steps that no claim excludes; NEVER if all is excluded."""
-    least = NEVER
-    for family in families_:
-        for steps in range(most_steps + 1 if space.steps is None else min(most_steps, space.steps) + 1):
+def least_rates(families_, space, most_steps):
+    """By most steps, 0 to these: the fewest rounds a chunk that no claim excludes; NEVER if all is excluded."""
+    least = [NEVER]
+    for steps in range(most_steps + 1):
+        for family in families_ if space.steps is None or steps <= space.steps else []:
             rounds = family.fewest(steps)
             if rounds < NEVER and space.has(steps, rounds):
-                least = min(least, fractions.Fraction(rounds, family.chunks))
-    return least
+                least[-1] = min(least[-1], fractions.Fraction(rounds, family.chunks))
+        least.append(least[-1])
+    return least[:-1]
 
 
 def rate(stated):
@@ -476,7 +483,7 @@ def rate(stated):
 
 def judge_bound(p, families_, space):
     """What a point says about the bound on the rate of its steps, and its gap to that."""
-    stated, shown = rate(p["bound"]), least_rate(families_, space, p["steps"])
+    stated, shown = rate(p["bound"]), least_rates(families_, space, p["steps"])[-1]
     if stated > shown:
         raise Fault(f"the bound is {stated}, the claims leave room for {shown}")
     if stated < shown:
@@ -497,8 +504,8 @@ def openings_left(points, families_, space):
     """By steps, wherever it changes: what was found with at most so many, and what the claims leave possible, if that is less."""
     left, last = [], None
     most = max([f.turn for f in families_] + [p["steps"] for p in points]) + 1
-    for steps in range(min(most, space.steps if space.steps is not None else most) + 1):
-        now = best_rate(points, steps), least_rate(families_, space, steps)
+    for steps, possible in enumerate(least_rates(families_, space, min(most, space.steps if space.steps is not None else most))):
+        now = best_rate(points, steps), possible
         if now != last and now[1] < now[0]:
             left.append((steps, *now))
         last = now
@@ -604,7 +611,7 @@ def judge_parts(result, truth, verdict):
     for i, claim in enumerate(result["claims"]):
         where = f"claim {i}"
         try:
-            judge_claim(claim, machine, asked, truth, verdict, where)
+            judge_claim(claim, machine, asked, result["kind"], truth, verdict, where)
         except Fault as fault:
             verdict.faults.append(f"{where}: {fault}")
     # Is it seen that no steps have no rounds, so that a bound on them excludes them? bounds.md does not say so; it is true.
