@@ -178,12 +178,12 @@ class ChunkSearch {
     int low = std::max({1, left(steps)});  // not excluded
     if (low > *most || over() || ask(steps, low)) return;
     low = std::max(low + 1, left(steps));
-    const bool first = !std::exchange(walked_, true);
-    if (first) raise_bound_for_any_steps();
+    // Where nothing is known yet, a question about many steps may take longer than finding something.
+    if (best_within(steps) != nullptr && !std::exchange(walked_, true)) raise_bound_for_any_steps();
     low = std::max(low, left(steps));
     const Point* const above = best_within(steps);
-    const bool constructed = above != nullptr && above->cost.rounds == *most + 1 && !searched(*above);
-    for (int stride = constructed ? 1 : *most; low <= *most && !over(); stride *= 2) {
+    const bool far = above == nullptr || (above->cost.rounds == *most + 1 && !searched(*above));
+    for (int stride = far ? 1 : *most; low <= *most && !over(); stride *= 2) {
       const int rounds =
           static_cast<int>(std::min<long long>(*most, static_cast<long long>(low) + stride - 1));
       if (ask(steps, rounds)) return bisect(steps, low);

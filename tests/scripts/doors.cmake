@@ -10,7 +10,7 @@ function(doors_test door cases)
   set_tests_properties(doors.${door} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 endfunction()
 
-doors_test(tiny 120)
+doors_test(tiny 95)
 doors_test(frontier 100)
 doors_test(synthesize 60)
 doors_test(forge 15)
