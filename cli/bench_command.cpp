@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/supervisor.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "construct/classic.h"
@@ -186,7 +187,7 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
   return text + "]\n}\n";
 }
 
-Outcome bench(const BenchCommand& command, MpiSession& session) {
+Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supervisor) {
   const int ranks = session.ranks();
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
@@ -230,6 +231,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
         }
   const int code = wrong == 0 ? kFound : kWrongData;
   if (session.rank() != 0) return {.exit_code = code};
+  supervisor.take_floor();
   // nccl-tests' lines, as wide as they are there, for what reads those.
   Outcome outcome{.exit_code = code, .text = text_of(lines, collective, command), .verbatim = true};
   if (!command.json.empty()) deliver(command.json, json_of(lines, collective, command), outcome);
@@ -238,7 +240,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
 
 }  // namespace
 
-Outcome perform(const BenchCommand& command) {
+Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
   try {
     if (!started_by_mpirun())
       throw InputError("bench", "this process was not started by mpirun",
@@ -246,7 +248,7 @@ Outcome perform(const BenchCommand& command) {
     if (speaks()) require_writable_file("--json", command.json);
     sizes(command);
     MpiSession session;
-    return bench(command, session);
+    return bench(command, session, supervisor);
   } catch (const Hang& hang) {
     throw hung("bench", hang);
   }

@@ -4,6 +4,7 @@
 #include "bounds/lower_bounds.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/supervisor.h"
 #include "cli/text.h"
 #include "ir/words.h"
 
@@ -71,26 +72,37 @@ std::string at_least(const Claim& claim) {
 
 }  // namespace
 
-Outcome perform(const BoundsCommand& command) {
+Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology);
   const Collective collective =
       with_chunks(communication(command.collective, topology, command.root), command.chunks);
   std::string text =
       fmt::format("{}, {}: {}, {} a block\n", topology.name, collective.name, counted(topology.ranks, "rank"),
                   counted(collective.chunks_per_block, "chunk"));
+  // The bounds that are there stand, whatever became of the next.
+  const auto publish = [&](const std::string& next) {
+    supervisor.publish([text, next](Stopped stopped) -> Outcome {
+      return {.exit_code = exit_code_of(stopped),
+              .text = text + next + "not known (" + name_of(stopped) + ")\n"};
+    });
+    supervisor.progress().show("bounding");
+  };
+  publish("any schedule:      ");
   const StepBound steps = fewest_steps(topology, collective);
   if (steps.steps == 0) return {.text = text + "nothing has to move\n"};
   text += fmt::format("any schedule:      {} at least\n  {}\n", counted(steps.steps, "step"),
                       words(topology, steps.claim.certificate));
+  publish("any schedule:      ");
   const Claim any = fewest_rounds(topology, collective);
   text += fmt::format("any schedule:      {}\n  {}\n", at_least(any), words(topology, any.certificate));
   const Rate rate = rate_shown(topology, collective, any.certificate);
   if (rate.rounds > 0)
     text += fmt::format("any chunk count:   {} at least\n", rounds_a_chunk(rate.rounds, rate.chunks));
   const int within = command.steps.value_or(steps.steps);
+  const std::string few_steps = fmt::format("{:<19}", "at most " + counted(within, "step") + ":");
+  publish(few_steps);
   const Claim few = within < steps.steps ? steps.claim : fewest_rounds_in(topology, collective, within);
-  text += fmt::format("{:<19}{}\n  {}\n", "at most " + counted(within, "step") + ":", at_least(few),
-                      words(topology, few.certificate));
+  text += fmt::format("{}{}\n  {}\n", few_steps, at_least(few), words(topology, few.certificate));
   return {.text = text};
 }
 

@@ -3,6 +3,7 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/report.h"
+#include "cli/supervisor.h"
 #include "construct/classic.h"
 #include "ir/json.h"
 #include "pareto/search.h"
@@ -35,7 +36,7 @@ Result as_result(const Topology& topology, const Point& point) {
 
 }  // namespace
 
-Outcome perform(const ClassicCommand& command) {
+Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   if (command.name == "list") return {.text = catalogue()};
   require_writable_file("--json", command.json);
   const Topology topology = machine(command.topology);
@@ -43,6 +44,7 @@ Outcome perform(const ClassicCommand& command) {
       command.name, topology, {.chunks = command.chunks, .order = {}, .root = command.root.value_or(0)});
   require_rooted("--root", point.collective.name, command.root);
   const Result result = as_result(topology, point);
+  supervisor.take_floor();
   Outcome outcome{.text = heading(result) + points_table(result, {0}, {}) + bound_line(result)};
   if (command.json.empty())
     outcome.text += schedule_text(topology, point);

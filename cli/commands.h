@@ -1,6 +1,6 @@
 // One function a command, one file a function. Each does its work, writes the files that were asked for, and
 // says what main is to print and to exit with; what the user got wrong throws InputError before anything is
-// written.
+// written. All of it under the eyes of a supervisor (cli/supervisor.h).
 #pragma once
 
 #include <string>
@@ -12,20 +12,22 @@
 
 namespace chorale {
 
-Outcome perform(const Message&);
-Outcome perform(const TopologyCommand&);
-Outcome perform(const SynthesizeCommand&);
-Outcome perform(const FrontierCommand&);
-Outcome perform(const CheckCommand&);
-Outcome perform(const ShowCommand&);
-Outcome perform(const RunCommand&);
-Outcome perform(const ClassicCommand&);
-Outcome perform(const BoundsCommand&);
-Outcome perform(const HierarchyCommand&);
-Outcome perform(const PlaceCommand&);
-Outcome perform(const EmitCommand&);
-Outcome perform(const ProgramCommand&);
-Outcome perform(const BenchCommand&);
+class Supervisor;
+
+Outcome perform(const Message&, Supervisor&);
+Outcome perform(const TopologyCommand&, Supervisor&);
+Outcome perform(const SynthesizeCommand&, Supervisor&);
+Outcome perform(const FrontierCommand&, Supervisor&);
+Outcome perform(const CheckCommand&, Supervisor&);
+Outcome perform(const ShowCommand&, Supervisor&);
+Outcome perform(const RunCommand&, Supervisor&);
+Outcome perform(const ClassicCommand&, Supervisor&);
+Outcome perform(const BoundsCommand&, Supervisor&);
+Outcome perform(const HierarchyCommand&, Supervisor&);
+Outcome perform(const PlaceCommand&, Supervisor&);
+Outcome perform(const EmitCommand&, Supervisor&);
+Outcome perform(const ProgramCommand&, Supervisor&);
+Outcome perform(const BenchCommand&, Supervisor&);
 
 // Was this process started by mpirun? And is it the one of those that speaks?
 bool started_by_mpirun();

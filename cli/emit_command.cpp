@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
+#include "cli/supervisor.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/mpi_source.h"
@@ -103,26 +104,28 @@ std::string plain(const std::string& name) {
 }
 
 // One page for all points, or with one of them only.
-Outcome page(const EmitCommand& command, Result result) {
+Outcome page(const EmitCommand& command, Result result, Supervisor& supervisor) {
   std::string path =
       fmt::format("{}/{}_{}", command.directory, plain(result.topology.name), plain(result.collective.name));
   if (command.point) {
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
   }
-  write_files({{path + ".html", to_html(result, page_notes(result, {}))}});
+  const std::string html = to_html(result, page_notes(result, {}));
+  supervisor.take_floor();
+  write_files({{path + ".html", html}});
   return {.text = shown(path) + ".html\n"};
 }
 
 }  // namespace
 
-Outcome perform(const EmitCommand& command) {
+Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   require_makeable_directory("-o", command.directory);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)
     throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
-  if (command.target == Target::Html) return page(command, result);
+  if (command.target == Target::Html) return page(command, result, supervisor);
   std::vector<NamedText> files;
   std::string written, refused;
   for (int i : chosen) {
@@ -150,6 +153,7 @@ Outcome perform(const EmitCommand& command) {
       refused += fmt::format("point {} is not written: {}\n", i, error.what());
     }
   }
+  supervisor.take_floor();
   write_files(files);
   return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written + refused};
 }

@@ -2,9 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
 #include "pareto/search.h"
@@ -12,15 +11,16 @@
 namespace chorale {
 namespace {
 
-FrontierOptions options_of(const FrontierCommand& command) {
+FrontierOptions options_of(const FrontierCommand& command, const std::atomic<bool>* stop) {
   const SearchSettings& search = command.search;
   return {.min_chunks = command.min_chunks,
           .max_chunks = command.max_chunks,
           .extra_rounds = command.extra_rounds,
           .max_steps = command.max_steps,
-          .time_limit = search.time_limit,
+          .time_limit = search.limits.time,
+          .memory_bytes = asked_memory(search.limits),
           .jobs = command.jobs,
-          .synthesis = {.limits = {.conflicts = search.conflicts, .stop = watch_for_interrupt()},
+          .synthesis = {.limits = {.conflicts = search.conflicts, .stop = stop},
                         .use_bounds = search.use_bounds,
                         .use_symmetry = search.use_symmetry,
                         .proof_dir = search.proofs,
@@ -50,31 +50,38 @@ int exit_code(const Result& result) {
   return result.complete ? kFound : kUndecided;
 }
 
-}  // namespace
-
-Outcome perform(const FrontierCommand& command) {
-  const SearchSettings& search = command.search;
-  require_writable_file("--json", search.json);
-  make_writable_directory("--proofs", search.proofs);
-  const Topology topology = machine(search.topology);
-  const Collective collective = communication(search.collective, topology, search.root);
-  FrontierOptions options = options_of(command);
-  Result result;
-  {
-    ProgressLine line(search.progress);
-    if (line.wanted())
-      options.progress = [&line](const Progress& progress) {
-        line.show(fmt::format("{:.0f} s, {}; {}", progress.seconds, counted(progress.points, "point"),
-                              progress.doing));
-      };
-    result = search_frontier(topology, collective, options);
-  }
+// Writes the result and says what it is. `stopped`: what stopped the command, which the search may not know.
+Outcome told(const FrontierCommand& command, Result result, Stopped stopped) {
+  if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, command.model);
   Outcome outcome{.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(result)};
-  if (!search.json.empty()) deliver(search.json, to_json(result), outcome);
+  if (!command.search.json.empty()) deliver(command.search.json, to_json(result), outcome);
   return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
+  const std::atomic<bool>* const stop = supervisor.stop();
+  const SearchSettings& search = command.search;
+  require_writable_file("--json", search.json);
+  make_writable_directory("--proofs", search.proofs);
+  supervisor.want_progress(search.progress);
+  const Topology topology = machine(search.topology);
+  const Collective collective = communication(search.collective, topology, search.root);
+  FrontierOptions options = options_of(command, stop);
+  options.publish = [&](const std::function<Result()>& found) {
+    supervisor.publish([&command, found](Stopped stopped) { return told(command, found(), stopped); });
+  };
+  if (ProgressLine& line = supervisor.progress(); line.wanted())
+    options.progress = [&line](const Progress& progress) {
+      line.show(fmt::format("{}; {}", counted(progress.points, "point"), progress.doing));
+    };
+  Result result = search_frontier(topology, collective, options);
+  supervisor.take_floor();
+  return told(command, std::move(result), supervisor.stopped());
 }
 
 }  // namespace chorale

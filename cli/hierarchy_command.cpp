@@ -35,7 +35,7 @@ std::string in_words(const Hierarchy& hierarchy) {
 
 }  // namespace
 
-Outcome perform(const HierarchyCommand& command) {
+Outcome perform(const HierarchyCommand& command, Supervisor&) {
   if (command.name.empty()) {
     std::vector<std::vector<std::string>> rows = {{"hierarchy", "example", "description"}};
     for (const CatalogueEntry& entry : hierarchy_catalogue())

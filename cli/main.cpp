@@ -1,20 +1,51 @@
 #include <cstdio>
+#include <new>
 #include <variant>
 
 #include "cli/commands.h"
+#include "cli/supervisor.h"
 #include "ir/error.h"
 
-// Nothing but the user's errors is caught: a bug of ours stops loudly.
+namespace chorale {
+namespace {
+
+Limits limits_of(const Command& command) {
+  return std::visit(
+      [](const auto& each) {
+        if constexpr (requires { each.search; })
+          return each.search.limits;
+        else if constexpr (requires { each.limits; })
+          return each.limits;
+        else
+          return Limits();
+      },
+      command);
+}
+
+int main_of(int argc, char** argv) {
+  const Invocation asked = parse_command_line(argc, argv);
+  Supervisor supervisor(limits_of(asked.command), asked.quiet);
+  const Outcome outcome = supervisor.run(
+      [&] { return std::visit([&](const auto& each) { return perform(each, supervisor); }, asked.command); });
+  say(outcome, asked.quiet);
+  return outcome.exit_code;
+}
+
+}  // namespace
+}  // namespace chorale
+
+// Nothing but the user's errors and a lack of memory is caught: a bug of ours stops loudly.
 int main(int argc, char** argv) {
   using namespace chorale;
   try {
-    const Invocation asked = parse_command_line(argc, argv);
-    const Outcome outcome = std::visit([](const auto& command) { return perform(command); }, asked.command);
-    say(outcome, asked.quiet);
-    return outcome.exit_code;
+    return main_of(argc, argv);
   } catch (const InputError& error) {
     if (!speaks()) return silent_refusal().exit_code;
     std::fprintf(stderr, "chorale: error: %s\n", error.what());
     return kBadInput;
+  } catch (const std::bad_alloc&) {  // before there was a supervisor
+    std::fputs("chorale: error: out of memory: there is too little to start; give the process more\n",
+               stderr);
+    return kUndecided;
   }
 }

@@ -2,7 +2,7 @@
 
 namespace chorale {
 
-Outcome perform(const Message& message) {
+Outcome perform(const Message& message, Supervisor&) {
   return {.text = message.text};
 }
 

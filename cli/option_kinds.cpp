@@ -47,6 +47,16 @@ void conflicts(CLI::App* app, std::int64_t& target) {
       ->option_text("N");
 }
 
+void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
+  duration(app, "--time-limit", limits.time, "Stop after T (30, 500ms, 5m, 1h)" + what_is_kept);
+  memory_limit(app, limits);
+}
+
+void memory_limit(CLI::App* app, Limits& limits) {
+  size(app, "--memory-limit", limits.memory,
+       "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit");
+}
+
 void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }

@@ -69,6 +69,8 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
 
 // Options that several commands have.
 void conflicts(CLI::App*, std::int64_t& target);
+void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
+void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_communication(CLI::App*, Text& topology, Text& collective, std::optional<int>& root);
 void size_model(CLI::App*, SizeModel&);

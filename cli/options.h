@@ -16,6 +16,18 @@
 
 namespace chorale {
 
+struct Limits {  // of a whole command, from its start: reading, searching and writing
+  static constexpr std::int64_t kAllMemory = -2;
+  std::chrono::milliseconds time{-1};  // none if negative
+  // Bytes beyond what the program has at its start. -1: nine tenths of the machine's, beyond which the kernel would end
+  // some process; kAllMemory: not even that.
+  std::int64_t memory = -1;
+};
+
+inline std::optional<std::int64_t> asked_memory(const Limits& limits) {
+  return limits.memory >= 0 ? std::optional(limits.memory) : std::nullopt;
+}
+
 struct Message {  // help or version: print and stop
   std::string text = {};
 };
@@ -24,6 +36,7 @@ struct TopologyCommand {
   enum class Form { Text, Dot, Json };
   std::string name = {};  // empty: list the machines
   Form form = Form::Text;
+  Limits limits = {};
 };
 
 struct SearchSettings {  // what synthesize and frontier share
@@ -33,7 +46,7 @@ struct SearchSettings {  // what synthesize and frontier share
   bool use_bounds = true;
   bool use_symmetry = true;
   std::int64_t conflicts = -1;
-  std::chrono::milliseconds time_limit{-1};
+  Limits limits = {};
   int seed = 0;
   std::string json = {};    // where to write the result, if anywhere; "-": to standard output
   std::string proofs = {};  // where to keep proofs, if anywhere
@@ -68,7 +81,7 @@ struct CheckCommand {
   std::string file = {};
   std::string proofs = {};
   std::int64_t conflicts = -1;
-  std::chrono::milliseconds time_limit{-1};
+  Limits limits = {};
   bool all = false;  // list every fault
 };
 
@@ -77,6 +90,7 @@ struct ShowCommand {
   std::string html = {};
   std::optional<int> point = {};
   SizeModel model = {};
+  Limits limits = {};
 };
 
 struct RunCommand {
@@ -92,7 +106,8 @@ struct RunCommand {
   bool all_points = false;        // those on the frontier
   int warmup = 1;
   int iterations = 5;
-  std::chrono::milliseconds time_limit{60'000};
+  std::chrono::milliseconds time_limit{60'000};    // that a rank waits for another
+  Limits limits = {.memory = Limits::kAllMemory};  // time: to read and to lower, if it is asked for
 };
 
 struct ClassicCommand {
@@ -101,6 +116,7 @@ struct ClassicCommand {
   int chunks = 0;
   std::optional<int> root = {};
   std::string json = {};
+  Limits limits = {};
 };
 
 struct BoundsCommand {
@@ -109,6 +125,7 @@ struct BoundsCommand {
   std::optional<int> root = {};
   int chunks = 1;
   std::optional<int> steps = {};
+  Limits limits = {};
 };
 
 struct EmitCommand {
@@ -123,6 +140,7 @@ struct EmitCommand {
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = 0;  // 0: no limit
   bool in_place = false;       // mscclpp
+  Limits limits = {};
 };
 
 struct BenchCommand {
@@ -140,7 +158,8 @@ struct BenchCommand {
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
-  std::chrono::milliseconds time_limit{60'000};
+  std::chrono::milliseconds time_limit{60'000};       // that a rank waits for another
+  Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
 };
 
@@ -153,12 +172,14 @@ struct ProgramCommand {
   Accumulation accumulation = Accumulation::OwnType;  // of halves
   int queue_depth = 2;
   int iterations = 5;
-  std::chrono::milliseconds time_limit{60'000};
+  std::chrono::milliseconds time_limit{60'000};  // that a block waits
+  Limits limits = {};                            // time: to read and to referee, if it is asked for
 };
 
 struct HierarchyCommand {
   std::string name = {};  // empty: list them
   bool json = false;
+  Limits limits = {};
 };
 
 struct PlaceCommand {
@@ -176,7 +197,7 @@ struct PlaceCommand {
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
   bool by_sat = false;                   // matrices by the SAT encoding
   bool explain = false;
-  std::chrono::milliseconds time_limit{-1};
+  Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
   std::string json = {};
   std::string html = {};

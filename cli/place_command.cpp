@@ -4,10 +4,9 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/interrupt.h"
 #include "cli/layout.h"
 #include "cli/parse.h"
-#include "cli/progress.h"
+#include "cli/supervisor.h"
 #include "codegen/pages/place_html.h"
 #include "cost/format.h"
 #include "ir/error.h"
@@ -217,22 +216,30 @@ std::string in_words(const Ranking& ranking, bool explain) {
   return text;
 }
 
+// Writes the ranking and says what it is. `stopped`: why it is not the whole one, if so.
+Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
+  std::string text = in_words(ranking, command.explain);
+  if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
+  const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices;
+  Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
+  if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
+  if (!command.html.empty()) deliver(command.html, to_html(ranking), outcome);
+  return outcome;
+}
+
 }  // namespace
 
-Outcome perform(const PlaceCommand& command) {
+Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
+  const std::atomic<bool>* const stop = supervisor.stop();
   require_writable_file("--json", command.json);
   require_writable_file("--html", command.html);
   if (command.json == kStandardOutput && command.html == kStandardOutput)
     throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
+  ProgressLine& progress = supervisor.progress();
+  supervisor.want_progress(command.progress);
+  progress.show("listing matrices");
   const Hierarchy hierarchy = load_hierarchy(command.hierarchy);
   const Job job = job_of(command);
-  ProgressLine progress(command.progress);
-  const std::atomic<bool>* stop = watch_for_interrupt();
-  const auto started = std::chrono::steady_clock::now();
-  const auto late = [&] {
-    return command.time_limit.count() >= 0 &&
-           std::chrono::steady_clock::now() - started >= command.time_limit;
-  };
   PlaceOptions options{.algorithm = command.algorithm,
                        .rules = command.rules,
                        .top = command.top,
@@ -241,17 +248,14 @@ Outcome perform(const PlaceCommand& command) {
                        .matrices_by_sat = command.by_sat};
   options.progress = [&](int done, int of) {
     progress.show(fmt::format("{} of {} priced", done, counted(of, "matrix", "matrices")));
-    return !*stop && !late();
+    return !*stop;
+  };
+  options.ranked = [&](const Ranking& ranking) {
+    supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, stopped); });
   };
   const Ranking ranking = rank_placements(hierarchy, job, options);
-  const bool whole = ranking.priced == ranking.matrices;
-  Outcome outcome{.exit_code = whole   ? kFound
-                               : *stop ? kInterrupted
-                                       : kUndecided,
-                  .text = in_words(ranking, command.explain)};
-  if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
-  if (!command.html.empty()) deliver(command.html, to_html(ranking), outcome);
-  return outcome;
+  supervisor.take_floor();
+  return told(command, ranking, ranking.priced == ranking.matrices ? Stopped::No : supervisor.stopped());
 }
 
 }  // namespace chorale

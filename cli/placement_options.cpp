@@ -15,6 +15,7 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const show = sub->add_subcommand("show", "One hierarchy");
   show->add_option("name", options->name, "A hierarchy or a JSON file")->required()->option_text("NAME|FILE");
   show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
+  limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -56,8 +57,7 @@ void place_options(CLI::App& app, Command& parsed) {
       ->option_text("LEVEL:AXIS,...:BYTES:ROOM ...");
   sub->add_flag("--sat", options->by_sat, "Find the matrices by SAT instead of enumeration");
   sub->add_flag("--explain", options->explain, "Say for every step how long it takes and which link binds");
-  duration(sub, "--time-limit", options->time_limit,
-           "Stop after T (30, 500ms, 5m, 1h) and rank what was priced");
+  limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);
   text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
   text(sub, "--html", options->html, "FILE",

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/supervisor.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
@@ -118,9 +119,21 @@ std::string estimate(const ProgramCommand& command, const TimeAt& time_at) {
   return table(rows, "rrlr");
 }
 
-Outcome peers(const ProgramCommand& command, const std::string& source) {
+// The time limit that was asked for is of reading and refereeing; a run has its own.
+constexpr std::chrono::milliseconds kNoTimeLimit{-1};
+
+// What is known so far.
+void publish(Supervisor& supervisor, const std::string& text) {
+  supervisor.publish([text](Stopped stopped) -> Outcome {
+    return {.exit_code = exit_code_of(stopped),
+            .text = text + "not all was done (" + name_of(stopped) + ")\n"};
+  });
+}
+
+Outcome peers(const ProgramCommand& command, const std::string& source, Supervisor& supervisor) {
   const MscclppFile file = mscclpp_from_json(source, command.file);
   std::string text = summary(file);
+  publish(supervisor, text);
   const char* mode = file.program.in_place ? "in place" : "out of place";
   PeerRefereeOptions options{.packets = file.packets};
   const std::vector<std::string> faults = violations(file.collective, file.program, options, 1);
@@ -142,6 +155,8 @@ Outcome peers(const ProgramCommand& command, const std::string& source) {
   }
   if (command.bytes.empty()) return {.text = text};
   require_sums_of_halves(command.accumulation, command.types, file.collective);
+  publish(supervisor, text);
+  supervisor.limit_time(kNoTimeLimit);
   try {
     const auto [rows, wrong] = rows_of(
         run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
@@ -156,16 +171,18 @@ Outcome peers(const ProgramCommand& command, const std::string& source) {
 
 }  // namespace
 
-Outcome perform(const ProgramCommand& command) {
+Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::string source = read_file(command.file);
-  if (!is_xml(source) && is_mscclpp_plan(source, command.file)) return peers(command, source);
+  if (!is_xml(source) && is_mscclpp_plan(source, command.file)) return peers(command, source, supervisor);
   const MscclFile file = load(source, command.file);
   require_sums_of_halves(command.accumulation, command.types, file.collective);
   std::string text = summary(file.program);
+  publish(supervisor, text);
   for (bool in_place : {false, true}) {
     if (in_place ? !file.in_place : !file.out_of_place) continue;
     const char* mode = in_place ? "in place" : "out of place";
     int least = 0;
+    supervisor.limit_time(command.limits.time);
     std::string fault;
     for (int depth : {8, 4, 2, 1}) {
       const std::vector<std::string> faults = violations(file.collective, file.program, depth, in_place, 1);
@@ -189,6 +206,8 @@ Outcome perform(const ProgramCommand& command) {
       });
       continue;
     }
+    publish(supervisor, text);
+    supervisor.limit_time(kNoTimeLimit);
     try {
       const auto [rows, wrong] =
           rows_of(run_blocks_on_threads(

@@ -42,10 +42,20 @@ void accumulation(CLI::App* app, Accumulation& target) {
                        "and rounded once, which sends twice the bytes (type)");
 }
 
+// How long a rank or a block waits; asked for, it limits what comes before the run as well.
+void patience(CLI::App* app, std::chrono::milliseconds& target, Limits& limits, const Text& help) {
+  app->add_option_function<Text>(
+         "--time-limit", [&](const Text& t) { target = limits.time = parse_duration("--time-limit", t); },
+         help)
+      ->option_text("T");
+  memory_limit(app, limits);
+}
+
 void run_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "run", "Execute schedules on real data and check every element",
-              "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
+              "interrupted\n"
               "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
               "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
   auto options = std::make_shared<RunCommand>();
@@ -78,8 +88,9 @@ void run_options(CLI::App& app, Command& parsed) {
       ->option_text("N|all");
   integer(sub, "--warmup", options->warmup, 0, 1'000'000, "N", "Runs before the measured ones (1)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  duration(sub, "--time-limit", options->time_limit,
-           "Give up when a rank waits for another longer than T (60)");
+  patience(
+      sub, options->time_limit, options->limits,
+      "Give up when a rank waits for another longer than T (60), or reading and lowering take longer (none)");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -91,7 +102,8 @@ void emit_options(CLI::App& app, Command& parsed) {
       "(one C++ file that checks itself), nccl (one CUDA file that checks itself), json "
       "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
       "What a target cannot express is said, and nothing is written for it.\n"
-      "exit codes: 0 all written, 2 bad input, or something that the target cannot express\n"
+      "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of time or "
+      "memory, 130 interrupted (nothing is written)\n"
       "example:\n  chorale emit f.json --target mpi -o out");
   auto options = std::make_shared<EmitCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
@@ -124,21 +136,23 @@ void emit_options(CLI::App& app, Command& parsed) {
   size(sub, "--min-bytes", options->min_bytes,
        "Smallest size for which an MSCCL executor is to choose it (0)");
   size(sub, "--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
+  limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void judge_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(app, "program", "Judge a lowered program, ours or others', and run it",
-                                "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
-                                "of MSCCL++. Every mode that it claims is refereed: the first two with "
-                                "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
-                                "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
-                                "program, 4 right only if relaxed signals order data\n"
-                                "examples:\n"
-                                "  chorale classic ring_allreduce ring:4 --json ring.json\n"
-                                "  chorale emit ring.json\n"
-                                "  chorale program ring_4_allreduce_0.xml --bytes 1K:1M:32\n"
-                                "  chorale program ring_4_allreduce_0.xml --topology ring:4");
+  CLI::App* const sub = command(
+      app, "program", "Judge a lowered program, ours or others', and run it",
+      "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
+      "of MSCCL++. Every mode that it claims is refereed: the first two with "
+      "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
+      "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
+      "program, 3 out of time or memory, 4 right only if relaxed signals order data, 130 interrupted\n"
+      "examples:\n"
+      "  chorale classic ring_allreduce ring:4 --json ring.json\n"
+      "  chorale emit ring.json\n"
+      "  chorale program ring_4_allreduce_0.xml --bytes 1K:1M:32\n"
+      "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
   sizes(sub, "--bytes", options->bytes,
@@ -149,7 +163,8 @@ void judge_options(CLI::App& app, Command& parsed) {
   accumulation(sub, options->accumulation);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  duration(sub, "--time-limit", options->time_limit, "Give up when a block waits longer than T (60)");
+  patience(sub, options->time_limit, options->limits,
+           "Give up when a block waits longer than T (60), or reading and refereeing take longer (none)");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -161,7 +176,8 @@ void bench_options(CLI::App& app, Command& parsed) {
       "result file, of which the point that should be fastest is taken for each size.\n"
       "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
       "(input and output in one memory; MPI_IN_PLACE).\n"
-      "exit codes: 0 all elements right, 1 some wrong, 2 bad input\n"
+      "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
+      "interrupted\n"
       "The table is as wide as theirs.\n"
       "example:\n"
       "  mpirun --oversubscribe -n 4 chorale bench allreduce mpi ring two_tree -e 64K");
@@ -185,6 +201,7 @@ void bench_options(CLI::App& app, Command& parsed) {
   root(sub, "-r,--root", options->root);
   duration(sub, "--time-limit", options->time_limit,
            "Give up when a rank waits for another longer than T (60)");
+  memory_limit(sub, options->limits);
   text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }

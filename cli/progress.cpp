@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/terminal.h"
@@ -10,24 +11,48 @@
 namespace chorale {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
 constexpr const char* kWipe = "\r\x1b[K";
+constexpr milliseconds kBetween{50};
+
 }  // namespace
 
-ProgressLine::ProgressLine(ShowProgress when)
-    : wanted_(when == ShowProgress::Always ||
-              (when == ShowProgress::OnTerminal && isatty(STDERR_FILENO) == 1)) {}
+ProgressLine::ProgressLine() : wanted_(isatty(STDERR_FILENO) == 1) {}
 
-ProgressLine::~ProgressLine() {
-  if (shown_) std::fputs(kWipe, stderr);
+void ProgressLine::show(std::string what) {
+  if (!wanted_) return;
+  what = shown(what);
+  const std::lock_guard lock(mutex_);
+  what_.swap(what);
+  const auto now = steady_clock::now();
+  if (!shown_ || now - last_ >= kBetween) paint(now);
 }
 
-void ProgressLine::show(const std::string& text) {
-  const auto now = std::chrono::steady_clock::now();
-  if (!wanted_ || (shown_ && now - last_ < std::chrono::milliseconds(50))) return;
+void ProgressLine::tick() {
+  const std::lock_guard lock(mutex_);
+  if (!what_.empty()) paint(steady_clock::now());
+}
+
+void ProgressLine::wipe() {
+  const std::lock_guard lock(mutex_);
+  if (shown_) std::fputs(kWipe, stderr);
+  shown_ = false;
+  what_.clear();
+}
+
+// Allocates nothing: the clock runs where there is no memory left, too.
+void ProgressLine::paint(steady_clock::time_point now) {
   last_ = now;
   shown_ = true;
-  const std::size_t most = text_width() - 1;  // a longer line would wrap, and then not be overwritten
-  std::fprintf(stderr, "%s%s", kWipe, shown(text.substr(0, most)).c_str());
+  char clock[32];
+  const int most =
+      static_cast<int>(text_width()) - 1;  // a longer line would wrap, and then not be overwritten
+  const int seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(now - started_).count());
+  const int width = std::snprintf(clock, sizeof clock, "%d s; ", seconds);
+  std::fprintf(stderr, "%s%s%.*s", kWipe, clock, std::max(most - width, 0), what_.c_str());
   std::fflush(stderr);
 }
 

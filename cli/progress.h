@@ -1,26 +1,38 @@
-// One line on standard error that says what is being done, rewritten in place.
+// One line on standard error that says what is being done and for how long, rewritten in place.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 
 namespace chorale {
 
 enum class ShowProgress { OnTerminal, Always, Never };
 
+// Shown on a terminal, or where it is wanted always. May be called from any thread.
 class ProgressLine {
  public:
-  explicit ProgressLine(ShowProgress);
-  ~ProgressLine();  // wipes the line
+  ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  void want(ShowProgress when) {
+    if (when != ShowProgress::OnTerminal) wanted_ = when == ShowProgress::Always;
+  }
   bool wanted() const { return wanted_; }
-  void show(const std::string& text);
+  void show(std::string what);
+  void tick();  // shows it again, its clock running
+  void wipe();
 
  private:
-  const bool wanted_;
+  void paint(std::chrono::steady_clock::time_point now);
+
+  std::mutex mutex_;
+  std::atomic<bool> wanted_;
   bool shown_ = false;
+  std::string what_ = {};
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = {};
 };
 

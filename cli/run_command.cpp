@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/supervisor.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
@@ -25,6 +26,9 @@ namespace chorale {
 namespace {
 
 using On = RunCommand::Transport;
+constexpr std::chrono::milliseconds kNoTimeLimit{-1};
+constexpr const char* kAlignment = "rrRllrRRrr";
+
 using Rows = std::vector<RunRow>;
 using Runner = std::function<Rows(const Program&, const Collective&, const RunOptions&)>;
 
@@ -80,11 +84,20 @@ const char* who(On transport) {
                                    : "threads";
 }
 
-Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print) {
+std::string heading(const RunCommand& command, const Result& result) {
+  return fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
+                     counted(result.topology.ranks, "rank"), who(command.transport),
+                     command.in_place ? ", in place" : "");
+}
+
+// The time limit that was asked for is of the work before a run; the run has its own.
+Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print,
+            Supervisor& supervisor) {
   std::vector<std::vector<std::string>> table_rows = {
       {"point", "block bytes", "buffer bytes", "type", "op", "time (us)", "min", "max", "GB/s", "wrong"}};
   std::int64_t wrong = 0;
   for (const auto& [i, sizes] : work(command, result)) {
+    supervisor.limit_time(command.limits.time);
     const Point& point = result.points[i];
     const Program apart = lower(result.topology, point.collective, point.schedule);
     // Over NCCL the program for two buffers is planned for one.
@@ -98,6 +111,7 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
                                 .timeout = command.time_limit,
                                 .accumulation = command.accumulation};
     require_memory(program, options, !is_many_processes(command.transport));
+    supervisor.limit_time(kNoTimeLimit);
     for (const RunRow& row : runner(program, point.collective, options)) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
@@ -106,13 +120,15 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
                             std::to_string(row.wrong)});
       wrong += row.wrong;
     }
+    supervisor.publish(
+        [text = heading(command, result) + table(table_rows, kAlignment)](Stopped stopped) -> Outcome {
+          return {.exit_code = exit_code_of(stopped),
+                  .text = text + "not all was run (" + name_of(stopped) + ")\n"};
+        });
   }
   Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
   if (print)
-    outcome.text = fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
-                               counted(result.topology.ranks, "rank"), who(command.transport),
-                               command.in_place ? ", in place" : "") +
-                   table(table_rows, "rrRllrRRrr") +
+    outcome.text = heading(command, result) + table(table_rows, kAlignment) +
                    (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
   return outcome;
 }
@@ -128,20 +144,22 @@ void require_transport(const RunCommand& command, const Result& result) {
                      "use --transport mpi");
 }
 
-Outcome run_with_mpi(const RunCommand& command, const Result& result) {
+Outcome run_with_mpi(const RunCommand& command, const Result& result, Supervisor& supervisor) {
+  supervisor.limit_time(kNoTimeLimit);  // processes wait for each other from here on
   MpiSession session;
   const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
     return run_on_mpi(session, program, collective, options);
   };
-  return run(command, result, runner, session.rank() == 0);
+  return run(command, result, runner, session.rank() == 0, supervisor);
 }
 
-Outcome run_with_nccl(const RunCommand& command, const Result& result) {
+Outcome run_with_nccl(const RunCommand& command, const Result& result, Supervisor& supervisor) {
+  supervisor.limit_time(kNoTimeLimit);
   MpiSession session;
   const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
     return run_on_nccl(session, program, collective, options, command.in_place);
   };
-  return run(command, result, runner, session.rank() == 0);
+  return run(command, result, runner, session.rank() == 0, supervisor);
 }
 
 Rows run_in_the_kernel(const Program& program, const Collective& collective, const RunOptions& options) {
@@ -154,24 +172,24 @@ Rows run_on_a_gpu(const Program& program, const Collective& collective, const Ru
 
 }  // namespace
 
-Outcome perform(const RunCommand& command) {
+Outcome perform(const RunCommand& command, Supervisor& supervisor) {
   try {
     const Result result = load_sound_result(command.file);
     require_transport(command, result);
     require_sums_of_halves(command.accumulation, command.types, result.collective);
     switch (command.transport) {
       case On::Mpi:
-        return run_with_mpi(command, result);
+        return run_with_mpi(command, result, supervisor);
       case On::Nccl:
-        return run_with_nccl(command, result);
+        return run_with_nccl(command, result, supervisor);
       case On::Kernel:
-        return run(command, result, run_in_the_kernel, true);
+        return run(command, result, run_in_the_kernel, true, supervisor);
       case On::Gpu:
-        return run(command, result, run_on_a_gpu, true);
+        return run(command, result, run_on_a_gpu, true, supervisor);
       case On::Threads:
         break;
     }
-    return run(command, result, run_on_threads, true);
+    return run(command, result, run_on_threads, true, supervisor);
   } catch (const Hang& hang) {
     throw hung("run", hang);
   }

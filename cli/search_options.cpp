@@ -17,8 +17,7 @@ void search_settings(CLI::App* app, SearchSettings& search) {
       "--no-symmetry", [&] { search.use_symmetry = false; },
       "Do not look for symmetric schedules first: slower, for comparison");
   conflicts(app, search.conflicts);
-  duration(app, "--time-limit", search.time_limit,
-           "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven");
+  limits(app, search.limits, " and keep what was found, marked unproven");
   integer(app, "--seed", search.seed, 0, INT_MAX, "N",
           "Seed of the solver (0); the same seed gives the same result");
   text(app, "--json", search.json, "FILE",
@@ -47,6 +46,7 @@ void topology_options(CLI::App& app, Command& parsed) {
   show->add_flag_callback(
           "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
       ->excludes(dot);
+  limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -107,7 +107,7 @@ void check_options(CLI::App& app, Command& parsed) {
   text(sub, "--proofs", options->proofs, "DIR",
        "Read kept proofs from there; what is not there is refuted again");
   conflicts(sub, options->conflicts);
-  duration(sub, "--time-limit", options->time_limit, "Give up a refutation after T (30, 500ms, 5m, 1h)");
+  limits(sub, options->limits, " and say what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
@@ -123,6 +123,7 @@ void show_options(CLI::App& app, Command& parsed) {
        "output");
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
+  limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
@@ -139,6 +140,7 @@ void classic_options(CLI::App& app, Command& parsed) {
   root(sub, "--root", options->root);
   text(sub, "--json", options->json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
+  limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->name == "list" && !options->topology.empty())
       throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
@@ -156,6 +158,7 @@ void bounds_options(CLI::App& app, Command& parsed) {
   machine_and_communication(sub, options->topology, options->collective, options->root);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
+  limits(sub, options->limits, " and print the bounds that were found");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 

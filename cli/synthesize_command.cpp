@@ -3,9 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
 #include "pareto/search.h"
@@ -44,36 +43,47 @@ std::string report(const SynthesizeCommand& command, const SynthesisResult& answ
   return text;
 }
 
+// Writes the answer and says it. `stopped`: what stopped the command, which the search may not know.
+Outcome told(const SynthesizeCommand& command, SynthesisResult answer, Stopped stopped) {
+  if (answer.verdict == Verdict::Unknown && stopped != Stopped::No) answer.result.stopped = stopped;
+  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer)};
+  if (!command.search.json.empty()) deliver(command.search.json, to_json(answer.result), outcome);
+  return outcome;
+}
+
 }  // namespace
 
-Outcome perform(const SynthesizeCommand& command) {
-  require_writable_file("--json", command.search.json);
-  make_writable_directory("--proofs", command.search.proofs);
+Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
+  const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
+  require_writable_file("--json", search.json);
+  make_writable_directory("--proofs", search.proofs);
+  supervisor.want_progress(search.progress);
   const Topology topology = machine(search.topology);
   const Collective collective = communication(search.collective, topology, search.root);
-  FrontierOptions options = {
-      .time_limit = search.time_limit,
-      .synthesis = {.engine = command.engine,
-                    .limits = {.conflicts = search.conflicts, .stop = watch_for_interrupt()},
-                    .use_bounds = search.use_bounds,
-                    .use_symmetry = search.use_symmetry,
-                    .proof_dir = search.proofs,
-                    .seed = search.seed}};
-  SynthesisResult answer;
-  {
-    ProgressLine line(search.progress);
-    if (line.wanted())
-      options.progress = [&line](const Progress& progress) {
-        line.show(fmt::format("{:.0f} s; {}", progress.seconds, progress.doing));
-      };
-    answer = search_synthesis(topology, collective,
-                              {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds},
-                              options);
-  }
-  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer)};
-  if (!search.json.empty()) deliver(search.json, to_json(answer.result), outcome);
-  return outcome;
+  FrontierOptions options = {.time_limit = search.limits.time,
+                             .memory_bytes = asked_memory(search.limits),
+                             .synthesis = {.engine = command.engine,
+                                           .limits = {.conflicts = search.conflicts, .stop = stop},
+                                           .use_bounds = search.use_bounds,
+                                           .use_symmetry = search.use_symmetry,
+                                           .proof_dir = search.proofs,
+                                           .seed = search.seed}};
+  options.publish = [&](const std::function<Result()>& found) {
+    supervisor.publish([&command, found](Stopped stopped) {
+      SynthesisResult answer{.result = found()};
+      if (answer.result.complete)
+        answer.verdict = answer.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
+      return told(command, std::move(answer), stopped);
+    });
+  };
+  if (ProgressLine& line = supervisor.progress(); line.wanted())
+    options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
+  SynthesisResult answer =
+      search_synthesis(topology, collective,
+                       {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds}, options);
+  supervisor.take_floor();
+  return told(command, std::move(answer), supervisor.stopped());
 }
 
 }  // namespace chorale

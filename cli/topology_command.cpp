@@ -18,7 +18,7 @@ std::string catalogue() {
 }  // namespace
 
 // Shown as described, with its switches; everything else works on the flattened machine.
-Outcome perform(const TopologyCommand& command) {
+Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = catalogue()};
   const Topology topology = load_topology(command.name);
   switch (command.form) {

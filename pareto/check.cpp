@@ -19,14 +19,19 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Result& result, const std::string& proof_dir, const SolveLimits& limits)
-      : result_(result), proof_dir_(proof_dir), limits_(limits) {}
+  Checker(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
+          const std::function<void(const CheckReport&)>& progress)
+      : result_(result), proof_dir_(proof_dir), limits_(limits), progress_(progress) {}
 
   CheckReport run() {
-    for (std::size_t i = 0; i < result_.points.size(); ++i)
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
       check_point(result_.points[i], "points[" + std::to_string(i) + "]");
-    for (std::size_t i = 0; i < result_.claims.size(); ++i)
+      if (progress_) progress_(report_);
+    }
+    for (std::size_t i = 0; i < result_.claims.size(); ++i) {
       check_claim(result_.claims[i], "claims[" + std::to_string(i) + "]");
+      if (progress_) progress_(report_);
+    }
     // What follows from claims is only worth a look where they hold.
     if (report_.faults.empty()) report_.faults = space_faults(result_);
     return std::move(report_);
@@ -183,13 +188,15 @@ class Checker {
   const Result& result_;
   const std::string& proof_dir_;
   const SolveLimits& limits_;
+  const std::function<void(const CheckReport&)>& progress_;
   CheckReport report_ = {};
 };
 
 }  // namespace
 
-CheckReport check_result(const Result& result, const std::string& proof_dir, const SolveLimits& limits) {
-  return Checker(result, proof_dir, limits).run();
+CheckReport check_result(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
+                         const std::function<void(const CheckReport&)>& progress) {
+  return Checker(result, proof_dir, limits, progress).run();
 }
 
 }  // namespace chorale

@@ -3,6 +3,7 @@
 // claims show what the points say.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct CheckReport {
   int undecided = 0;                     // refutations not re-done within the limits
 };
 
-CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&);
+// `progress`, if any, is told what has been checked so far, after every point and claim.
+CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&,
+                         const std::function<void(const CheckReport&)>& progress = {});
 
 }  // namespace chorale

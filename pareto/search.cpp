@@ -327,36 +327,59 @@ Collective with_chunks(const Collective& asked, int ranks, int chunks) {
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
                                  const SynthesisQuestion& asked, const FrontierOptions& options) {
   SearchClock clock(options);
-  Result empty{.kind = ResultKind::Synthesis,
-               .topology = topology,
-               .collective = one_chunk,
-               .space = {.min_chunks = asked.chunks,
-                         .max_chunks = asked.chunks,
-                         .max_steps = asked.steps.value_or(kAnySteps),
-                         .max_rounds = asked.rounds.value_or(kAnyRounds)},
-               .limits = limits_of(options)};
+  const Result empty{.kind = ResultKind::Synthesis,
+                     .topology = topology,
+                     .collective = one_chunk,
+                     .space = {.min_chunks = asked.chunks,
+                               .max_chunks = asked.chunks,
+                               .max_steps = asked.steps.value_or(kAnySteps),
+                               .max_rounds = asked.rounds.value_or(kAnyRounds)},
+                     .limits = limits_of(options)};
   // The point of the fewest steps (or of those given) and the fewest rounds.
-  const auto result_of = [&clock](Result result, const ChunkFrontier& found, int steps, Stopped stopped) {
+  const auto result_of = [](Result result, const ChunkFrontier& found, int steps, Stopped stopped,
+                            double seconds) {
     if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
     for (const Point& point : found.points)
       if (point.cost.steps <= result.space.max_steps) result.points = {point};
     result.claims = found.claims;
     result.stopped = stopped;
     finish_result(result);
-    result.seconds = clock.seconds();
+    result.seconds = seconds;
     return result;
   };
+  // What is known while the search goes on, for whoever asks.
+  struct Known {
+    std::mutex mutex;
+    std::shared_ptr<const ChunkFrontier> found = std::make_shared<ChunkFrontier>();
+  };
+  const auto known = std::make_shared<Known>();
+  if (options.publish)
+    options.publish([known, empty, result_of, started = std::chrono::steady_clock::now()] {
+      std::shared_ptr<const ChunkFrontier> found;
+      {
+        const std::lock_guard lock(known->mutex);
+        found = known->found;
+      }
+      const int steps = found->points.empty() ? kAnySteps : found->points.back().cost.steps;
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+      return result_of(empty, *found, steps, Stopped::TimeLimit, seconds.count());
+    });
+  const auto tell = [&known](const ChunkFrontier& found) {
+    auto fresh = std::make_shared<const ChunkFrontier>(found);
+    const std::lock_guard lock(known->mutex);
+    known->found.swap(fresh);
+  };
   const Collective collective = with_chunks(one_chunk, topology.ranks, asked.chunks);
-  BudgetAnswer answer =
-      search_budget({.topology = topology, .collective = collective, .space = empty.space, .always = true},
-                    asked.steps, asked.rounds, options, clock);
+  BudgetAnswer answer = search_budget(
+      {.topology = topology, .collective = collective, .space = empty.space, .always = true, .tell = tell},
+      asked.steps, asked.rounds, options, clock);
   Stopped stopped = Stopped::No;
   if (answer.verdict == Verdict::Unknown) {
     stopped = clock.why_stopped();
     if (stopped == Stopped::No) stopped = *answer.found.given_up.begin();
   }
   return {.verdict = answer.verdict,
-          .result = result_of(std::move(empty), answer.found, answer.steps, stopped),
+          .result = result_of(empty, answer.found, answer.steps, stopped, clock.seconds()),
           .conflicts = answer.found.conflicts};
 }
 

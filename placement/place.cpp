@@ -208,6 +208,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
       ranked.allreduce_us += job.reductions[r].times * ranked.reductions.back().allreduce_us;
     }
     ranking.best.push_back(std::move(ranked));
+    if (options.ranked) options.ranked(ranking);
   }
   ranking.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return ranking;

@@ -17,6 +17,8 @@ struct PlaceOptions {
   Conditions conditions = {};
   bool matrices_by_sat = false;                         // all_matrices_by_sat instead of all_matrices
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
+  // Told the ranking whenever it has one more matrix: what can be kept if the others never get ready.
+  std::function<void(const Ranking&)> ranked = {};
 };
 
 // Every matrix is priced but those that split a reduction over more than StrategySpace::kMostLevels levels

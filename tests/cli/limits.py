@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""A limit or Ctrl-C leaves what was found, marked unproven, and says so in the exit code.
+"""Limits limit: time, memory, conflicts, Ctrl-C and SIGTERM are obeyed at once whatever a command is doing, leave what
+was found, marked unproven, and say so in the exit code and in one line.
 
 Usage: limits.py CHORALE
 """
 import json
 import pathlib
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,42 +20,186 @@ work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_limits_"))
 HARD = ["hypercube:3", "allreduce", "--max-chunks", "12"]
 # Without bounds a solver has to refute pigeons here, which no conflict limit in these tests reaches.
 PIGEONS = ["hub:8", "broadcast", "--max-chunks", "4", "--no-bounds"]
+# A second is promised; the rest is for machines that do other things as well. What is cut here would take minutes.
+PROMPTLY = 1 + 9
+# Sanitizers allocate by themselves, and report what is left behind.
+SANITIZED = b"__asan_init" in pathlib.Path(chorale).read_bytes() or b"__tsan_init" in pathlib.Path(chorale).read_bytes()
+
+
+def text_of(name):
+    return (work / name).read_text()
+
+
+def write(name, value):
+    (work / name).write_text(json.dumps(value))
+    return name
+
+
+def judged(args, codes, seconds, returncode, err):
+    """The exit code is one of these, in this time, with at most one line of complaint."""
+    said = f"{' '.join(args)}: exit code {returncode} after {seconds:.1f} s: {err[-500:]}"
+    assert returncode in codes, said
+    lines = [line for line in re.split(r"[\r\n]", err.replace("\x1b[K", "")) if line and not re.match(r"\d+ s; ", line)]
+    assert len(lines) <= 1 and all(line.startswith("chorale: error: ") for line in lines), said
+    assert returncode != 2 or lines, said
+    return lines[0] if lines else ""
+
+
+def ends(*args, codes=(3,), limit=0.0, **options):
+    """Runs the command; what it printed and complained of."""
+    started = time.monotonic()
+    done = subprocess.run([chorale, *args], cwd=work, capture_output=True, text=True, timeout=600, **options)
+    seconds = time.monotonic() - started
+    complaint = judged(args, codes, seconds, done.returncode, done.stderr)
+    if limit:
+        assert seconds < limit + PROMPTLY, f"{' '.join(args)}: {seconds:.1f} s with a limit of {limit} s"
+    return done.stdout, complaint
+
+
+def signalled(number, *args, after):
+    """Sends the signal after so many seconds; the command ends at once, as interrupted."""
+    process = subprocess.Popen([chorale, *args], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(after)
+    assert process.poll() is None, f"{' '.join(args)}: over before the signal, which tests nothing"
+    sent = time.monotonic()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=300)
+    seconds = time.monotonic() - sent
+    judged(args, (130,), seconds, process.returncode, err)
+    assert seconds < PROMPTLY, f"{' '.join(args)}: {seconds:.1f} s after the signal"
+    return out, err
 
 
 def unproven_result(name):
-    result = json.loads((work / name).read_text())
+    result = json.loads(text_of(name))
     assert not result["complete"] and result["stopped"], result["stopped"]
-    done = subprocess.run([chorale, "check", name], cwd=work, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    ends("check", name, codes=(0,))
     return result
 
 
+# --- What was found is kept.
+
 # By conflicts: the same on every machine.
-done = subprocess.run([chorale, "frontier", *PIGEONS, "--conflicts", "20", "--json", "conflicts.json"], cwd=work,
-                      capture_output=True, text=True, timeout=500)
-assert done.returncode == 3, (done.returncode, done.stderr)
+ends("frontier", *PIGEONS, "--conflicts", "20", "--json", "conflicts.json")
 assert unproven_result("conflicts.json")["stopped"] == "conflict limit"
+out, _ = ends("synthesize", "hub:8", "broadcast", "--chunks", "4", "--steps", "4", "--rounds", "5", "--no-bounds",
+              "--conflicts", "50")
+assert "undecided" in out, out
 
 # By time.
-done = subprocess.run([chorale, "frontier", *HARD, "--time-limit", "4s", "--json", "time.json"], cwd=work,
-                      capture_output=True, text=True, timeout=300)
-assert done.returncode == 3, (done.returncode, done.stderr)
+out, _ = ends("frontier", *HARD, "--time-limit", "4s", "--json", "time.json", limit=4)
 assert unproven_result("time.json")["stopped"] == "time limit"
-assert "not complete" in done.stdout
+assert "not complete" in out
 
-# By Ctrl-C.
-process = subprocess.Popen([chorale, "frontier", *HARD, "--json", "interrupted.json", "--progress"], cwd=work,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-time.sleep(4)
-process.send_signal(signal.SIGINT)
-out, err = process.communicate(timeout=120)
-assert process.returncode == 130, (process.returncode, out, err)
+# By Ctrl-C, with the clock of the progress line running inside calls to the solver.
+out, err = signalled(signal.SIGINT, "frontier", *HARD, "--json", "interrupted.json", "--progress", after=4)
 result = unproven_result("interrupted.json")
 assert result["stopped"] == "interrupted" and result["points"], "nothing that was found is left"
 assert "steps" in err and "rounds" in err, "no progress was shown"
+_, err = signalled(signal.SIGINT, "synthesize", "hub:12", "broadcast", "--chunks", "6", "--steps", "6", "--rounds", "8",
+                   "--no-bounds", "--progress", after=4)
+asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", err)
+longest = max({what for _, what in asked}, key=lambda what: len({seconds for seconds, each in asked if each == what}))
+assert len({seconds for seconds, each in asked if each == longest}) >= 3, "the clock stands still: " + err[-300:]
 
-# One question.
-done = subprocess.run([chorale, "synthesize", "hub:8", "broadcast", "--chunks", "4", "--steps", "4", "--rounds", "5",
-                       "--no-bounds", "--conflicts", "50"], cwd=work, capture_output=True, text=True, timeout=300)
-assert done.returncode == 3 and "undecided" in done.stdout, (done.returncode, done.stdout, done.stderr)
-print("limits keep what was found")
+# --- Whatever is being done. Each of these takes minutes, or all memory, where nothing limits it.
+
+RANKS = 4096
+links = [{"src": n, "dst": (n + d) % RANKS} for n in range(RANKS) for d in (1, RANKS - 1)]
+large = write("large.json", {"topology": "large", "ranks": RANKS, "links": links})
+for command in (["frontier", large, "allgather"], ["bounds", large, "allgather"],
+                ["synthesize", large, "allgather", "--steps", "2048", "--rounds", "2048"]):
+    ends(*command, "--time-limit", "3", limit=3)
+ends("frontier", large, "reducescatter", "--time-limit", "1500ms", limit=1.5)
+signalled(signal.SIGTERM, "bounds", large, "allgather", after=3)
+signalled(signal.SIGINT, "bounds", large, "allgather", after=1)  # earlier: the collective is still being made
+
+# Encoding and filling the solver: 30 million clauses, nearly.
+ENCODING = ["synthesize", "torus:6x6", "allgather", "--chunks", "4", "--steps", "16", "--rounds", "30", "--no-bounds",
+            "--no-symmetry"]
+signalled(signal.SIGINT, *ENCODING, after=1)
+ends(*ENCODING, "--time-limit", "2", limit=2)
+
+# Files that ask for more than anyone has. A reader may refuse them.
+ends("frontier", "ring:5", "reducescatter", "--max-chunks", "2", "--json", "small.json", codes=(0,))
+REFUSED = (2, 3)
+
+
+def variant(name, change):
+    value = json.loads(text_of("small.json"))
+    change(value)
+    return write(name, value)
+
+
+def refutation(steps):
+    def change(value):
+        value["claims"].append({"collective": "reducescatter", "chunks": 1, "steps": steps, "rounds": steps, "seconds": 0,
+                                "certificate": {"kind": "refutation", "engine": "sat", "formula_sha256": "0" * 64,
+                                                "proof_sha256": "0" * 64, "proof_bytes": 1}})
+    return change
+
+
+def many_chunks(value):
+    value["points"][0]["chunks"] = 1 << 24
+
+
+for name, change in (("steps9.json", refutation(10**9)), ("steps5.json", refutation(10**5)), ("chunks.json", many_chunks)):
+    variant(name, change)
+    for command in ("check", "run", "show"):
+        if command == "check" or change is many_chunks:
+            ends(command, name, "--time-limit", "2", codes=REFUSED, limit=2)
+
+
+def wide(value):
+    value["topology"] = {"topology": "t", "ranks": 4096, "links": [{"src": 0, "dst": 1}]}
+    value["points"] = value["points"][:1]
+    value["points"][0].update(steps=0, rounds=0, chunks=2, schedule=[], does={"collective": "reducescatter", "chunks": 2})
+    value["claims"] = []
+
+
+ends("check", variant("wide.json", wide), "--time-limit", "2", codes=REFUSED, limit=2)
+
+# Minutes of matrices: all ways to split five axes of 8 over five levels of 8.
+deep = write("deep.json", {"hierarchy": "h", "node": 0,
+                           "levels": [{"name": f"l{i}", "fan_out": 8, "bandwidth_gbs": 1} for i in range(5)]})
+job = write("job.json", {"job": "j", "axes": [{"name": f"a{i}", "size": 8} for i in range(5)],
+                         "reductions": [{"name": f"r{i}", "axes": [f"a{i}"], "bytes": 1} for i in range(5)]})
+ends("place", deep, "--job", job, "--time-limit", "2", limit=2)
+signalled(signal.SIGTERM, "place", deep, "--job", job, after=1)
+
+# --- The smallest limits.
+
+ends("classic", "ring_allreduce", "ring:4", "--json", "ring.json", codes=(0,))
+COMMANDS = (["frontier", "dgx1", "allreduce"], ["synthesize", "dgx1", "allgather"], ["bounds", "dgx1", "allreduce"],
+            ["check", "ring.json"], ["show", "ring.json"], ["emit", "ring.json", "--target", "json"],
+            ["classic", "ring_allreduce", "dgx1"], ["place", "a100:4", "--axes", "d=4,t=16", "--reduce", "t", "--bytes", "1G"],
+            ["topology", "show", "dgx1"], ["hierarchy", "show", "a100:4"], ["run", "ring.json"])
+for command in COMMANDS:
+    ends(*command, "--time-limit", "1ms", codes=(0, 3), limit=0.001)
+for machine in ("dgx1", "ring:4", "line:4", "mesh:2x3", "hypercube:3"):
+    ends("frontier", machine, "allgather", "--conflicts", "0", codes=(0, 3))
+
+if not SANITIZED:
+    for command in COMMANDS:
+        ends(*command, "--memory-limit", "1", codes=(0, 3))
+    # --- Memory: one line, and what was found before.
+    for size in ("1M", "20M"):
+        _, complaint = ends("frontier", large, "allgather", "--memory-limit", size)
+        assert "out of memory" in complaint and "--memory-limit" in complaint, complaint
+    for command, size in ((ENCODING, "100M"), (["place", deep, "--job", job], "20M")):
+        _, complaint = ends(*command, "--memory-limit", size)
+        assert "out of memory" in complaint, complaint
+    for name in ("steps9.json", "steps5.json", "chunks.json", "wide.json"):
+        ends("check", name, "--memory-limit", "100M", codes=REFUSED)
+    _, complaint = ends("frontier", *HARD, "--memory-limit", "12M", "--json", "memory.json")
+    assert "out of memory" in complaint, complaint
+    result = unproven_result("memory.json")
+    assert result["stopped"] == "memory limit" and result["points"], result["stopped"]
+
+    # By a limit of the caller's instead of ours.
+    def little():
+        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, resource.RLIM_INFINITY))
+
+    for command in (ENCODING, ["check", "steps5.json"]):
+        ends(*command, codes=REFUSED, preexec_fn=little)
+print("limits limit, and keep what was found" + (" (memory was not limited: sanitizers)" if SANITIZED else ""))

@@ -1,0 +1,352 @@
+#include "cli/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+#include "cost/format.h"
+#include "ir/shown.h"
+
+namespace chorale {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// For work to come to its own end, which is better than what it published. With the last word it stays under a second.
+constexpr milliseconds kGrace{500};
+constexpr milliseconds kTick{200};
+constexpr milliseconds kUntilUnwound{200};
+constexpr unsigned kMostSecondsOfLastWord = 60;  // of a huge result; if it hangs, SIGALRM ends it
+// Enough for the text of any result that fits a screen; large ones are told without the limit that was ours.
+// Never touched until then, so it costs nothing.
+constexpr std::size_t kReserve = std::size_t{8} << 20;
+// An allocation that a library aborts on is small, or this much is not left either.
+constexpr std::size_t kProbe = std::size_t{1} << 20;
+
+std::atomic<Supervisor*> the_supervisor = nullptr;
+std::atomic<pthread_t> the_watcher = {};
+static_assert(std::atomic<Supervisor*>::is_always_lock_free && std::atomic<pthread_t>::is_always_lock_free,
+              "a signal handler may only touch what cannot block");
+
+bool on_the_watcher() {
+  return pthread_equal(the_watcher, pthread_self()) != 0;
+}
+
+[[noreturn]] void wait_for_the_end() {
+  for (;;) pause();
+}
+
+// Without C++'s streams: what does not throw may be called when a thread is running already.
+std::optional<std::int64_t> number_in(const char* path, const char* format) {
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return std::nullopt;
+  std::int64_t number = 0;
+  const bool found = std::fscanf(file, format, &number) == 1;
+  std::fclose(file);
+  return found ? std::optional(number) : std::nullopt;
+}
+
+// Private memory that can be written to: what RLIMIT_DATA counts, and the stack.
+std::int64_t data_in_use() {
+  return number_in("/proc/self/statm", "%*d %*d %*d %*d %*d %" SCNd64).value_or(0) * sysconf(_SC_PAGESIZE);
+}
+
+// Beyond nine tenths of what there is, the kernel does not refuse memory: it ends some process without a word.
+std::int64_t most_of_the_machine() {
+  std::int64_t bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+    bytes = std::min(bytes, number_in(path, "%" SCNd64).value_or(bytes));
+  return bytes / 10 * 9;
+}
+
+void complain(const std::string& line) {
+  std::fprintf(stderr, "chorale: error: %s\n", line.c_str());
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const Limits& limits, bool quiet)
+    : limits_(limits), quiet_(quiet), reserve_(std::make_unique_for_overwrite<char[]>(kReserve)) {
+  events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  sigemptyset(&caught_);
+  for (int each : {SIGINT, SIGTERM}) {
+    sigaddset(&caught_, each);
+    signal(each, SIG_DFL);  // a shell's background job would ignore SIGINT
+  }
+  pthread_sigmask(SIG_BLOCK, &caught_, nullptr);  // for all threads that are made from here on
+  signals_ = signalfd(-1, &caught_, SFD_CLOEXEC | SFD_NONBLOCK);
+  limit_time(limits.time);
+  const std::lock_guard lock(mutex_);  // the watcher waits for what follows, where nothing throws
+  try {
+    watcher_ = std::jthread([this] { watch(); });
+  } catch (const std::system_error&) {
+    throw std::bad_alloc();
+  }
+  the_watcher = watcher_.native_handle();
+  the_supervisor = this;
+  std::set_new_handler(allocation_failed);
+  signal(SIGABRT, aborted);
+  limit_memory(limits.memory);
+}
+
+Supervisor::~Supervisor() {
+  over_ = true;
+  wake();
+  watcher_.join();
+  std::set_new_handler(nullptr);
+  signal(SIGABRT, SIG_DFL);
+  the_supervisor = nullptr;
+  if (memory_before_) setrlimit(RLIMIT_DATA, &*memory_before_);
+  pthread_sigmask(SIG_UNBLOCK, &caught_, nullptr);
+  close(signals_);
+  close(events_);
+}
+
+Outcome Supervisor::run(const std::function<Outcome()>& work) {
+  const auto done = [this] {
+    take_floor();
+    line_.wipe();
+    const std::lock_guard lock(mutex_);
+    floor_ = Floor::Done;
+  };
+  try {
+    Outcome outcome = work();
+    done();
+    return outcome;
+  } catch (const InputError&) {
+    done();
+    throw;
+  } catch (const std::bad_alloc&) {
+    out_of_memory();  // more than a size can say: nobody was asked
+  } catch (const std::length_error&) {
+    out_of_memory();
+  } catch (const std::system_error& error) {  // no memory for a thread
+    if (error.code() != std::errc::resource_unavailable_try_again &&
+        error.code() != std::errc::not_enough_memory)
+      throw;
+    out_of_memory();
+  }
+}
+
+const std::atomic<bool>* Supervisor::stop() {
+  looked_at_ = true;
+  return &stop_;
+}
+
+Stopped Supervisor::stopped() const {
+  if (const Stopped cause = cause_; cause != Stopped::No) return cause;
+  const std::lock_guard lock(mutex_);  // the watcher may not have seen it yet
+  return deadline_ && steady_clock::now() >= *deadline_ ? Stopped::TimeLimit : Stopped::No;
+}
+
+milliseconds Supervisor::time_left() const {
+  const std::lock_guard lock(mutex_);
+  if (!deadline_) return milliseconds(-1);
+  return std::max(std::chrono::ceil<milliseconds>(*deadline_ - steady_clock::now()), milliseconds(1));
+}
+
+void Supervisor::limit_time(milliseconds time) {
+  {
+    const std::lock_guard lock(mutex_);
+    deadline_.reset();
+    if (time.count() >= 0) deadline_ = steady_clock::now() + time;
+  }
+  wake();
+}
+
+void Supervisor::want_progress(ShowProgress when) {
+  line_.want(when);
+  wake();
+}
+
+void Supervisor::publish(LastWord word) {
+  auto fresh = std::make_shared<const LastWord>(std::move(word));
+  const std::lock_guard lock(mutex_);
+  last_word_.swap(fresh);
+}
+
+void Supervisor::take_floor() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (floor_ == Floor::Free) floor_ = Floor::Work;
+    if (floor_ == Floor::Work) return;
+  }
+  wait_for_the_end();
+}
+
+void Supervisor::limit_memory(std::int64_t bytes) {
+  if (bytes == Limits::kAllMemory) return;
+  rlimit now = {};
+  if (getrlimit(RLIMIT_DATA, &now) != 0) return;
+  const std::int64_t most = bytes >= 0 ? data_in_use() + bytes : most_of_the_machine();
+  if (now.rlim_cur != RLIM_INFINITY && now.rlim_cur <= static_cast<rlim_t>(most)) return;
+  memory_before_ = now;
+  now.rlim_cur = static_cast<rlim_t>(most);
+  setrlimit(RLIMIT_DATA, &now);
+}
+
+void Supervisor::wake() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(events_, &one, sizeof one);
+}
+
+// Where operator new has nothing to give. The watcher alone goes on, with the reserve; should it wait for a lock that
+// this thread holds, unwinding frees it.
+void Supervisor::allocation_failed() {
+  Supervisor* const supervisor = the_supervisor;
+  if (supervisor != nullptr && !on_the_watcher()) {
+    supervisor->note_lack_of_memory();
+    std::this_thread::sleep_for(kUntilUnwound);
+  }
+  throw std::bad_alloc();
+}
+
+// GMP and some C code abort when malloc has nothing to give; anything else that aborts is a bug, and goes on to do so.
+void Supervisor::aborted(int) {
+  Supervisor* const supervisor = the_supervisor;
+  if (supervisor != nullptr && supervisor->starved_ && !on_the_watcher()) wait_for_the_end();
+  void* const probe = mmap(nullptr, kProbe, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe != MAP_FAILED) {
+    munmap(probe, kProbe);
+    return;
+  }
+  if (supervisor != nullptr && !on_the_watcher()) supervisor->out_of_memory();
+  constexpr char kLine[] = "chorale: error: out of memory; nothing could be told of what was found\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof kLine - 1);
+  _exit(kUndecided);
+}
+
+void Supervisor::note_lack_of_memory() {
+  Stopped none = Stopped::No;
+  cause_.compare_exchange_strong(none, Stopped::MemoryLimit);
+  starved_ = stop_ = true;
+  wake();
+}
+
+void Supervisor::out_of_memory() {
+  note_lack_of_memory();
+  wait_for_the_end();
+}
+
+void Supervisor::watch() {
+  for (;;) {
+    pollfd ready[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
+                      {.fd = events_, .events = POLLIN, .revents = 0}};
+    poll(ready, 2, static_cast<int>(until_next(steady_clock::now()).count()));
+    if (over_) return;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t emptied = read(events_, &count, sizeof count);
+    if (starved_) end();
+    if (ready[0].revents != 0 && note_signal()) {
+      line_.wipe();
+      _exit(kInterrupted);
+    }
+    const auto now = steady_clock::now();
+    Floor floor = Floor::Free;
+    {
+      const std::lock_guard lock(mutex_);
+      if (Stopped none = Stopped::No; deadline_ && now >= *deadline_)
+        cause_.compare_exchange_strong(none, Stopped::TimeLimit);
+      if (cause_ != Stopped::No && !cut_) {
+        stop_ = true;
+        cut_ = now + (looked_at_ ? kGrace : milliseconds(0));
+      }
+      if (cut_ && now >= *cut_ && floor_ == Floor::Free) floor_ = Floor::Watcher;
+      floor = floor_;
+    }
+    if (floor == Floor::Watcher) end();
+    if (line_.wanted()) line_.tick();
+  }
+}
+
+// The second signal ends all, and so does the first when only text is left to print.
+bool Supervisor::note_signal() {
+  signalfd_siginfo info = {};
+  if (read(signals_, &info, sizeof info) != sizeof info) return false;
+  Stopped none = Stopped::No;
+  const bool first = cause_.compare_exchange_strong(none, Stopped::Interrupted);
+  const std::lock_guard lock(mutex_);
+  return !first || floor_ == Floor::Done;
+}
+
+milliseconds Supervisor::until_next(steady_clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  std::optional<steady_clock::time_point> next = deadline_;
+  if (cut_) next = floor_ == Floor::Free ? cut_ : std::nullopt;
+  const auto in = [&](milliseconds most) {
+    return next ? std::clamp(std::chrono::ceil<milliseconds>(*next - now), milliseconds(0), most) : most;
+  };
+  return line_.wanted() ? in(kTick) : next ? in(milliseconds(60'000)) : milliseconds(-1);
+}
+
+std::string Supervisor::complaint() const {
+  const char* const less = "ask for fewer chunks, steps or ranks";
+  switch (starved_ ? Stopped::MemoryLimit : cause_.load()) {
+    case Stopped::MemoryLimit:
+      return limits_.memory >= 0
+                 ? InputError("out of memory",
+                              fmt::format("{} more than at the start (--memory-limit) are not enough",
+                                          format_bytes(static_cast<double>(limits_.memory))),
+                              fmt::format("raise it, or {}", less))
+                       .what()
+                 : InputError("out of memory", "this process gets no more", less).what();
+    case Stopped::TimeLimit:
+      return InputError("time limit", "over before there was anything to tell", "raise --time-limit").what();
+    default:
+      break;
+  }
+  return "interrupted before there was anything to tell";
+}
+
+// On the watcher, while the work stands still or goes on in vain.
+void Supervisor::end() {
+  pthread_sigmask(SIG_UNBLOCK, &caught_, nullptr);  // one more signal ends this, too
+  alarm(kMostSecondsOfLastWord);
+  reserve_.reset();
+  if (memory_before_) setrlimit(RLIMIT_DATA, &*memory_before_);
+  int code = exit_code_of(stopped());
+  if (!speaks()) {
+    silent_refusal();
+    _exit(code);
+  }
+  line_.wipe();
+  std::shared_ptr<const LastWord> word;
+  {
+    const std::lock_guard lock(mutex_);
+    floor_ = Floor::Watcher;
+    word = last_word_;
+  }
+  try {
+    if (!word || starved_) complain(complaint());
+    if (word) {
+      const Outcome outcome = (*word)(stopped());
+      code = outcome.exit_code;
+      say(outcome, quiet_);
+    }
+  } catch (const InputError& error) {
+    complain(error.what());
+    code = kBadInput;
+  } catch (const std::exception&) {
+    complain("out of memory; nothing could be told of what was found");
+  }
+  _exit(code);
+}
+
+int exit_code_of(Stopped stopped) {
+  return stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
+}
+
+}  // namespace chorale

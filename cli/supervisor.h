@@ -1,0 +1,100 @@
+// The limits of a whole command, obeyed whatever it is doing: its time, its memory, Ctrl-C and SIGTERM.
+//
+// The work stays on the main thread, where the allocator is fastest and MPI is at home; a second thread watches the
+// clock and the signals, and lets the progress line run. Long work looks at stop() and comes to an end by itself. What
+// has not half a second after a limit (in a call to a solver, in a file that is being read) is left where it is: the
+// watcher tells what was published last, and ends the process. An allocation that fails holds its thread where it is,
+// inside operator new, so that nothing of ours or of a library unwinds without memory, and then the same happens.
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// What is told, and written, if the work ends no more: from copies of its own, since it is called while the work goes
+// on.
+using LastWord = std::function<Outcome(Stopped)>;
+
+// One in a process.
+class Supervisor {
+ public:
+  Supervisor(const Limits&, bool quiet);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // What the work returns or throws, unless a limit ends the process before.
+  Outcome run(const std::function<Outcome()>& work);
+
+  // For the work, from any of its threads.
+  //
+  // Becomes true at the time limit and at a signal. Work that has not asked for it by then is not waited for, so that
+  // who looks at it asks before it reads: a limit of a millisecond, too, gets the first thing that can be told.
+  const std::atomic<bool>* stop();
+  // Why. No: nothing has stopped it.
+  Stopped stopped() const;
+  // None if negative.
+  std::chrono::milliseconds time_left() const;
+  // From now on; negative: none.
+  void limit_time(std::chrono::milliseconds);
+  ProgressLine& progress() { return line_; }
+  void want_progress(ShowProgress);  // even if standard error is no terminal
+  void publish(LastWord);
+  // Before files are written: from here on only a second signal, or a lack of memory, cuts the work. Does not return if
+  // the watcher is already telling what was published.
+  void take_floor();
+
+ private:
+  enum class Floor { Free, Work, Watcher, Done };
+  static void allocation_failed();
+  static void aborted(int);
+  void limit_memory(std::int64_t bytes);
+  void watch();
+  bool note_signal();  // is it the one that ends all?
+  std::chrono::milliseconds until_next(std::chrono::steady_clock::time_point now) const;
+  void note_lack_of_memory();
+  [[noreturn]] void out_of_memory();
+  [[noreturn]] void end();
+  std::string complaint() const;
+  void wake() const;
+
+  const Limits limits_;
+  const bool quiet_;  // of last words, too
+  ProgressLine line_ = {};
+  std::atomic<bool> stop_ = false;
+  std::atomic<bool> looked_at_ = false;  // stop()
+  std::atomic<Stopped> cause_ = Stopped::No;
+  std::atomic<bool> starved_ = false;  // an allocation failed
+  std::atomic<bool> over_ = false;     // the watcher is to leave
+  mutable std::mutex mutex_;           // of the next three; nothing is allocated while it is held
+  Floor floor_ = Floor::Free;
+  std::optional<std::chrono::steady_clock::time_point> deadline_ = {};
+  std::shared_ptr<const LastWord> last_word_ = {};
+  std::optional<std::chrono::steady_clock::time_point> cut_ = {};  // the watcher's: when to wait no longer
+  std::unique_ptr<char[]> reserve_;                                // of memory, for the last word
+  std::optional<rlimit> memory_before_ = {};
+  int signals_ = -1, events_ = -1;  // files that become readable
+  sigset_t caught_ = {};
+  std::jthread watcher_;
+};
+
+// 130 if interrupted, else 3.
+int exit_code_of(Stopped);
+
+}  // namespace chorale
