@@ -3,6 +3,7 @@
 many registers the kernels take and how many bytes they spill. Needs nvcc, NCCL and MPI, and no GPU.
 
 Usage: compile.py STATE --results DIR [--minutes M] [--programs gpu peers multimem nccl] [--elements TYPE ...] [--chunks C]
+                  [--architectures sm_80 sm_90]
 
 DIR is what `synthesis --grid --results DIR` wrote. Programs gpu (virtual ranks, out of place), peers (a process a GPU, in place)
 and multimem (for sm_90, where that was emitted) are those of target cuda, as the Makefile beside them builds them, with elements of
@@ -28,6 +29,7 @@ parser.add_argument("--results", type=pathlib.Path, required=True)
 parser.add_argument("--minutes", type=float, default=9)
 parser.add_argument("--programs", nargs="*", choices=["gpu", "peers", "multimem", "nccl"], default=["gpu", "peers", "multimem"])
 parser.add_argument("--elements", nargs="*", default=["float"], metavar="TYPE", help="chorale::Float16, std::int32_t, ...")
+parser.add_argument("--architectures", nargs="*", default=["sm_80", "sm_90"], metavar="ARCH")
 parser.add_argument("--chunks", type=int, help="of a block, the last number of the file's name")
 parser.add_argument("--chorale", type=pathlib.Path, default=root / "build/release/bin/chorale")
 options = parser.parse_args()
@@ -48,7 +50,7 @@ def kernels(text):
 
 def make(directory, program, element):
     """Exit code and output; what was built is removed again."""
-    architectures = "sm_90" if program == "multimem" else "sm_80 sm_90"
+    architectures = "sm_90" if program == "multimem" else " ".join(options.architectures)
     defines = f"-DELEMENT={element}" + (" -DIN_PLACE" if program == "peers" else "")
     done = subprocess.run(["make", "-s", "-C", directory, program, f"ARCH={architectures}", "NVCC=nvcc -Xptxas -v", f"DEFINES={defines}"],
                           capture_output=True, text=True)
@@ -61,7 +63,8 @@ def make(directory, program, element):
 def link_alone(source):
     built = source.with_suffix("")
     command = ["nvcc", "-O3", "-std=c++17", "-Xptxas", "-v", "-o", built, source, "-lnccl"]
-    command += [part for arch in (80, 90) for part in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+    command += [part for arch in options.architectures
+                for part in ("-gencode", f"arch={arch.replace('sm', 'compute')},code={arch}")]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode or not built.exists(), done.stdout + done.stderr
 

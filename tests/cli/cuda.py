@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The emitted CUDA directories: their kernel runs on threads of the CPU, also under ThreadSanitizer, with every element checked;
-where nvcc is found, all programs compile and link for sm_80 and sm_90.
+"""The emitted CUDA directories: their kernel runs on threads of the CPU, also under ThreadSanitizer, with every element checked.
+tests/benchmarks/compile.py compiles them with nvcc.
 
 Usage: cuda.py CHORALE
 """
@@ -50,7 +50,7 @@ for directory in directories:
     rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
     rows += checked(directory, "virtual_ranks_cpu", "-b", "4", "-e", "300K", "-f", "13", "-n", "5", "-s", "3", "-t", "2", "-g", "8K")
 ring = directories[0]
-for directory in directories:
+for directory in (directories[0], directories[2], directories[-1]):  # a ring, a tree, a synthesized one
     (directory / "virtual_ranks_cpu").unlink()
     run("make", "cpu", "DEFINES=-DIN_PLACE", cwd=directory)
     rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "300K", "-f", "29", "-n", "9", "-s", "2", "-g", "8K")
@@ -82,23 +82,5 @@ assert run("./virtual_ranks_races", "-b", "4K", "-e", "4K", code=None, cwd=ring)
 for options in (["-b", "x"], ["-q"], ["-b", "1T"]):
     assert run("./virtual_ranks_cpu", *options, code=2, cwd=ring).stderr
 
-said = f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong"
-if shutil.which("nvcc"):
-    built = 0
-    for architecture in ("sm_80", "sm_90"):
-        targets = [(ring, "gpu")]
-        if run("sh", "-c", "echo '#include <nccl_device.h>' | nvcc -E -x cu - > /dev/null", code=None).returncode == 0:
-            targets += [(ring, "peers")] + ([(directories[1], "multimem")] if architecture == "sm_90" else [])
-        else:
-            said += "; SKIPPED: no NCCL with a device API, so peers.cu and multimem.cu were not compiled"
-        for directory, target in targets:
-            program = "virtual_ranks_gpu" if target == "gpu" else f"{target}_gpu"
-            (directory / program).unlink(missing_ok=True)
-            defines = "-DIN_PLACE" if (target, architecture) == ("peers", "sm_90") else ""
-            text = run("make", target, f"ARCH={architecture}", f"DEFINES={defines}", cwd=directory)
-            assert (directory / program).exists() and "warning" not in text.stderr, text.stderr
-            built += 1
-    print(f"{said}; nvcc compiled and linked {built} programs")
-else:
-    print(f"{said}; SKIPPED: no nvcc, so nothing was compiled for a GPU")
+print(f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong")
 shutil.rmtree(work)

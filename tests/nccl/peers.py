@@ -15,7 +15,7 @@ import tempfile
 chorale, cxx, shims = sys.argv[1:4]
 chorale, shims = pathlib.Path(chorale).absolute(), pathlib.Path(shims).absolute()
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_peers_"))
-flags = ["-std=c++20", "-O1", "-g", "-fsanitize=thread", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{shims / 'shim'}"]
+flags = ["-std=c++20", "-O1", "-g1", "-fsanitize=thread", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{shims / 'shim'}"]
 
 
 def run(*command, code=0, cwd=work, env=None):

@@ -73,7 +73,11 @@ results = []
 for name, with_ours in [("plain", None), ("replaced", four)]:
     folder = work / name
     folder.mkdir()
-    shutil.copy("/usr/share/doc/hpcc/examples/_hpccinf.txt", folder / "hpccinf.txt")
+    # Debian's example with less to solve: the collectives are the same, and there are as many checks.
+    example = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt").read_text()
+    smaller = re.sub(r"^1000( +Ns)$", r"200\1", example, flags=re.M)
+    assert smaller != example
+    (folder / "hpccinf.txt").write_text(smaller)
     _, log = under_mpi(4, "hpcc", with_ours, cwd=folder)
     text = (folder / "hpccoutf.txt").read_text()
     assert "Success=1" in text and "FAILED" not in text, text[-2000:]
