@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "construct/classic.h"
 #include "construct/effort.h"
+#include "construct/more_steps.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
@@ -39,12 +41,26 @@ Point as_point(const Collective& collective, Schedule schedule, const std::strin
   return point;
 }
 
-std::vector<Point> constructed(const Topology& topology, const Collective& collective, Effort& effort) {
+std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra,
+                               Effort& effort) {
   std::vector<Point> points;
-  for (Schedule& schedule :
-       collective.combining ? add_up(topology, collective, effort) : spread(topology, collective, effort))
+  for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
+                                                 : spread(topology, collective, effort))
     points.push_back(as_point(collective, std::move(schedule), "routed"));
   return points;
+}
+
+// Only those that are k-synchronous, or can be told so; those are no longer what their names say.
+std::vector<Point> within(int extra, const Topology& topology, std::vector<Point> points) {
+  std::vector<Point> kept;
+  for (Point& point : points) {
+    std::optional<Schedule> schedule = in_more_steps(topology, point.collective, point.schedule, extra);
+    if (!schedule) continue;
+    const bool same =
+        schedule->steps.size() == point.schedule.steps.size() && total_rounds(*schedule) == point.cost.rounds;
+    kept.push_back(same ? std::move(point) : as_point(point.collective, std::move(*schedule), "routed"));
+  }
+  return kept;
 }
 
 // An algorithm counts chunks of what it moves: of an AllReduce by parts, each rank's part.
@@ -92,15 +108,15 @@ std::vector<Point> undominated(std::vector<Point> points) {
 }  // namespace
 
 std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
-                              const std::atomic<bool>* stop) {
+                              const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) ||
       std::ranges::any_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); }))
     return {};
   Effort effort(kEffort, stop);
   std::vector<Point> points = hand_written(topology, collective, effort);
-  std::ranges::move(constructed(topology, collective, effort), std::back_inserter(points));
-  points = undominated(std::move(points));
+  std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+  points = undominated(within(extra, topology, std::move(points)));
   std::vector<Point> sound;
   for (Point& point : points) {
     if (effort.stopped()) break;

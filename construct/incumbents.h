@@ -14,8 +14,10 @@ namespace chorale {
 // another in both steps and rounds or as good in both. Each has passed the referee; `method` is the name of a hand-written algorithm,
 // or "routed". There is at least one wherever every destination can be reached by what it wants; there is none
 // where one cannot, where the referee would need more than a GiB for what the ranks hold, and when `stop` was
-// set before the first was found. Where nothing has to move, it has no steps.
+// set before the first was found. Where nothing has to move, it has no steps. With `extra` >= 0 their rounds exceed
+// their steps by at most so many: k-synchronous, for k = extra; there is one just as well.
 // Takes milliseconds for 16 ranks. Requires a topology without switches, for as many ranks as the collective.
-std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
+std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
+                              int extra = kAnyRounds);
 
 }  // namespace chorale

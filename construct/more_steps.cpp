@@ -1,11 +1,17 @@
-// One round of a step becomes a step of its own, by first fit in the order of the sends: a send stays behind
-// where its link or a limit over it is full. The fewest rounds would be a colouring problem; here a round may be
-// lost, and whoever counts on none looks at the cost. It ends, since a step of one round is not split.
-// Copies may be taken apart anyhow, since who has a chunk keeps it. A sum may not, where a rank sends in the
-// same step in which it receives: the referee says whether it came out right.
+// One round of a step becomes a step of its own, by first fit: a send stays behind where its link or a limit over it is
+// full. The fewest rounds would be a colouring problem; here a round may be lost, and whoever counts on none looks at the
+// cost. It ends, since a step of one round is not split, and the first send of what is left always has room.
+//
+// Copies may be taken apart anyhow, since who has a chunk keeps it. Of sums, a rank sends on the value that it had before
+// the step, and of two arrivals the one that replaces comes first: so what arrives waits for who reads and for who
+// replaces there. Ranks that exchange what they have wait for each other; in the order of the sends, which is that of the
+// chunks, they mostly stay together, and the referee says whether it came out right.
 #include "construct/more_steps.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "semantics/verify.h"
@@ -55,19 +61,80 @@ int rounds_of(const Topology& topology, const std::vector<Send>& sends) {
   return rounds;
 }
 
+using Value = std::pair<Rank, Chunk>;  // what a rank has of a chunk
+
+class Splitter {
+ public:
+  explicit Splitter(const Topology& topology) : topology_(topology), empty_(topology) {}
+
+  // The sends of the first round, and the rest.
+  std::pair<Step, Step> split(std::vector<Send> sends) const {
+    Room room = empty_;
+    Step first, rest;
+    std::set<Value> to_be_read, to_be_replaced;
+    for (const Send& send : in_order(std::move(sends))) {
+      const bool waits =
+          to_be_read.contains(target(send)) || (send.reduce && to_be_replaced.contains(target(send)));
+      if (!waits && room.take(send.link)) {
+        first.sends.push_back(send);
+        continue;
+      }
+      to_be_read.insert(source(send));
+      if (!send.reduce) to_be_replaced.insert(target(send));
+      rest.sends.push_back(send);
+    }
+    std::ranges::sort(first.sends);
+    std::ranges::sort(rest.sends);
+    return {std::move(first), std::move(rest)};
+  }
+
+ private:
+  Value source(const Send& send) const { return {topology_.links[send.link].src, send.chunk}; }
+  Value target(const Send& send) const { return {topology_.links[send.link].dst, send.chunk}; }
+
+  // Who reads or replaces a value before who adds to it. What waits in a circle is last, as it came.
+  std::vector<Send> in_order(std::vector<Send> sends) const {
+    std::ranges::stable_sort(sends, {}, &Send::chunk);
+    std::map<Value, int> before;  // reads and replacements still to come
+    for (const Send& send : sends) {
+      ++before[source(send)];
+      if (!send.reduce) ++before[target(send)];
+    }
+    const auto waits = [&](const Send& send) { return before[target(send)] > (send.reduce ? 0 : 1); };
+    std::vector<Send> ordered;
+    for (std::size_t taken = 1; taken > 0;) {
+      std::vector<Send> waiting;
+      for (const Send& send : sends) {
+        if (waits(send)) {
+          waiting.push_back(send);
+          continue;
+        }
+        --before[source(send)];
+        if (!send.reduce) --before[target(send)];
+        ordered.push_back(send);
+      }
+      taken = sends.size() - waiting.size();
+      sends = std::move(waiting);
+    }
+    ordered.insert(ordered.end(), sends.begin(), sends.end());
+    return ordered;
+  }
+
+  const Topology& topology_;
+  const Room empty_;
+};
+
 }  // namespace
 
 std::optional<Schedule> in_more_steps(const Topology& topology, const Collective& collective,
                                       const Schedule& schedule, int extra) {
-  const Room empty(topology);
+  if (total_rounds(schedule) - static_cast<int>(schedule.steps.size()) <= extra) return schedule;
+  const Splitter splitter(topology);
   Schedule split = schedule;
   std::size_t at = 0;
   while (total_rounds(split) > static_cast<int>(split.steps.size()) + extra) {
     while (split.steps[at].rounds == 1) ++at;
-    Room room = empty;
-    Step first, rest;
-    for (const Send& send : split.steps[at].sends)
-      (room.take(send.link) ? first : rest).sends.push_back(send);
+    auto [first, rest] = splitter.split(split.steps[at].sends);
     if (rest.sends.empty()) {  // it had more rounds than it needs
       split.steps[at].rounds = 1;
       continue;

@@ -34,6 +34,7 @@
 #include <utility>
 
 #include "construct/load.h"
+#include "construct/more_steps.h"
 #include "construct/spreading.h"
 
 namespace chorale {
@@ -382,7 +383,7 @@ class Phases {
 
 }  // namespace
 
-std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, Effort& effort) {
+std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, Effort& effort, int extra) {
   Planner planner(topology, effort);
   std::vector<const Places*> places;
   for (const ChunkSpec& spec : sums.chunks) {
@@ -395,8 +396,10 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
     if (!tried.empty() && !effort.affords(1)) break;
-    for (Schedule& schedule : Phases(topology, sums, plan, effort).run())
-      keep_undominated(best, std::move(schedule));
+    // An exchange may need all its rounds in one step: what goes by a single root must not be dropped for it before.
+    for (const Schedule& schedule : Phases(topology, sums, plan, effort).run())
+      if (std::optional<Schedule> fitting = in_more_steps(topology, sums, schedule, extra))
+        keep_undominated(best, std::move(*fitting));
     tried.push_back(std::move(plan));
   }
   return best;

@@ -301,13 +301,8 @@ class ChunkSearch {
     if (options_.synthesis.engine != Engine::Sat) return;
     // The first answer is there whatever stops the search; who cannot wait for it ends the process.
     const std::atomic<bool>* const stop = question_.always ? nullptr : options_.synthesis.limits.stop;
-    for (Point& point : incumbents(topology_, collective_, stop)) {
-      if (!allowed(point.cost)) {
-        point.method = "routed";
-        fit(point);
-      }
+    for (Point& point : incumbents(topology_, collective_, stop, question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
-    }
   }
 
   bool allowed(const Cost& cost) const {

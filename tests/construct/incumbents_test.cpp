@@ -106,9 +106,9 @@ bool something_to_move(const Collective& c) {
 }
 
 // Returns how many there were.
-std::size_t hold(const Topology& t, const Collective& c) {
-  const std::vector<Point> points = incumbents(t, c);
-  EXPECT_EQ(points.empty(), !possible(t, c)) << c.name << " of " << t.ranks << " ranks";
+std::size_t hold(const Topology& t, const Collective& c, int extra) {
+  const std::vector<Point> points = incumbents(t, c, nullptr, extra);
+  EXPECT_EQ(points.empty(), !possible(t, c)) << c.name << " of " << t.ranks << " ranks, k " << extra;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Point& point = points[i];
     EXPECT_THAT(violations(t, c, point.schedule), IsEmpty()) << point.method;
@@ -116,6 +116,7 @@ std::size_t hold(const Topology& t, const Collective& c) {
     EXPECT_EQ(point.cost, (Cost{.steps = static_cast<int>(point.schedule.steps.size()),
                                 .rounds = total_rounds(point.schedule),
                                 .chunks = c.chunks_per_block}));
+    EXPECT_LE(point.cost.rounds - point.cost.steps, extra);
     EXPECT_EQ(point.cost.steps > 0, something_to_move(c));
     if (i > 0) {
       EXPECT_LT(points[i - 1].cost.steps, point.cost.steps);
@@ -123,6 +124,21 @@ std::size_t hold(const Topology& t, const Collective& c) {
     }
   }
   return points.size();
+}
+
+// With a smaller k there is as much as with a larger one, or less, but something.
+std::size_t hold(const Topology& t, const Collective& c) {
+  hold(t, c, 0);
+  hold(t, c, 2);
+  const std::vector<Point> all = incumbents(t, c);
+  for (const Point& narrow : incumbents(t, c, nullptr, 0))
+    EXPECT_TRUE(std::ranges::any_of(all,
+                                    [&](const Point& p) {
+                                      return p.cost.steps <= narrow.cost.steps &&
+                                             p.cost.rounds <= narrow.cost.rounds;
+                                    }))
+        << c.name << " of " << t.ranks << " ranks";
+  return hold(t, c, kAnyRounds);
 }
 
 TEST(Incumbents, OnEveryConnectedMachine) {
