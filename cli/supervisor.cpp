@@ -141,11 +141,6 @@ Outcome Supervisor::run(const std::function<Outcome()>& work) {
   }
 }
 
-const std::atomic<bool>* Supervisor::stop() {
-  looked_at_ = true;
-  return &stop_;
-}
-
 Stopped Supervisor::stopped() const {
   if (const Stopped cause = cause_; cause != Stopped::No) return cause;
   const std::lock_guard lock(mutex_);  // the watcher may not have seen it yet
@@ -246,9 +241,10 @@ void Supervisor::watch() {
     pollfd ready[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
                       {.fd = events_, .events = POLLIN, .revents = 0}};
     poll(ready, 2, static_cast<int>(until_next(steady_clock::now()).count()));
-    if (over_) return;
+    // First emptied, then looked at what may have filled it: the other way round, a word sent in between is lost.
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t emptied = read(events_, &count, sizeof count);
+    if (over_) return;
     if (starved_) end();
     if (ready[0].revents != 0 && note_signal()) {
       line_.wipe();
@@ -262,7 +258,7 @@ void Supervisor::watch() {
         cause_.compare_exchange_strong(none, Stopped::TimeLimit);
       if (cause_ != Stopped::No && !cut_) {
         stop_ = true;
-        cut_ = now + (looked_at_ ? kGrace : milliseconds(0));
+        cut_ = now + kGrace;
       }
       if (cut_ && now >= *cut_ && floor_ == Floor::Free) floor_ = Floor::Watcher;
       floor = floor_;

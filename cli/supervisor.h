@@ -44,9 +44,9 @@ class Supervisor {
 
   // For the work, from any of its threads.
   //
-  // Becomes true at the time limit and at a signal. Work that has not asked for it by then is not waited for, so that
-  // who looks at it asks before it reads: a limit of a millisecond, too, gets the first thing that can be told.
-  const std::atomic<bool>* stop();
+  // Becomes true at the time limit and at a signal. Work that comes to an end within half a second then is not cut: a
+  // limit of a millisecond, too, gets the first thing that can be told.
+  const std::atomic<bool>* stop() const { return &stop_; }
   // Why. No: nothing has stopped it.
   Stopped stopped() const;
   // None if negative.
@@ -78,7 +78,6 @@ class Supervisor {
   const bool quiet_;  // of last words, too
   ProgressLine line_ = {};
   std::atomic<bool> stop_ = false;
-  std::atomic<bool> looked_at_ = false;  // stop()
   std::atomic<Stopped> cause_ = Stopped::No;
   std::atomic<bool> starved_ = false;  // an allocation failed
   std::atomic<bool> over_ = false;     // the watcher is to leave

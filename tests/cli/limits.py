@@ -167,6 +167,10 @@ job = write("job.json", {"job": "j", "axes": [{"name": f"a{i}", "size": 8} for i
 ends("place", deep, "--job", job, "--time-limit", "2", limit=2)
 signalled(signal.SIGTERM, "place", deep, "--job", job, after=1)
 
+# Whoever watches is told when all is done, whatever it is doing at that moment.
+for _ in range(300):
+    ends("topology", "list", codes=(0,))
+
 # --- The smallest limits.
 
 ends("classic", "ring_allreduce", "ring:4", "--json", "ring.json", codes=(0,))
