@@ -39,6 +39,7 @@ class ChunkSearch {
         options_(options),
         clock_(clock) {
     known_.topology = topology_;  // rounds_left reads the claims
+    known_.claims = question.claims;
   }
 
   ChunkFrontier frontier() {
@@ -384,6 +385,28 @@ Stopped SearchClock::why_stopped() const {
   if (options_.time_limit.count() >= 0 && steady_clock::now() - started_ >= options_.time_limit)
     return Stopped::TimeLimit;
   return Stopped::No;
+}
+
+void join(ChunkFrontier& known, const ChunkFrontier& more, bool points) {
+  for (const Claim& claim : more.claims)
+    if (std::ranges::none_of(known.claims, [&](const Claim& other) {
+          return other.steps >= claim.steps && other.rounds >= claim.rounds;
+        }))
+      known.claims.push_back(claim);
+  known.given_up.insert(more.given_up.begin(), more.given_up.end());
+  known.conflicts += more.conflicts;
+  if (!points) return;
+  for (const Point& point : more.points) {
+    const auto as_good = [](const Point& a, const Point& b) {
+      return a.cost.steps <= b.cost.steps && a.cost.rounds <= b.cost.rounds;
+    };
+    if (std::ranges::any_of(known.points, [&](const Point& other) { return as_good(other, point); }))
+      continue;
+    std::erase_if(known.points, [&](const Point& other) { return as_good(point, other); });
+    known.points.insert(std::ranges::upper_bound(known.points, point.cost.steps, {},
+                                                 [](const Point& other) { return other.cost.steps; }),
+                        point);
+  }
 }
 
 ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,

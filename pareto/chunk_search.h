@@ -38,6 +38,9 @@ struct ChunkFrontier {
   std::int64_t conflicts = 0;
 };
 
+// What `more` says besides goes into `known`: claims, why questions were left open, and, with `points`, its points.
+void join(ChunkFrontier& known, const ChunkFrontier& more, bool points);
+
 // The most rounds that are still of interest for at most `steps` steps; none if all are. Must not grow with
 // the steps.
 using MostRounds = std::function<std::optional<int>(int steps)>;
@@ -45,9 +48,10 @@ using MostRounds = std::function<std::optional<int>(int steps)>;
 struct ChunkQuestion {
   const Topology& topology;
   const Collective& collective;
-  Space space = {};             // its steps and rounds
-  MostRounds most_rounds = {};  // points are of interest only within it
-  bool always = false;          // the first points even if the search is over
+  Space space = {};                // its steps and rounds
+  MostRounds most_rounds = {};     // points are of interest only within it
+  bool always = false;             // the first points even if the search is over
+  std::vector<Claim> claims = {};  // that hold; they are not returned
   // Told whenever there is more to tell.
   std::function<void(const ChunkFrontier&)> tell = {};
 };

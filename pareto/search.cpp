@@ -18,6 +18,11 @@
 namespace chorale {
 namespace {
 
+// `name`: of the asked collective, or of a part of it.
+Collective with_chunks(const Collective& asked, const std::string& name, int chunks) {
+  return asked.custom ? refined(asked, chunks) : make_collective(name, asked.ranks, chunks, asked.root);
+}
+
 using Task = std::function<void()>;
 
 // Runs the tasks in order on `jobs` threads; the first exception is thrown here.
@@ -124,28 +129,24 @@ class Findings {
     parts_[key] = part;
   }
 
-  std::vector<Point> points(const std::string& name, int chunks) const {
+  // Points of a part that are of use with another only, since the two share the k.
+  void put_share(const Key& key, const std::vector<Point>& points) {
     const std::lock_guard lock(mutex_);
-    const auto at = parts_.find({name, chunks});
-    return at == parts_.end() ? std::vector<Point>{} : at->second.points;
+    std::vector<Point>& shares = shares_[key];
+    shares.insert(shares.end(), points.begin(), points.end());
   }
 
-  // The points; where rounds may exceed steps by k only, also split to exceed them by less, since two parts share
-  // the k.
-  std::vector<Point> stretched(const std::string& name, int chunks) const {
-    std::vector<Point> points = this->points(name, chunks);
-    if (empty_.space.extra_rounds == kAnyRounds) return points;
-    const std::size_t found = points.size();
-    for (std::size_t i = 0; i < found; ++i)
-      for (int extra = points[i].cost.rounds - points[i].cost.steps - 1; extra >= 0; --extra)
-        if (std::optional<Schedule> split =
-                in_more_steps(empty_.topology, points[i].collective, points[i].schedule, extra)) {
-          Point point = points[i];
-          point.cost.steps = static_cast<int>(split->steps.size());
-          point.cost.rounds = total_rounds(*split);
-          point.schedule = std::move(*split);
-          points.push_back(std::move(point));
-        }
+  // The points of a part, those that are its share of the k included; of as many steps and rounds the first.
+  std::vector<Point> shared(const std::string& name, int chunks) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Point> points;
+    std::set<std::pair<int, int>> met;
+    const auto add = [&](const std::vector<Point>& more) {
+      for (const Point& point : more)
+        if (met.insert({point.cost.steps, point.cost.rounds}).second) points.push_back(point);
+    };
+    if (const auto at = parts_.find({name, chunks}); at != parts_.end()) add(at->second.points);
+    if (const auto at = shares_.find({name, chunks}); at != shares_.end()) add(at->second);
     return points;
   }
 
@@ -153,9 +154,9 @@ class Findings {
   std::vector<Point> composed_points(int min_chunks, int max_chunks) const {
     std::vector<Point> points;
     for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
-      for (const Point& gather : stretched("allgather", chunks)) {
+      for (const Point& gather : shared("allgather", chunks)) {
         points.push_back(gathered(gather, empty_.topology.ranks));
-        for (const Point& scatter : stretched("reducescatter", chunks)) {
+        for (const Point& scatter : shared("reducescatter", chunks)) {
           Point both = composed(scatter, gather, empty_.topology.ranks);
           // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
           const bool may_repeat = scatter.method != "dual";
@@ -216,6 +217,7 @@ class Findings {
   Result empty_ = {};
   mutable std::mutex mutex_;
   std::map<Key, ChunkFrontier> parts_ = {};
+  std::map<Key, std::vector<Point>> shares_ = {};
 };
 
 class FrontierSearch {
@@ -257,20 +259,48 @@ class FrontierSearch {
   }
 
  private:
-  Collective with_chunks(const std::string& name, int chunks) const {
-    return asked_.custom ? refined(asked_, chunks)
-                         : make_collective(name, topology_.ranks, chunks, asked_.root);
-  }
-
+  // Spaces of a smaller k are searched, too, where that may find more:
+  // - for the parts of an AllReduce, since two parts share the k, and which share is best is known only together;
+  // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
+  //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
   void search(const std::string& name, int chunks, const MostRounds& most = {}) {
     const Findings::Key key = {name, chunks};
-    found_->put(key, search_chunks({.topology = topology_,
-                                    .collective = with_chunks(name, chunks),
-                                    .space = space_,
-                                    .most_rounds = most,
-                                    .always = chunks == space_.min_chunks,
-                                    .tell = [&](const ChunkFrontier& part) { found_->put(key, part); }},
-                                   options_, clock_));
+    const Collective collective = with_chunks(asked_, name, chunks);
+    ChunkQuestion question{.topology = topology_,
+                           .collective = collective,
+                           .space = space_,
+                           .most_rounds = most,
+                           .always = chunks == space_.min_chunks,
+                           .tell = [&](const ChunkFrontier& part) { found_->put(key, part); }};
+    ChunkFrontier found = search_chunks(question, options_, clock_);
+    found_->put(key, found);
+    question.tell = {};
+    question.always = false;
+    const bool shares = name != asked_.name && space_.extra_rounds != kAnyRounds;
+    const auto limited = [](const ChunkFrontier& part) {
+      return part.given_up.contains(Stopped::ConflictLimit) ||
+             part.given_up.contains(Stopped::NotExpressible);
+    };
+    bool again = limited(found);
+    ChunkFrontier narrower = found;
+    while ((shares || again) && !clock_.over()) {
+      const int extra = most_extra(narrower.points) - 1;
+      if (extra < 0) break;
+      question.space.extra_rounds = extra;
+      question.claims = again ? std::vector<Claim>{} : found.claims;
+      narrower = search_chunks(question, options_, clock_);
+      again = limited(narrower);
+      join(found, narrower, true);
+      found_->put(key, found);
+      if (shares) found_->put_share(key, narrower.points);
+    }
+  }
+
+  // By how much rounds exceed steps; -1 without points.
+  static int most_extra(const std::vector<Point>& points) {
+    int most = -1;
+    for (const Point& point : points) most = std::max(most, point.cost.rounds - point.cost.steps);
+    return most;
   }
 
   // ReduceScatter and Allgather.
@@ -308,21 +338,10 @@ class FrontierSearch {
 void finish_result(Result& result) {
   const Collective& asked = result.collective;
   for (const Point& point : result.points)
-    require_sound(result.topology,
-                  asked.custom ? refined(asked, point.cost.chunks)
-                               : make_collective(asked.name, asked.ranks, point.cost.chunks, asked.root),
-                  point);
+    require_sound(result.topology, with_chunks(asked, asked.name, point.cost.chunks), point);
   mark(result);
   if (result.complete) result.stopped = Stopped::No;
 }
-
-namespace {
-
-Collective with_chunks(const Collective& asked, int ranks, int chunks) {
-  return asked.custom ? refined(asked, chunks) : make_collective(asked.name, ranks, chunks, asked.root);
-}
-
-}  // namespace
 
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
                                  const SynthesisQuestion& asked, const FrontierOptions& options) {
@@ -369,7 +388,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
     const std::lock_guard lock(known->mutex);
     known->found.swap(fresh);
   };
-  const Collective collective = with_chunks(one_chunk, topology.ranks, asked.chunks);
+  const Collective collective = with_chunks(one_chunk, one_chunk.name, asked.chunks);
   BudgetAnswer answer = search_budget(
       {.topology = topology, .collective = collective, .space = empty.space, .always = true, .tell = tell},
       asked.steps, asked.rounds, options, clock);

@@ -263,9 +263,7 @@ TEST(SearchSynthesis, EndsWhereNothingWasConstructed) {
   EXPECT_EQ(check_result(answer.result, "", {}).faults, std::vector<std::string>{});
 }
 
-TEST(SearchFrontier, ALargerKGivesNoLess) {
-  const Result narrow = search("star:3", "allreduce", {.extra_rounds = 0});
-  const Result wide = search("star:3", "allreduce", {.extra_rounds = 1});
+void expect_no_less(const Result& wide, const Result& narrow) {
   for (const Point& point : narrow.points)
     EXPECT_TRUE(std::any_of(wide.points.begin(), wide.points.end(),
                             [&](const Point& p) {
@@ -273,6 +271,30 @@ TEST(SearchFrontier, ALargerKGivesNoLess) {
                                      compare_rate(p.cost, point.cost) <= 0;
                             }))
         << point.cost.steps << " steps, " << point.cost.rounds << " rounds";
+}
+
+TEST(SearchFrontier, ALargerKGivesNoLess) {
+  for (const char* machine : {"star:3", "hub:6", "ring:5"})
+    for (int conflicts : {0, 1, 200}) {
+      FrontierOptions options{.extra_rounds = 0, .synthesis = {.limits = {.conflicts = conflicts}}};
+      Result narrow = search(machine, "allreduce", options);
+      for (int k : {1, 2, 3, kAnyRounds}) {
+        options.extra_rounds = k;
+        Result wide = search(machine, "allreduce", options);
+        SCOPED_TRACE(std::string(machine) + ", k " + std::to_string(k));
+        expect_no_less(wide, narrow);
+        narrow = std::move(wide);
+      }
+    }
+}
+
+// Which share of the k is best for which part is known only together.
+TEST(SearchFrontier, PartsShareTheK) {
+  for (int k : {1, 2, 3}) {
+    const Result result = search("hub:6", "allreduce", {.extra_rounds = k});
+    EXPECT_TRUE(result.complete) << k;
+    EXPECT_EQ(result.points.back().cost, (Cost{.steps = 10 - k, .rounds = 10, .chunks = 6}));
+  }
 }
 
 TEST(SearchFrontier, SumsOverRelaysAreComposedWhereTheyMayBe) {
