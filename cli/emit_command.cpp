@@ -84,7 +84,7 @@ std::string printed(const EmitCommand& command, const Point& point, const Progra
     remark = who_completes(completion_points(point.collective, blocks));
     blocks = with_epilogue(point.collective, blocks);
   }
-  return command.target == Target::Json ? to_json(blocks) : to_dot(blocks);
+  return command.target == Target::Json ? to_json(point.collective, blocks) : to_dot(blocks);
 }
 
 std::vector<EmittedFile> cuda_directory(const Topology& topology, const Point& point,

@@ -61,11 +61,6 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
   return reachable(topology, std::move(collective));
 }
 
-bool is_rooted(const std::string& collective) {
-  return collective == "broadcast" || collective == "scatter" || collective == "gather" ||
-         collective == "reduce";
-}
-
 void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root) {
   if (root && !is_rooted(collective)) throw InputError(option, collective + " has no root", "leave it out");
 }

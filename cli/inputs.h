@@ -19,9 +19,6 @@ Topology machine(const std::string& spec_or_file);
 // block. Every chunk can reach its destinations.
 Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root);
 
-// Does one rank, the root, play another part than the others?
-bool is_rooted(const std::string& collective);
-
 // A root that was asked for is no help to a collective that has none.
 void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root);
 

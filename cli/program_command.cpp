@@ -29,13 +29,11 @@ bool is_xml(const std::string& text) {
 
 MscclFile load(const std::string& text, const std::string& path) {
   if (is_xml(text)) return msccl_from_xml(text, path);
-  MscclFile file{.program = block_program_from_json(text, path)};
-  const BlockProgram& program = file.program;
-  file.collective =
-      make_collective(program.collective, static_cast<int>(program.ranks.size()), program.chunks_per_block);
-  file.in_place = program.in_place;
-  file.out_of_place = true;
-  return file;
+  BlockProgramFile file = block_program_from_json(text, path);
+  return {.collective = std::move(file.collective),
+          .program = file.program,
+          .in_place = file.program.in_place,
+          .out_of_place = true};
 }
 
 std::string summary(const BlockProgram& program) {

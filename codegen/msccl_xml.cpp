@@ -142,11 +142,12 @@ std::string to_msccl_xml(const Collective& collective, const BlockProgram& progr
     chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
     for (const Block& block : rank.blocks) channels = std::max(channels, block.channel + 1);
   }
+  const std::string root = is_rooted(collective.name) ? fmt::format(" root=\"{}\"", collective.root) : "";
   std::string text = fmt::format(
-      "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" "
+      "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\"{} "
       "inplace=\"{}\" "
       "outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
-      escaped(program.name), channels, chunks, program.ranks.size(), collective.name,
+      escaped(program.name), channels, chunks, program.ranks.size(), collective.name, root,
       program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
     text += print_rank(n, program.ranks[n], program, options.most_steps);

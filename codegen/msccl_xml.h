@@ -5,6 +5,10 @@
 // chunks a step; at most `most_steps` steps a block (64 in the executor's default build, 256 in
 // microsoft/msccl); at most 32 channels, and 32 blocks a channel and direction; sums, products, minima and
 // maxima come from the call.
+//
+// The format knows no roots. Ours is one more attribute of <algo>, `root`, of the collectives that have one: loaders
+// look attributes up by name and take up to 16, so they pass over it (executors do not compare roots either: with such
+// a file loaded, every call has its root). Files of others have none, and mean 0.
 #pragma once
 
 #include <string>
@@ -28,7 +32,7 @@ std::string to_msccl_xml(const Collective&, const BlockProgram&, const MscclOpti
 BlockProgram relax_for_msccl(const Collective&, const Program&, const MscclOptions& = {});
 
 struct MscclFile {
-  Collective collective = {};  // as the attributes say; roots are taken to be 0
+  Collective collective = {};  // as the attributes say; the root is 0 where there is none
   BlockProgram program = {};   // in_place if the file is for that only
   bool in_place = false;       // says the file
   bool out_of_place = false;

@@ -52,7 +52,9 @@ class Reader {
     if (by_blocks && chunks % ranks != 0)
       throw InputError(file_, fmt::format("nchunksperloop {} is no multiple of the {} ranks", chunks, ranks),
                        "check the file");
-    result.collective = make_collective(name, ranks, by_blocks ? chunks / ranks : chunks);
+    const bool rooted = is_rooted(name) && algo.attribute("root");
+    result.collective = make_collective(name, ranks, by_blocks ? chunks / ranks : chunks,
+                                        rooted ? number(algo, "root", 0, ranks - 1) : 0);
     result.program = {.name = text(algo, "name"),
                       .collective = name,
                       .chunks_per_block = result.collective.chunks_per_block,

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/program.h"
 
 namespace chorale {
@@ -100,8 +101,15 @@ Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, co
 std::string to_string(BlockOpcode);  // "rrcs", as in MSCCL files
 std::string to_string(const BlockInstruction&);
 
-// Text form: docs/formats.md.
-std::string to_json(const BlockProgram&);
-BlockProgram block_program_from_json(std::string_view text, const std::string& file);
+// A program, and what it is to do.
+struct BlockProgramFile {
+  Collective collective = {};
+  BlockProgram program = {};
+  bool operator==(const BlockProgramFile&) const = default;
+};
+
+// Text form: docs/formats.md. The program is named after the collective and has its chunks a block.
+std::string to_json(const Collective&, const BlockProgram&);
+BlockProgramFile block_program_from_json(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -54,6 +54,10 @@ const std::vector<std::string>& collective_names() {
   return names;
 }
 
+bool is_rooted(const std::string& name) {
+  return name == "broadcast" || name == "scatter" || name == "gather" || name == "reduce";
+}
+
 Collective make_collective(const std::string& name, int ranks, int chunks, Rank root) {
   if (ranks < 1) throw InputError("collective " + name, std::to_string(ranks) + " ranks", "use at least 1");
   if (chunks < 1)

@@ -42,6 +42,9 @@ struct Collective {
 // broadcast scatter gather allgather alltoall reduce reducescatter allreduce
 const std::vector<std::string>& collective_names();
 
+// Does one rank, the root, play another part than the others? broadcast, scatter, gather, reduce.
+bool is_rooted(const std::string& name);
+
 // A named collective with `chunks` chunks a *block*: what a rank contributes to an Allgather or receives from
 // a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the whole vector in
 // Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that stays where it is:

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/block_program.h"
+#include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
 #include "ir/sizes.h"
@@ -82,7 +83,7 @@ BlockInstruction read_instruction(const JsonReader& json) {
 
 }  // namespace
 
-std::string to_json(const BlockProgram& program) {
+std::string to_json(const Collective& collective, const BlockProgram& program) {
   std::vector<std::string> ranks;
   for (const BlockRank& rank : program.ranks) {
     std::vector<std::string> blocks;
@@ -96,26 +97,27 @@ std::string to_json(const BlockProgram& program) {
                                 rank.output_chunks, rank.scratch_chunks, lines(blocks, "    ")));
   }
   return fmt::format(
-      "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  \"collective\": {},\n  \"chunks_per_block\": {},\n  "
-      "\"in_place\": {},\n  "
-      "\"queue_depth\": {},\n  \"ranks\": {}\n}}\n",
-      quoted(program.name), quoted(program.collective), program.chunks_per_block, program.in_place,
-      program.queue_depth, lines(ranks, "  "));
+      "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  {},\n  \"in_place\": {},\n  \"queue_depth\": {},\n"
+      "  \"ranks\": {}\n}}\n",
+      quoted(program.name), write_collective_members(collective, "  "), program.in_place, program.queue_depth,
+      lines(ranks, "  "));
 }
 
-BlockProgram block_program_from_json(std::string_view text, const std::string& file) {
+BlockProgramFile block_program_from_json(std::string_view text, const std::string& file) {
   const nlohmann::json parsed = parse_json(text, file);
   const JsonReader json(parsed, file, "");
-  json.require_object(
-      {"chorale_program", "name", "collective", "chunks_per_block", "in_place", "queue_depth", "ranks"});
+  json.require_object({"chorale_program", "name", "collective", "chunks_per_block", "root", "combining",
+                       "chunks", "in_place", "queue_depth", "ranks"});
   if (json["chorale_program"].integer(0, kMostNumber) != 1)
     json["chorale_program"].fail("is of another version", "use version 1");
+  const JsonReader ranks = json["ranks"];
+  if (ranks.size(kMostRanks) == 0) ranks.fail("is empty", "a program has at least one rank");
+  const Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));
   BlockProgram program{.name = json["name"].text(),
-                       .collective = json["collective"].text(),
-                       .chunks_per_block = json["chunks_per_block"].integer(1, kMostNumber),
+                       .collective = collective.name,
+                       .chunks_per_block = collective.chunks_per_block,
                        .in_place = json["in_place"].boolean(),
                        .queue_depth = json["queue_depth"].integer(1, 1024)};
-  const JsonReader ranks = json["ranks"];
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
     ranks.at(n).require_object({"input", "output", "scratch", "blocks"});
     BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostNumber),
@@ -135,7 +137,7 @@ BlockProgram block_program_from_json(std::string_view text, const std::string& f
     program.ranks.push_back(std::move(rank));
   }
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
-  return program;
+  return {.collective = collective, .program = std::move(program)};
 }
 
 }  // namespace chorale

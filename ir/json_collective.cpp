@@ -70,13 +70,8 @@ Collective read_custom(const JsonReader& json, int ranks) {
   return collective;
 }
 
-}  // namespace
-
-Collective read_collective(const JsonReader& json, int ranks) {
-  json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root"});
-  if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
+Collective read_named(const JsonReader& json, int ranks, int chunks) {
   const JsonReader name = json["collective"];
-  const int chunks = json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1;
   const Rank root = json.has("root") ? json["root"].integer(0, ranks - 1) : 0;
   try {
     return make_collective(name.text(), ranks, chunks, root);
@@ -85,17 +80,44 @@ Collective read_collective(const JsonReader& json, int ranks) {
   }
 }
 
+}  // namespace
+
+Collective read_collective(const JsonReader& json, int ranks) {
+  json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root"});
+  if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
+  return read_named(json, ranks, json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1);
+}
+
 std::string write_collective(const Collective& collective, const std::string& indent) {
   if (!collective.custom)
     return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}}})", quoted(collective.name),
                        collective.chunks_per_block, collective.root);
+  return "{" + write_collective_members(collective, indent) + "}";
+}
+
+std::string write_collective_members(const Collective& collective, const std::string& indent) {
+  std::string members = fmt::format("\"collective\": {}, \"chunks_per_block\": {}", quoted(collective.name),
+                                    collective.chunks_per_block);
+  if (is_rooted(collective.name)) members += fmt::format(", \"root\": {}", collective.root);
+  if (!collective.custom) return members;
   std::vector<std::string> chunks;
   for (const ChunkSpec& spec : collective.chunks)
     chunks.push_back(fmt::format(R"({{"pre":{},"post":{},"input":{},"output":{}}})", list(spec.pre),
                                  list(spec.post), spec.input, spec.output));
-  return fmt::format("{{\"collective\": {}, \"combining\": {}, \"chunks_per_block\": {}, \"chunks\": {}}}",
-                     quoted(collective.name), collective.combining, collective.chunks_per_block,
-                     lines(chunks, indent));
+  return members +
+         fmt::format(", \"combining\": {}, \"chunks\": {}", collective.combining, lines(chunks, indent));
+}
+
+Collective read_collective_members(const JsonReader& json, int ranks) {
+  if (json.has("chunks")) {
+    if (json.has("root")) json["root"].fail("is of a named collective", "leave it out");
+    return read_custom(json, ranks);
+  }
+  if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");
+  const Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
+  if (json.has("root") && !is_rooted(named.name))
+    json["root"].fail(named.name + " has no root", "leave it out");
+  return named;
 }
 
 std::string to_json(const Collective& collective) {

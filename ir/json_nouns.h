@@ -15,4 +15,9 @@ std::string write_topology(const Topology&, const std::string& indent);
 Collective read_collective(const JsonReader&, int ranks);
 std::string write_collective(const Collective&, const std::string& indent);
 
+// Its members only, for an object that has others as well: a named one by "chunks_per_block" and, if it has one,
+// "root"; a custom one as in a result.
+Collective read_collective_members(const JsonReader&, int ranks);
+std::string write_collective_members(const Collective&, const std::string& indent);
+
 }  // namespace chorale

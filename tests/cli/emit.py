@@ -166,7 +166,31 @@ text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
 assert 'inplace="1"' in text and 'outofplace="1"' in text
 (work / "pairs.json").write_text('{"collective": "pairs", "chunks": [{"pre": [0], "post": [1]}, {"pre": [1], "post": [0]}]}')
 run(chorale, "synthesize", "full:2", "./pairs.json", "--json", "custom.json")
-assert "no name for the collective" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
+assert "has no name for the collective pairs" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
+
+# What it performs is in the file, whatever its root and whether or not it has a name.
+def names(work_file):
+    return [str(work / path) for path in work_file.split()]
+
+
+for collective in ["gather", "scatter", "broadcast", "reduce"]:
+    run(chorale, "frontier", "ring:4", collective, "--root", "2", "--max-chunks", "2", "--json", "rooted.json")
+    for target in ["json", "msccl-xml"]:
+        for path in names(run(chorale, "emit", "rooted.json", "--target", target, "-o", "rooted")):
+            said = run(chorale, "program", path, "--bytes", "1,1000")
+            assert "out of place: right" in said, (path, said)
+            other = pathlib.Path(path).read_text().replace('root="2"', 'root="1"').replace('"root": 2', '"root": 1')
+            (work / "other").write_text(other)
+            assert "is wrong" in run(chorale, "program", "other", code=2), path
+            if target == "msccl-xml":
+                check_loader_rules(path)
+                (work / "other").write_text(other.replace('root="1"', 'root="4"'))
+                assert 'root="4" is out of range' in run(chorale, "program", "other", code=2)
+(work / "sums.json").write_text('{"collective": "sums", "combining": true, "chunks": [{"pre": [0, 1, 2], "post": [2, 3]}, {"pre": [0, 3], "post": [1]}]}')
+for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json")]:
+    run(chorale, "frontier", machine, collective, "--max-chunks", "2", "--json", "custom.json")
+    for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
+        assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
 
 # Wrong programs are named: a dependency, a peer, an offset.
 for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan="1"'), "senders"), (('send="1"', 'send="2"'), "senders"),

@@ -24,10 +24,9 @@ TEST(DocumentedFormats, AreRead) {
   int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0, programs = 0;
   for (const std::string& text : examples(read_file(CHORALE_SOURCE "/docs/formats.md"))) {
     if (text.find("\"chorale_program\"") != std::string::npos) {
-      const BlockProgram program = block_program_from_json(text, "docs/formats.md");
-      EXPECT_EQ(block_program_from_json(to_json(program), "test"), program);
-      EXPECT_EQ(violations(make_collective(program.collective, 2, 1), program, 1, false),
-                std::vector<std::string>());
+      const BlockProgramFile file = block_program_from_json(text, "docs/formats.md");
+      EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
+      EXPECT_EQ(violations(file.collective, file.program, 1, false), std::vector<std::string>());
       ++programs;
     } else if (text.find("\"chorale_result\"") != std::string::npos) {
       const Result result = result_from_json(text, "docs/formats.md");

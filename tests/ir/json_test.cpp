@@ -1,5 +1,6 @@
 #include "ir/json.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <random>
 
 #include "construct/classic.h"
+#include "ir/block_program.h"
 #include "ir/error.h"
 #include "ir/placement.h"
 #include "pareto/search.h"
@@ -39,6 +41,49 @@ TEST(Json, EveryCollectiveComesBack) {
                           .chunks = {{.pre = {0, 1}, .post = {2, 3}, .input = 0, .output = 1},
                                      {.pre = {3}, .post = {0}, .input = 1, .output = 0}}};
   EXPECT_EQ(collective_from_json(to_json(custom), "test", 4), custom);
+}
+
+// A program's file says what it performs, root and chunks included.
+TEST(Json, EveryProgramComesBackWithItsCollective) {
+  const auto comes_back = [](const Collective& collective) {
+    const BlockProgramFile file{
+        .collective = collective,
+        .program = {
+            .name = "p", .collective = collective.name, .chunks_per_block = 2, .ranks = {{}, {}, {}}}};
+    EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
+  };
+  for (const std::string& name : collective_names())
+    comes_back(make_collective(name, 3, 2, is_rooted(name) ? 2 : 0));
+  comes_back(make_collective("allreduce_by_gather", 3, 2));
+  comes_back({.name = "mine",
+              .ranks = 3,
+              .chunks_per_block = 2,
+              .combining = true,
+              .custom = true,
+              .chunks = {{.pre = {0, 1}, .post = {2}, .input = 0, .output = 1},
+                         {.pre = {2}, .post = {0}, .input = 1, .output = 0}}});
+  const auto refusal = [](const std::string& members) {
+    try {
+      block_program_from_json(R"({"chorale_program":1,"name":"p","in_place":false,"queue_depth":1,"ranks":)"
+                              R"([{"input":1,"output":1,"scratch":0,"blocks":[]}],"chunks_per_block":1,)" +
+                                  members + "}",
+                              "p.json");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(R"("collective":"gather")"), "");
+  EXPECT_EQ(refusal(R"("collective":"mine","chunks":[{"pre":[0],"post":[0]}])"), "");
+  EXPECT_THAT(refusal(R"("collective":"gather","root":1)"), ::testing::HasSubstr("p.json: root"));
+  EXPECT_THAT(refusal(R"("collective":"alltoall","root":0)"), ::testing::HasSubstr("alltoall has no root"));
+  EXPECT_THAT(refusal(R"("collective":"gather","combining":true)"),
+              ::testing::HasSubstr("p.json: combining"));
+  EXPECT_THAT(refusal(R"("collective":"mine")"), ::testing::HasSubstr("unknown name 'mine'"));
+  EXPECT_THAT(refusal(R"("collective":"mine","root":0,"chunks":[{"pre":[0],"post":[0]}])"),
+              ::testing::HasSubstr("p.json: root"));
+  EXPECT_THAT(refusal(R"("collective":"gather","chunks":[{"pre":[0],"post":[0]}])"),
+              ::testing::HasSubstr("known collective"));
 }
 
 Result some_result() {
