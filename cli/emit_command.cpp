@@ -127,7 +127,12 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
   if (command.target == Target::Html) return page(command, result, supervisor);
   std::vector<NamedText> files;
-  std::string written, refused;
+  if (chosen.empty())
+    throw InputError(command.file, "has no point to write",
+                     "search a larger space: more steps, rounds or chunks");
+  std::string written;
+  std::string first_reason;
+  std::vector<std::string> refused;
   for (int i : chosen) {
     const Point& point = result.points[i];
     try {
@@ -150,12 +155,17 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     } catch (const InputError& error) {
       // One of many: the others are written, and this one is named.
       if (chosen.size() == 1) throw;
-      refused += fmt::format("point {} is not written: {}\n", i, error.what());
+      if (refused.empty()) first_reason = error.what();
+      refused.push_back(fmt::format("point {} is not written: {}", i, error.what()));
     }
   }
+  if (files.empty())
+    throw InputError(command.file,
+                     fmt::format("none of its {} points on the frontier can be written", chosen.size()),
+                     fmt::format("point {}: {}", chosen.front(), first_reason));
   supervisor.take_floor();
   write_files(files);
-  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written + refused};
+  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written, .errors = refused};
 }
 
 }  // namespace chorale

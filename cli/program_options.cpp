@@ -101,7 +101,9 @@ void emit_options(CLI::App& app, Command& parsed) {
       "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
       "(one C++ file that checks itself), nccl (one CUDA file that checks itself), json "
       "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
-      "What a target cannot express is said, and nothing is written for it.\n"
+      "Of a point that a target cannot express nothing is written: standard error says why, in a line a "
+      "point, and the "
+      "others are written.\n"
       "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of time or "
       "memory, 130 interrupted (nothing is written)\n"
       "example:\n  chorale emit f.json --target mpi -o out");

@@ -78,7 +78,7 @@ std::string escaped(const std::string& text) {
 void require_expressible(const Collective& collective, const BlockProgram& program) {
   if (collective.custom || collective.name == "allreduce_by_gather")
     throw InputError(program.name, "MSCCL XML has no name for the collective " + collective.name,
-                     "use another target");
+                     "use --target json");
   for (const BlockRank& rank : program.ranks)
     for (const Block& block : rank.blocks)
       for (const BlockInstruction& i : block.instructions)

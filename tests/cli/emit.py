@@ -187,10 +187,25 @@ for collective in ["gather", "scatter", "broadcast", "reduce"]:
                 (work / "other").write_text(other.replace('root="1"', 'root="4"'))
                 assert 'root="4" is out of range' in run(chorale, "program", "other", code=2)
 (work / "sums.json").write_text('{"collective": "sums", "combining": true, "chunks": [{"pre": [0, 1, 2], "post": [2, 3]}, {"pre": [0, 3], "post": [1]}]}')
-for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json")]:
+(work / "down.json").write_text('{"collective": "down", "chunks": [{"pre": [0], "post": [1, 2]}]}')
+for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"), ("line:3", "./down.json")]:
     run(chorale, "frontier", machine, collective, "--max-chunks", "2", "--json", "custom.json")
     for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
         assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
+
+# What a target cannot express is said on standard error: one line if nothing is written, otherwise one for each point that is not.
+refused = subprocess.run([chorale, "emit", "custom.json", "--target", "msccl-xml", "-o", "none"], capture_output=True, text=True, cwd=work)
+assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1, refused
+assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no name for the collective down; use --target json\n", refused.stderr), refused
+assert not (work / "none").exists()
+run(chorale, "frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "longer.json")
+for quiet in [[], ["-q"]]:
+    some = subprocess.run([chorale, "emit", "longer.json", "--most-steps", "4", "-o", "some", *quiet], capture_output=True, text=True, cwd=work)
+    assert some.returncode == 2 and some.stdout == ("" if quiet else "some/dgx1_allgather_0.xml\n"), some
+    assert [line.split(":")[:3] for line in some.stderr.splitlines()] == [["chorale", " error", " point 1 is not written"]], some
+    assert [path.name for path in (work / "some").iterdir()] == ["dgx1_allgather_0.xml"]
+run(chorale, "frontier", "dgx1", "alltoall", "--max-steps", "1", "--json", "none.json", code=20)
+assert "none.json: has no point to write" in run(chorale, "emit", "none.json", code=2)
 
 # Wrong programs are named: a dependency, a peer, an offset.
 for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan="1"'), "senders"), (('send="1"', 'send="2"'), "senders"),
