@@ -138,7 +138,7 @@ std::vector<Rank> checked_order(const std::string& where, int ranks, const Class
   if (options.root < 0 || options.root >= ranks)
     throw InputError(where, fmt::format("root {} is not a rank", options.root),
                      fmt::format("use 0 to {}", ranks - 1));
-  std::ranges::rotate(order, std::ranges::find(order, options.root));
+  std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
   return order;
 }
 

@@ -25,7 +25,6 @@
 #include <limits>
 #include <optional>
 #include <queue>
-#include <ranges>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -94,7 +93,8 @@ class Spreading {
   // Links of the route below each rank that is on it.
   void measure(Chunk c) {
     for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
-    for (LinkId l : std::views::reverse(routes_[c])) {
+    for (auto link = routes_[c].rbegin(); link != routes_[c].rend(); ++link) {
+      const LinkId l = *link;
       int& above = below_[at(c, topology_.links[l].src)];
       if (above >= 0) above = std::max(above, below_[at(c, topology_.links[l].dst)] + 1);
     }
@@ -224,7 +224,8 @@ class Spreading {
     std::vector<char> used(has_.size(), 0);
     for (Chunk c = 0; c < static_cast<int>(copies_.chunks.size()); ++c)
       for (Rank n : copies_.chunks[c].post) used[at(c, n)] = 1;
-    for (Step& step : std::views::reverse(schedule.steps)) {
+    for (auto last = schedule.steps.rbegin(); last != schedule.steps.rend(); ++last) {
+      Step& step = *last;
       std::erase_if(step.sends,
                     [&](const Send& s) { return !used[at(s.chunk, topology_.links[s.link].dst)]; });
       for (const Send& s : step.sends) used[at(s.chunk, topology_.links[s.link].src)] = 1;

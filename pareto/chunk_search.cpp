@@ -42,6 +42,11 @@ class ChunkSearch {
     known_.claims = question.claims;
   }
 
+  ChunkFrontier known_at_once() {
+    begin();
+    return std::move(result_);
+  }
+
   ChunkFrontier frontier() {
     const int fewest = begin();
     if (fewest == 0) return std::move(result_);
@@ -68,6 +73,11 @@ class ChunkSearch {
   // The fewest steps that hops allow; with 0 all is done. What needs no search is found.
   int begin() {
     const StepBound bound = fewest_steps(topology_, collective_);
+    if (question_.begun != nullptr) {
+      result_ = *question_.begun;
+      known_.claims.insert(known_.claims.end(), result_.claims.begin(), result_.claims.end());
+      return bound.steps;
+    }
     if (bound.steps == 0) {
       take({.cost = {.chunks = collective_.chunks_per_block}, .method = "direct", .collective = collective_});
       return 0;
@@ -336,7 +346,7 @@ class ChunkSearch {
   void add_claim(const Claim& claim) {
     // Only what says more than the claims before.
     if (claim.certificate.kind == Certificate::Kind::None) return;
-    if (claim.rounds != kNoSchedule && claim.rounds <= left(claim.steps)) return;
+    if (claim.rounds <= left(claim.steps)) return;
     known_.claims.push_back(claim);
     result_.claims.push_back(claim);
     if (question_.tell) question_.tell(result_);
@@ -407,6 +417,11 @@ void join(ChunkFrontier& known, const ChunkFrontier& more, bool points) {
                                                  [](const Point& other) { return other.cost.steps; }),
                         point);
   }
+}
+
+ChunkFrontier begin_chunks(const ChunkQuestion& question, const FrontierOptions& options,
+                           SearchClock& clock) {
+  return ChunkSearch(question, options, clock).known_at_once();
 }
 
 ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,

@@ -48,14 +48,17 @@ using MostRounds = std::function<std::optional<int>(int steps)>;
 struct ChunkQuestion {
   const Topology& topology;
   const Collective& collective;
-  Space space = {};                // its steps and rounds
-  MostRounds most_rounds = {};     // points are of interest only within it
-  bool always = false;             // the first points even if the search is over
-  std::vector<Claim> claims = {};  // that hold; they are not returned
+  Space space = {};                      // its steps and rounds
+  MostRounds most_rounds = {};           // points are of interest only within it
+  bool always = false;                   // the first points even if the search is over
+  std::vector<Claim> claims = {};        // that hold; they are not returned
+  const ChunkFrontier* begun = nullptr;  // what begin_chunks said of it
   // Told whenever there is more to tell.
   std::function<void(const ChunkFrontier&)> tell = {};
 };
 
+// What is known before anything is searched.
+ChunkFrontier begin_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 
 // One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of the

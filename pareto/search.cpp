@@ -254,29 +254,47 @@ class FrontierSearch {
       tasks.push_back([this, chunks] { halves(chunks); });
       tasks.push_back([this, chunks] { direct(chunks); });
     }
+    if (found_->is_allreduce()) begin_halves();
     run_all(tasks, options_.jobs);
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
  private:
-  // Spaces of a smaller k are searched, too, where that may find more:
+  ChunkQuestion question(int chunks, const Collective& collective) const {
+    return {.topology = topology_,
+            .collective = collective,
+            .space = space_,
+            .always = chunks == space_.min_chunks};
+  }
+
+  // Both, before one of them takes its time: an AllReduce needs both to be put together.
+  void begin_halves() {
+    for (const char* name : {"reducescatter", "allgather"}) {
+      const Collective collective = with_chunks(asked_, name, space_.min_chunks);
+      const Findings::Key key = {name, space_.min_chunks};
+      begun_[key] = begin_chunks(question(space_.min_chunks, collective), options_, clock_);
+      found_->put(key, begun_[key]);
+    }
+  }
+
+  // With a k, spaces of smaller ones are searched, too, where that may find more:
   // - for the parts of an AllReduce, since two parts share the k, and which share is best is known only together;
   // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
   //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
   void search(const std::string& name, int chunks, const MostRounds& most = {}) {
     const Findings::Key key = {name, chunks};
     const Collective collective = with_chunks(asked_, name, chunks);
-    ChunkQuestion question{.topology = topology_,
-                           .collective = collective,
-                           .space = space_,
-                           .most_rounds = most,
-                           .always = chunks == space_.min_chunks,
-                           .tell = [&](const ChunkFrontier& part) { found_->put(key, part); }};
+    ChunkQuestion question = this->question(chunks, collective);
+    question.most_rounds = most;
+    question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
+    if (const auto at = begun_.find(key); at != begun_.end()) question.begun = &at->second;
     ChunkFrontier found = search_chunks(question, options_, clock_);
     found_->put(key, found);
+    if (space_.extra_rounds == kAnyRounds) return;
     question.tell = {};
+    question.begun = nullptr;
     question.always = false;
-    const bool shares = name != asked_.name && space_.extra_rounds != kAnyRounds;
+    const bool shares = name != asked_.name;
     const auto limited = [](const ChunkFrontier& part) {
       return part.given_up.contains(Stopped::ConflictLimit) ||
              part.given_up.contains(Stopped::NotExpressible);
@@ -328,6 +346,7 @@ class FrontierSearch {
   const Topology& topology_;
   const Collective& asked_;
   const Space& space_;
+  std::map<Findings::Key, ChunkFrontier> begun_ = {};
   std::mutex mutex_;
   std::vector<std::promise<void>> halves_done_;  // by chunk count
   std::vector<std::shared_future<void>> halves_awaited_ = {};
@@ -397,9 +416,13 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
     stopped = clock.why_stopped();
     if (stopped == Stopped::No) stopped = *answer.found.given_up.begin();
   }
-  return {.verdict = answer.verdict,
-          .result = result_of(empty, answer.found, answer.steps, stopped, clock.seconds()),
-          .conflicts = answer.found.conflicts};
+  SynthesisResult whole{.verdict = answer.verdict,
+                        .result = result_of(empty, answer.found, answer.steps, stopped, clock.seconds()),
+                        .conflicts = answer.found.conflicts};
+  // The limit came after all that was needed.
+  if (whole.verdict == Verdict::Unknown && whole.result.complete)
+    whole.verdict = whole.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
+  return whole;
 }
 
 Result search_frontier(const Topology& topology, const Collective& one_chunk,

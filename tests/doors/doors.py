@@ -4,6 +4,7 @@ A case is what JSON can hold, and follows from a random.Random; doing it draws f
 """
 import collections
 import copy
+import functools
 import json
 import os
 import pathlib
@@ -52,9 +53,10 @@ class Session:
     def write(self, name, text):
         (self.folder / name).write_text(text if isinstance(text, str) else json.dumps(text))
 
-    def run(self, *arguments, codes, seconds=20, threads=1, refusals=NOTHING):
+    def run(self, *arguments, codes, seconds=20, threads=1, refusals=NOTHING, attempts=3):
         """Exit code, standard output, standard error. Faults: another exit code, a signal, more CPU than `seconds`, a refusal that does
         not match `refusals`, more than a line of it."""
+        again = functools.partial(self.run, *arguments, codes=codes, seconds=seconds, threads=threads, refusals=refusals, attempts=attempts - 1)
         arguments = [str(word) for word in arguments]
         if "--memory-limit" in arguments and not self.options.knows_memory:
             at = arguments.index("--memory-limit")
@@ -87,6 +89,12 @@ class Session:
             raise Found()
         if code < 0 or code not in codes | {2}:
             self.fault(f"{arguments[0]}: exit code {code}", (errors or text)[-300:])
+            raise Found()
+        # The half second after a limit is one of the clock: a busy machine may give none of it to this process.
+        if code == 3 and "--time-limit" in arguments and "before there was anything to tell" in errors:
+            if attempts > 1:
+                return again()
+            self.fault(f"{arguments[0]}: nothing to tell at the limit")
             raise Found()
         lines = errors.splitlines()
         if code == 2 and (not lines or not all(line.startswith("chorale: error: ") for line in lines) or
@@ -355,6 +363,9 @@ def larger(session, case, rng, result):
         space[key] += 1
     _, more = ask_frontier(session, case, space, limited({**case, "limit": limit}), seconds_of(case), "more.json")
     if "time limit" in (result["stopped"], more["stopped"]):
+        return
+    # Without a k the walk is another one: docs/formats.md.
+    if "--k" in case["space"] and "--k" not in space and more["stopped"] == "conflict limit":
         return
     session.counts["larger spaces"] += 1
     for p in result["points"]:
