@@ -9,6 +9,7 @@
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/sizes.h"
 #include "pareto/instance_solver.h"
 #include "pareto/space_check.h"
 #include "semantics/verify.h"
@@ -16,6 +17,8 @@
 
 namespace chorale {
 namespace {
+
+constexpr double kMostBytes = 1 << 28;  // of collectives that are kept; one may take more
 
 class Checker {
  public:
@@ -42,7 +45,27 @@ class Checker {
     report_.faults.push_back(where + ": " + what);
   }
 
-  Collective named(const std::string& name, int chunks) const {
+  // What points and claims speak of, made once for as long as there is room: many speak of the same. None,
+  // and a fault, where it cannot be made. Valid until another is asked for.
+  const Collective* named(const std::string& name, int chunks, const std::string& where) {
+    const auto [at, fresh] = named_.try_emplace({name, chunks});
+    if (!fresh) return &at->second;
+    Collective made;
+    try {
+      made = make(name, chunks);
+    } catch (const InputError& error) {
+      named_.erase(at);
+      fail(where, error.what());
+      return nullptr;
+    }
+    named_bytes_ += bytes_of(made);
+    if (named_bytes_ <= kMostBytes) return &(at->second = std::move(made));
+    named_.clear();
+    named_bytes_ = bytes_of(made);
+    return &(named_[{name, chunks}] = std::move(made));
+  }
+
+  Collective make(const std::string& name, int chunks) const {
     const Collective& asked = result_.collective;
     if (asked.custom && name == asked.name)
       return chunks == asked.chunks_per_block ? asked : refined(asked, chunks);
@@ -54,9 +77,9 @@ class Checker {
   void check_point(const Point& point, const std::string& where) {
     for (const std::string& wrong : violations(result_.topology, point.collective, point.schedule))
       fail(where, wrong);
-    for (const std::string& wrong :
-         differences(named(result_.collective.name, point.cost.chunks), point.collective))
-      fail(where, wrong);
+    const Collective* const asked = named(result_.collective.name, point.cost.chunks, where);
+    if (asked == nullptr) return;
+    for (const std::string& wrong : differences(*asked, point.collective)) fail(where, wrong);
     const Cost cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                        .rounds = total_rounds(point.schedule),
                        .chunks = point.cost.chunks};
@@ -64,12 +87,12 @@ class Checker {
       fail(where, "states " + std::to_string(point.cost.steps) + " steps and " +
                       std::to_string(point.cost.rounds) + " rounds, its schedule has " +
                       std::to_string(cost.steps) + " and " + std::to_string(cost.rounds));
-    check_method(point, where);
+    check_method(point, *asked, where);
     ++report_.schedules;
   }
 
   // That the schedule can have come about as the point says.
-  void check_method(const Point& point, const std::string& where) {
+  void check_method(const Point& point, const Collective& asked, const std::string& where) {
     const Collective& does = point.collective;
     const std::string& name = result_.collective.name;
     const auto require = [&](bool holds, const std::string& otherwise) {
@@ -83,7 +106,7 @@ class Checker {
       return require(does == make_collective("allreduce_by_gather", does.ranks, point.cost.chunks),
                      "the schedule does not gather whole vectors");
     // Not only the same outcome: who has what before is what was asked for, too.
-    require(does == named(name, point.cost.chunks), "the schedule does not do what was asked for");
+    require(does == asked, "the schedule does not do what was asked for");
     if (point.method == "dual")
       return require(does.combining && std::all_of(does.chunks.begin(), does.chunks.end(),
                                                    [](const ChunkSpec& c) { return c.post.size() == 1; }),
@@ -102,19 +125,22 @@ class Checker {
            !result_.collective.custom;
   }
 
-  // Some number of its first steps is a ReduceScatter, and the others are an Allgather.
+  // Some number of its first steps is a ReduceScatter, and the others are an Allgather. An Allgather sends every
+  // chunk once to every rank but its owner, so the number of its sends says where it begins; steps without sends
+  // make no difference.
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
     if (chunks * ranks != point.cost.chunks) return false;
     const Collective scatter = make_collective("reducescatter", ranks, chunks);
     const Collective gather = make_collective("allgather", ranks, chunks);
     const std::vector<Step>& steps = point.schedule.steps;
-    for (auto middle = steps.begin();; ++middle) {
-      if (violations(result_.topology, scatter, {.steps = {steps.begin(), middle}}).empty() &&
-          violations(result_.topology, gather, {.steps = {middle, steps.end()}}).empty())
-        return true;
-      if (middle == steps.end()) return false;
-    }
+    const std::size_t gathers = static_cast<std::size_t>(point.cost.chunks) * (ranks - 1);
+    std::size_t sends = 0;
+    auto middle = steps.end();
+    while (sends < gathers && middle != steps.begin()) sends += (--middle)->sends.size();
+    return sends == gathers &&
+           violations(result_.topology, scatter, {.steps = {steps.begin(), middle}}, 1).empty() &&
+           violations(result_.topology, gather, {.steps = {middle, steps.end()}}, 1).empty();
   }
 
   void check_claim(const Claim& claim, const std::string& where) {
@@ -123,10 +149,11 @@ class Checker {
         has_families() && (claim.collective == "reducescatter" || claim.collective == "allgather");
     if (claim.collective != asked && !part)
       return fail(where, "is about " + claim.collective + ", which says nothing of " + asked);
-    const Collective collective = named(claim.collective, claim.chunks);
+    const Collective* const collective = named(claim.collective, claim.chunks, where);
+    if (collective == nullptr) return;
     if (claim.certificate.kind == Certificate::Kind::Refutation)
-      return check_refutation(claim, collective, where);
-    const std::string wrong = fault(result_.topology, collective, claim);
+      return check_refutation(claim, *collective, where);
+    const std::string wrong = fault(result_.topology, *collective, claim);
     if (!wrong.empty()) return fail(where, wrong);
     ++report_.bounds;
   }
@@ -189,6 +216,8 @@ class Checker {
   const std::string& proof_dir_;
   const SolveLimits& limits_;
   const std::function<void(const CheckReport&)>& progress_;
+  std::map<std::pair<std::string, int>, Collective> named_ = {};
+  double named_bytes_ = 0;
   CheckReport report_ = {};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace chorale {
@@ -12,12 +13,15 @@ namespace {
 // A claim about more steps, other than one that holds for any number of them, is not looked at.
 constexpr int kMostSteps = 5000;
 constexpr long long kImpossible = kNoSchedule;
+constexpr std::size_t kMostKept = 256;  // rates by step: 80 MB at most
 
 class SpaceCheck {
  public:
   explicit SpaceCheck(const Result& result) : result_(result) {}
 
   std::vector<std::string> run() {
+    for (const Claim& claim : result_.claims) claims_[{claim.collective, claim.chunks}].push_back(&claim);
+    find_undominated();
     if (!find_last_step()) return std::move(faults_);
     for (std::size_t i = 0; i < result_.points.size(); ++i) check_point(i);
     check_openings();
@@ -33,13 +37,6 @@ class SpaceCheck {
   bool allreduce() const {
     return result_.kind == ResultKind::Frontier && result_.collective.name == "allreduce" &&
            !result_.collective.custom;
-  }
-
-  // "at least `rounds`" of a claim, for schedules of so many steps: within the claim's steps, as it says; with
-  // more, either no more are used, or every step has a round.
-  static long long says(const Claim& claim, int steps) {
-    if (claim.steps >= steps) return claim.rounds;
-    return std::min(claim.rounds, claim.steps + 1);
   }
 
   // From this number of steps on nothing changes any more.
@@ -70,15 +67,32 @@ class SpaceCheck {
 
   // By number of steps: the fewest rounds possible of that collective with that many chunks; kImpossible where
   // there is no schedule in the space.
+  // A claim says "at least `rounds`" of schedules within its steps; of those with more, that either no more are
+  // used, or every step has a round.
   std::vector<long long> possible(const std::string& name, int chunks) const {
+    std::vector<long long> up_to(last_step_ + 1, 0), from(last_step_ + 1, 0);
+    if (const auto at = claims_.find({name, chunks}); at != claims_.end())
+      for (const Claim* claim : at->second) {
+        long long& within = up_to[std::min(claim->steps, last_step_)];
+        within = std::max<long long>(within, claim->rounds);
+        if (claim->steps >= last_step_) continue;
+        long long& beyond = from[claim->steps + 1];
+        beyond = std::max<long long>(beyond, std::min(claim->rounds, claim->steps + 1));
+      }
+    for (int steps = 1; steps <= last_step_; ++steps) from[steps] = std::max(from[steps], from[steps - 1]);
+    for (int steps = last_step_; steps-- > 0;) up_to[steps] = std::max(up_to[steps], up_to[steps + 1]);
     std::vector<long long> rounds;
-    for (int steps = 0; steps <= last_step_; ++steps) {
-      long long least = 0;
-      for (const Claim& claim : result_.claims)
-        if (claim.collective == name && claim.chunks == chunks) least = std::max(least, says(claim, steps));
-      rounds.push_back(within_space(least, steps));
-    }
+    for (int steps = 0; steps <= last_step_; ++steps)
+      rounds.push_back(within_space(std::max(up_to[steps], from[steps]), steps));
     return rounds;
+  }
+
+  // The numbers of steps with which fewer rounds become possible.
+  static std::vector<int> falls(const std::vector<long long>& rounds) {
+    std::vector<int> at;
+    for (int steps = 0; steps < static_cast<int>(rounds.size()); ++steps)
+      if (rounds[steps] < (steps == 0 ? kImpossible : rounds[steps - 1])) at.push_back(steps);
+    return at;
   }
 
   long long within_space(long long rounds, int steps) const {
@@ -92,10 +106,10 @@ class SpaceCheck {
     const std::vector<long long> first = possible("reducescatter", chunks);
     const std::vector<long long> second = possible("allgather", chunks);
     std::vector<long long> both(last_step_ + 1, kImpossible);
-    for (int a = 0; a <= last_step_; ++a)
-      for (int b = 0; a + b <= last_step_; ++b)
-        if (first[a] != kImpossible && second[b] != kImpossible)
-          both[a + b] = std::min(both[a + b], first[a] + second[b]);
+    for (int a : falls(first))
+      for (int b : falls(second))
+        if (a + b <= last_step_) both[a + b] = std::min(both[a + b], first[a] + second[b]);
+    for (int steps = 1; steps <= last_step_; ++steps) both[steps] = std::min(both[steps], both[steps - 1]);
     for (int steps = 0; steps <= last_step_; ++steps)
       if (both[steps] != kImpossible) both[steps] = within_space(both[steps], steps);
     return both;
@@ -136,6 +150,17 @@ class SpaceCheck {
     return everywhere_;
   }
 
+  // One family with one number of chunks; kept, since many points may share them.
+  const Rates& alone(const std::string& family, int chunks) {
+    if (alone_.size() > kMostKept) alone_.clear();
+    const auto [at, fresh] = alone_.try_emplace({family, chunks});
+    if (fresh) {
+      at->second = nothing();
+      lower_by(at->second, family, chunks);
+    }
+    return at->second;
+  }
+
   std::string family(const Point& p) const {
     const bool own = p.method == "reduce_scatter+allgather" || p.method == "gather+local_reduce";
     return allreduce() && own ? p.method : "direct";
@@ -155,12 +180,10 @@ class SpaceCheck {
     if (within_space(p.cost.rounds, p.cost.steps) == kImpossible)
       return fail(point(i), fmt::format("has {} rounds, more than the searched space allows to {} steps",
                                         p.cost.rounds, p.cost.steps));
-    if (p.on_frontier != undominated(i))
+    if (p.on_frontier != undominated_[i])
       return fail(point(i),
                   p.on_frontier ? "is dominated by another point" : "is on the frontier, but not marked so");
-    Rates own = nothing();
-    if (!p.on_frontier) lower_by(own, family(p), chunks);
-    const Rates& rates = p.on_frontier ? everywhere() : own;
+    const Rates& rates = p.on_frontier ? everywhere() : alone(family(p), chunks);
     const Rate bound = rates[p.cost.steps], is = rate(p.cost.rounds, p.cost.chunks);
     if (less(is, bound)) return fail(point(i), "is better than the claims leave possible");
     if (p.bound != bound)
@@ -171,28 +194,38 @@ class SpaceCheck {
     if (!p.proven && proven) return fail(point(i), "is not called proven, but the claims show it");
   }
 
-  // Of equal points the first is on the frontier.
-  bool undominated(std::size_t i) const {
-    const Cost& own = result_.points[i].cost;
-    for (std::size_t j = 0; j < result_.points.size(); ++j) {
-      const Cost& other = result_.points[j].cost;
-      const bool no_worse = other.steps <= own.steps && compare_rate(other, own) <= 0;
-      const bool equal = other.steps == own.steps && compare_rate(other, own) == 0;
-      if (no_worse && (!equal || j < i)) return false;
-    }
-    return true;
+  // A point is undominated if all with fewer steps, or as many and a lower rate, have a higher one; of equal
+  // points the first.
+  void find_undominated() {
+    const std::vector<Point>& points = result_.points;
+    std::vector<std::size_t> order(points.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&points](std::size_t i, std::size_t j) {
+      const Cost &a = points[i].cost, &b = points[j].cost;
+      return a.steps != b.steps ? a.steps < b.steps : compare_rate(a, b) < 0;
+    });
+    undominated_.assign(points.size(), false);
+    const Cost* lowest = nullptr;
+    for (std::size_t i : order)
+      if (lowest == nullptr || compare_rate(points[i].cost, *lowest) < 0) {
+        undominated_[i] = true;
+        lowest = &points[i].cost;
+      }
   }
 
   // At each number of steps, what was found against what is possible.
   void check_openings() {
     std::vector<Opening> follow;
-    std::optional<Rate> found_before;
+    std::optional<Rate> found, found_before;
     Rate possible_before;
+    std::vector<const Point*> points;  // by steps
+    for (const Point& p : result_.points) points.push_back(&p);
+    std::sort(points.begin(), points.end(),
+              [](const Point* a, const Point* b) { return a->cost.steps < b->cost.steps; });
+    auto next = points.begin();
     for (int steps = 0; steps <= last_step_; ++steps) {
-      std::optional<Rate> found;
-      for (const Point& p : result_.points)
-        if (const Rate r = rate(p.cost.rounds, p.cost.chunks);
-            p.cost.steps <= steps && (!found || less(r, *found)))
+      for (; next != points.end() && (*next)->cost.steps <= steps; ++next)
+        if (const Rate r = rate((*next)->cost.rounds, (*next)->cost.chunks); !found || less(r, *found))
           found = r;
       const Rate possible = everywhere()[steps];
       const bool open = possible.rounds != kNoSchedule && (!found || less(possible, *found));
@@ -224,7 +257,10 @@ class SpaceCheck {
 
   const Result& result_;
   int last_step_ = 0;
+  std::map<std::pair<std::string, int>, std::vector<const Claim*>> claims_ = {};  // by collective and chunks
+  std::vector<bool> undominated_ = {};                                            // by point
   Rates everywhere_ = {};
+  std::map<std::pair<std::string, int>, Rates> alone_ = {};
   std::vector<std::string> faults_ = {};
 };
 

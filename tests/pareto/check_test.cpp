@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 
 #include "pareto/search.h"
@@ -80,6 +81,61 @@ TEST(CheckResult, FindsMissingClaims) {
     }
   }
   EXPECT_FALSE(faults_after([](Result& r) { r.claims.clear(); }).empty());
+}
+
+// A claim of so many chunks that its collective would not fit was refused without a word of where it stands.
+TEST(CheckResult, NamesTheClaimThatIsTooLarge) {
+  const std::vector<std::string> faults = faults_after([](Result& r) { r.claims[1].chunks = 1'000'000'000; });
+  ASSERT_FALSE(faults.empty());
+  EXPECT_TRUE(faults[0].starts_with("claims[1]: collective broadcast: 1000000000 chunks a block"))
+      << faults[0];
+}
+
+// How much is looked at grows as the file does: with a collective made anew for each claim, every point compared
+// with every other, and every claim looked up for every number of steps, this one took minutes.
+TEST(CheckResult, ManyClaimsAndPointsAreCheckedQuickly) {
+  Result result{.topology = named_topology("full:64"), .collective = make_collective("alltoall", 64, 1)};
+  result.space = {.min_chunks = 1, .max_chunks = 20, .max_steps = 5000};
+  result.stopped = Stopped::Interrupted;
+  for (int i = 0; i < 10'000; ++i)
+    result.claims.push_back({.collective = "alltoall", .chunks = 1 + i % 4, .steps = i / 2, .rounds = 0});
+  const auto start = std::chrono::steady_clock::now();
+  const CheckReport report = check_result(result, "", {});
+  EXPECT_EQ(report.bounds, 10'000);
+  EXPECT_EQ(report.faults,
+            std::vector<std::string>({"openings: are not those that points and claims leave"}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+// Each split of a long schedule into a ReduceScatter and an Allgather was refereed.
+TEST(CheckResult, LongCompositionsAreCheckedQuickly) {
+  Result result = search_frontier(named_topology("ring:4"), make_collective("allreduce", 4, 1),
+                                  {.min_chunks = 1, .max_chunks = 1});
+  const auto composed = std::find_if(result.points.begin(), result.points.end(),
+                                     [](const Point& p) { return p.method == "reduce_scatter+allgather"; });
+  ASSERT_NE(composed, result.points.end());
+  const auto method_faults = [&result] {
+    std::vector<std::string> faults = check_result(result, "", {}).faults;
+    std::erase_if(faults, [](const std::string& f) { return f.find("method") == std::string::npos; });
+    return faults;
+  };
+  EXPECT_TRUE(method_faults().empty());
+  // Steps without sends, before, between and after: it is still one after the other.
+  std::vector<Step>& steps = composed->schedule.steps;
+  const std::size_t whole = steps.size();
+  for (std::size_t at = 0; at <= whole; ++at) {
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at * 11), 10, Step{.rounds = 1});
+    EXPECT_TRUE(method_faults().empty()) << at;
+  }
+  steps.insert(steps.begin(), 100'000, Step{.rounds = 1});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(method_faults().empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  // The last sends of the ReduceScatter and the first of the Allgather in another order: no longer.
+  std::erase_if(steps, [](const Step& s) { return s.sends.empty(); });
+  ASSERT_EQ(steps.size(), whole);
+  std::swap(steps.front(), steps.back());
+  EXPECT_FALSE(method_faults().empty());
 }
 
 TEST(CheckResult, FindsFalseMarks) {
