@@ -22,7 +22,7 @@ using Completed = std::vector<std::pair<int, int>>;
 class CompletionFinder {
  public:
   CompletionFinder(const Collective& collective, const BlockProgram& program)
-      : collective_(collective), program_(program), held_(program.ranks.size()) {
+      : program_(program), held_(program.ranks.size()) {
     for (const BlockRank& rank : program.ranks) {
       next_.emplace_back(rank.blocks.size(), 0);
       completed_.emplace_back(rank.blocks.size());
@@ -108,7 +108,6 @@ class CompletionFinder {
     return true;
   }
 
-  const Collective& collective_;
   const BlockProgram& program_;
   int places_ = 0;
   std::vector<int> first_place_ = {};              // by rank
