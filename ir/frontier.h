@@ -45,9 +45,10 @@ struct Prices {
 //               step s. Prices for each step of the claim, or one entry that holds for every step and any
 //               number of them. Cuts and duals of flow problems are of this kind (reference: ForestColl;
 //               maximum concurrent flow).
-//   Partition   AllReduce: `group` of each rank, k groups. Every chunk crosses between groups at least 2(k-1)
-//               times; `prices` (one entry) give every crossing link a w >= 1, so
-//               2(k-1) * chunks <= rounds * sum(bandwidth * price).
+//   Partition   `group` of each rank. A chunk crosses between groups at least p + q - 2 times, and once more if no
+//               group is among both, for p groups that contribute to a sum and q that want it (AllReduce, k groups:
+//               2(k-1)); a copy enters each group that lacks it. `prices` (one entry) give every crossing link a
+//               w >= m >= 1, so m * crossings <= rounds * sum(bandwidth * price).
 //   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are looked at) cannot
 //               spread faster. Their first holders together send at most k chunks a round, any other rank at
 //               most K, and receives at most J (each rate: its links, or a shared limit over some of them). Let
@@ -110,7 +111,8 @@ struct Point {
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
   bool on_frontier = true;  // no other point of the result dominates it
-  bool proven = false;      // claims of the result show that no schedule in the searched space dominates it
+  bool proven = false;  // claims of the result show that no schedule in the searched space dominates it; of a
+                        // point that others dominate: none of its own family with its own chunks
   // The fewest rounds a chunk that the claims leave possible in the searched space with at most its steps;
   // of a point that others dominate, in its own family with its own chunks. What the point has more is its gap.
   Rate bound = {};
