@@ -54,7 +54,8 @@ void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
 
 void memory_limit(CLI::App* app, Limits& limits) {
   size(app, "--memory-limit", limits.memory,
-       "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit");
+       "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what the "
+       "machine has)");
 }
 
 void root(CLI::App* app, const Text& name, std::optional<int>& target) {
