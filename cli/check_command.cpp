@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -38,6 +40,9 @@ Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdif
 }  // namespace
 
 Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
+  if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
+    throw InputError("--proofs", command.proofs + " is no directory",
+                     "check the path, or leave it out, and refutations are done again");
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Result result = load_result(command.file);

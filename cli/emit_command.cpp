@@ -120,6 +120,8 @@ Outcome page(const EmitCommand& command, Result result, Supervisor& supervisor) 
 }  // namespace
 
 Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
+  if (command.max_bytes > 0 && command.min_bytes > command.max_bytes)
+    throw InputError("--min-bytes", "is larger than --max-bytes", "exchange them");
   require_makeable_directory("-o", command.directory);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);

@@ -51,8 +51,12 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<Text> extras = app.remaining(true);
   if (extras.empty() && !commands_of(command).empty())
     return {path_of(command), "a command is missing", help};
-  if (extras.empty() && error.get_name() == "ArgumentMismatch")
-    return {where, Text(error.what()).substr(0, Text(error.what()).find(':')) + " needs a value", help};
+  if (extras.empty() && error.get_name() == "ArgumentMismatch") {
+    const Text said = error.what();
+    const bool twice = said.find("received") != Text::npos && said.find("received 0") == Text::npos;
+    return {where, said.substr(0, said.find(':')) + (twice ? " is there more than once" : " needs a value"),
+            help};
+  }
   if (extras.empty()) return {where, error.what(), help};
   const Text first = extras.front().substr(0, extras.front().find('=')).substr(0, 60);
   if (!first.starts_with('-')) return {where, "'" + first + "' is one argument too many", help};
@@ -78,6 +82,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
   app.set_version_flag("--version", kVersion);
   app.formatter(std::make_shared<HelpFormatter>());
+  app.footer("'chorale COMMAND --help' says more, with exit codes and examples.");
   app.require_subcommand(1);
   search_options(app, parsed.command);
   program_options(app, parsed.command);

@@ -101,7 +101,9 @@ void check_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "check", "Verify a result file again, trusting nothing in it",
               "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
-              "130 interrupted\nexample:\n  chorale check f.json --proofs proofs/");
+              "130 interrupted\nexamples:\n  chorale check f.json\n"
+              "  chorale frontier hub:4 broadcast --no-bounds --proofs proofs --json h.json\n"
+              "  chorale check h.json --proofs proofs");
   auto options = std::make_shared<CheckCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("FILE");
   text(sub, "--proofs", options->proofs, "DIR",

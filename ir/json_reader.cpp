@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace chorale {
@@ -107,8 +108,18 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
   }
 }
 
+// The key by which a reader of something else sees what it was given.
+constexpr std::pair<const char*, const char*> kKinds[] = {
+    {"chorale_result", "a result"}, {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
+    {"topology", "a machine"},      {"hierarchy", "a hierarchy"},     {"job", "a job"},
+    {"collective", "a collective"}};
+
 void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
   if (!value_.is_object()) fail("is not an object", "see docs/formats.md");
+  for (const auto& [tells, kind] : kKinds)
+    if (place_.empty() && value_.contains(tells) &&
+        std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())
+      fail(fmt::format("is {}, and something else is wanted here", kind), "check the path");
   for (const auto& [key, unused] : value_.items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
       std::string known;

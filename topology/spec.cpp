@@ -23,8 +23,10 @@ std::vector<int> spec_sizes(const std::string& where, const std::string& text) {
     int size = 0;
     const auto [next, error] = std::from_chars(rest.data(), rest.data() + end, size);
     if (error != std::errc() || next != rest.data() + end || size < 1)
-      throw InputError(where, "'" + std::string(rest.substr(0, 40)) + "' is not a size",
-                       "use a number, 1 or more");
+      throw InputError(
+          where,
+          rest.empty() ? "a size is missing" : "'" + std::string(rest.substr(0, 40)) + "' is not a size",
+          "use numbers, 1 or more, after the colon");
     sizes.push_back(size);
     if (end == rest.size()) return sizes;
     rest.remove_prefix(end + 1);

@@ -286,6 +286,7 @@ for name, (arguments, word) in places.items():
     expect(name, ["place", *arguments], word)
 
 (work / "wrong.xml").write_text('<algo name="x" ngpus="2"></algo>')
+(work / "machine.json").write_text('{"alpha_us": 1, "topology": "pair", "ranks": 2, "links": [{"src": 0, "dst": 1, "both_ways": true}]}')
 (work / "many.json").write_text("[" * 100)
 whole = next(i for i, point in enumerate(good["points"]) if point["chunks"] == 1)  # relays without pieces
 assert chorale_runs("emit", "good.json", "--target", "mscclpp", "--point", str(whole)).returncode == 0
@@ -311,7 +312,14 @@ for name, (arguments, word) in {
     "a program without attributes": (["program", "wrong.xml"], "has no coll"),
     "a program that is not there": (["program", "nowhere.xml"], "nowhere.xml"),
     "a program that is no JSON": (["program", "many.json"], "many.json"),
-    "a result for a program": (["program", "good.json"], "unknown key"),
+    "a result for a program": (["program", "good.json"], "good.json: is a result, and something else is wanted"),
+    "a result for a machine": (["frontier", "good.json", "allgather"], "good.json: is a result"),
+    "a result for a collective": (["frontier", "ring:4", "./good.json"], "good.json: is a result"),
+    "a machine for a collective": (["frontier", "ring:4", "./machine.json"], "machine.json: is a machine"),
+    "a machine without a size": (["frontier", "ring", "allgather"], "topology ring: a size is missing"),
+    "an option twice": (["check", "good.json", "--proofs", ".", "--proofs", "."], "--proofs is there more than once"),
+    "proofs that are not there": (["check", "good.json", "--proofs", "nowhere"], "--proofs: nowhere is no directory"),
+    "sizes the wrong way round": (["emit", "good.json", "--min-bytes", "2K", "--max-bytes", "1K"], "--min-bytes: is larger than --max-bytes"),
     "a plan with an unknown operation": (["program", "unknown.plan"], "gpus[1].threadblocks[0].ops[0]: fly"),
     "a plan through a proxy": (["program", "proxy.plan"], "gpus[1].channels[0].channel_type: port"),
     "a plan with a race": (["program", "race.plan"], "is wrong out of place: rank"),
