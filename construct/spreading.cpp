@@ -159,7 +159,9 @@ class Spreading {
       return;
     }
     const auto source = [&](LinkId l) { return topology_.links[l].src; };
-    for (LinkId l : std::ranges::equal_range(by_source_[c], n, {}, source)) offer(c, l);
+    const std::vector<LinkId>& links = by_source_[c];
+    for (auto l = std::ranges::lower_bound(links, n, {}, source); l != links.end() && source(*l) == n; ++l)
+      offer(c, *l);
   }
 
   // The first wish of a link that still stands; its chunk may be less rare by now. Nothing if there is none.

@@ -348,16 +348,16 @@ class Phases {
         for (std::size_t s = schedule.steps.size();;) {
           std::vector<std::pair<std::size_t, Send>> parts;
           bool own = std::ranges::binary_search(sums_.chunks[c].pre, n);
-          for (const auto& [at, send] : arrivals[{c, n}]) {
-            if (at >= s) {
-              needless.insert({at, send});
+          for (const auto& arrival : arrivals[{c, n}]) {
+            if (arrival.first >= s) {
+              needless.insert(arrival);
               continue;
             }
-            if (!send.reduce) {
+            if (!arrival.second.reduce) {
               own = false;
-              std::erase_if(parts, [&](const auto& part) { return part.first < at; });
+              std::erase_if(parts, [&](const auto& part) { return part.first < arrival.first; });
             }
-            parts.push_back({at, send});
+            parts.push_back(arrival);
           }
           if (own || parts.size() != 1) break;
           s = parts[0].first;
