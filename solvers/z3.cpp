@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -32,6 +34,19 @@ class Watcher {
   std::jthread thread_;
 };
 
+// z3::context looks at what it got only after using it.
+void require_memory_for_a_context() {
+  const Z3_config config = Z3_mk_config();
+  const Z3_context context = config == nullptr ? nullptr : Z3_mk_context_rc(config);
+  if (config != nullptr) Z3_del_config(config);
+  if (context == nullptr) throw std::bad_alloc();
+  Z3_del_context(context);
+}
+
+bool tells_of_memory(const std::string& said) {
+  return said.find("out of memory") != std::string::npos;
+}
+
 long long value_of(const z3::model& model, const z3::func_decl& constant) {
   const z3::expr value = model.eval(constant(), true);
   if (value.is_bool()) return value.is_true() ? 1 : 0;
@@ -46,13 +61,16 @@ struct SmtSession::Inside {
 
   std::string evaluate(const std::string& commands) {
     const std::string said = Z3_eval_smtlib2_string(context, commands.c_str());
+    if (tells_of_memory(said)) throw std::bad_alloc();
     if (said.find("(error") != std::string::npos && said.find("cancel") == std::string::npos)
       throw std::logic_error("SMT-LIB text refused: " + said.substr(0, 300));
     return said;
   }
 };
 
-SmtSession::SmtSession(const SolveLimits& limits) : inside_(new Inside) {
+SmtSession::SmtSession(const SolveLimits& limits) {
+  require_memory_for_a_context();
+  inside_ = std::make_unique<Inside>();
   inside_->limits = limits;
 }
 
@@ -86,8 +104,10 @@ Verdict SmtSession::ask(const std::string& term, const std::vector<std::string>&
   return verdict;
 }
 
-SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted,
-                       const SolveLimits& limits) {
+namespace {
+
+SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& wanted,
+                      const SolveLimits& limits) {
   SmtAnswer answer;
   z3::context context;
   z3::solver solver(context);
@@ -109,7 +129,8 @@ SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& 
         case z3::unknown:
           break;
       }
-    } catch (const z3::exception&) {
+    } catch (const z3::exception& error) {
+      if (tells_of_memory(error.msg())) throw;
       return answer;  // interrupted while simplifying: nothing is known
     }
   }
@@ -128,6 +149,19 @@ SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& 
         at == constants.end() ? 0 : value_of(model, at->second);  // not constrained: any value
   }
   return answer;
+}
+
+}  // namespace
+
+SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted,
+                       const SolveLimits& limits) {
+  require_memory_for_a_context();
+  try {
+    return solve_in_z3(text, wanted, limits);
+  } catch (const z3::exception& error) {
+    if (tells_of_memory(error.msg())) throw std::bad_alloc();
+    throw;
+  }
 }
 
 }  // namespace chorale

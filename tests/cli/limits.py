@@ -193,6 +193,10 @@ if not SANITIZED:
     for command, size in ((ENCODING, "100M"), (["place", deep, "--job", job], "20M")):
         _, complaint = ends(*command, "--memory-limit", size)
         assert "out of memory" in complaint, complaint
+    for size in ("1M", "2M", "5M", "12M"):  # Z3 has its own ways to say so
+        _, complaint = ends("synthesize", "dgx1", "allgather", "--chunks", "2", "--steps", "2", "--rounds", "3", "--engine",
+                            "smt", "--memory-limit", size)
+        assert "out of memory" in complaint, complaint
     for name in ("steps9.json", "steps5.json", "chunks.json", "wide.json"):
         ends("check", name, "--memory-limit", "100M", codes=REFUSED)
     _, complaint = ends("frontier", *HARD, "--memory-limit", "12M", "--json", "memory.json")
