@@ -514,6 +514,9 @@ def openings_left(points, families_, space):
 
 def judge_openings(openings, points, families_, space, verdict):
     """Exactly what is open is said to be open."""
+    for o in openings:
+        if any(r is not None and r[0] is not None and math.gcd(*r) > 1 for r in (o["found"], o["bound"])):
+            verdict.faults.append("a fraction of an opening is not reduced")
     stated = [(whole(o["steps"]), NEVER if o["found"] is None else rate(o["found"]), rate(o["bound"])) for o in openings]
     left = openings_left(points, families_, space)
     if stated != left:
