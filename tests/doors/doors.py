@@ -107,6 +107,20 @@ class Session:
             raise Found()
         return code, text, errors
 
+    def run_with_mpi(self, ranks, *arguments):
+        """Exit code and all that was said, by processes of mpirun."""
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        words = ["mpirun", "--oversubscribe", "-n", str(ranks)]
+        self.commands.append(shlex.join([*words, "chorale", *arguments]))
+        self.counts["runs"] += 1
+        try:
+            done = subprocess.run([*words, self.options.chorale, *arguments], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600)
+        except subprocess.TimeoutExpired:
+            self.fault(f"{arguments[0]}: hangs with MPI")
+            raise Found() from None
+        return done.returncode, done.stdout
+
     def interrupted(self, arguments, after, what):
         """Exit code, seconds of CPU after the signal, seconds of CPU before it."""
         arguments = [str(word) for word in arguments]
@@ -565,6 +579,12 @@ def lower(session, case, rng):
         session.counts[f"run on {transport}"] += code == 0
         if code == 2 and not re.search(CANNOT + "|in place", errors):
             session.fault(f"run: refuses on {transport}", errors[:300])
+    if flip(rng, 0.2) and shutil.which("mpirun"):
+        code, said = session.run_with_mpi(result["topology"]["ranks"], "run", "r.json", "--transport", "mpi", "--bytes", "100", "--point", "0",
+                                          "--iterations", "1", "--warmup", "0")
+        session.counts["run on mpi"] += code == 0
+        if code != 0 and not re.search(CANNOT, said):
+            session.fault(f"run: exit code {code} on mpi", said[:500])
     session.run("show", "r.json", "--html", "page.html", codes={0})
 
 
