@@ -397,7 +397,7 @@ Stopped SearchClock::why_stopped() const {
   return Stopped::No;
 }
 
-void join(ChunkFrontier& known, const ChunkFrontier& more, bool points) {
+void join(ChunkFrontier& known, const ChunkFrontier& more) {
   for (const Claim& claim : more.claims)
     if (std::ranges::none_of(known.claims, [&](const Claim& other) {
           return other.steps >= claim.steps && other.rounds >= claim.rounds;
@@ -405,7 +405,6 @@ void join(ChunkFrontier& known, const ChunkFrontier& more, bool points) {
       known.claims.push_back(claim);
   known.given_up.insert(more.given_up.begin(), more.given_up.end());
   known.conflicts += more.conflicts;
-  if (!points) return;
   for (const Point& point : more.points) {
     const auto as_good = [](const Point& a, const Point& b) {
       return a.cost.steps <= b.cost.steps && a.cost.rounds <= b.cost.rounds;

@@ -38,8 +38,8 @@ struct ChunkFrontier {
   std::int64_t conflicts = 0;
 };
 
-// What `more` says besides goes into `known`: claims, why questions were left open, and, with `points`, its points.
-void join(ChunkFrontier& known, const ChunkFrontier& more, bool points);
+// What `more` says besides goes into `known`.
+void join(ChunkFrontier& known, const ChunkFrontier& more);
 
 // The most rounds that are still of interest for at most `steps` steps; none if all are. Must not grow with
 // the steps.

@@ -277,10 +277,6 @@ class FrontierSearch {
     }
   }
 
-  // With a k, spaces of smaller ones are searched, too, where that may find more:
-  // - for the parts of an AllReduce, since two parts share the k, and which share is best is known only together;
-  // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
-  //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
   void search(const std::string& name, int chunks, const MostRounds& most = {}) {
     const Findings::Key key = {name, chunks};
     const Collective collective = with_chunks(asked_, name, chunks);
@@ -290,25 +286,31 @@ class FrontierSearch {
     if (const auto at = begun_.find(key); at != begun_.end()) question.begun = &at->second;
     ChunkFrontier found = search_chunks(question, options_, clock_);
     found_->put(key, found);
-    if (space_.extra_rounds == kAnyRounds) return;
+    if (space_.extra_rounds != kAnyRounds) search_narrower(key, question, std::move(found));
+  }
+
+  // With a k, spaces of smaller ones are searched, too, where that may find more:
+  // - for the parts of an AllReduce, since two parts share the k, and which share is best is known only together;
+  // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
+  //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
+  void search_narrower(const Findings::Key& key, ChunkQuestion question, ChunkFrontier found) {
     question.tell = {};
     question.begun = nullptr;
     question.always = false;
-    const bool shares = name != asked_.name;
-    const auto limited = [](const ChunkFrontier& part) {
+    const bool shares = key.first != asked_.name;
+    const auto cut = [](const ChunkFrontier& part) {
       return part.given_up.contains(Stopped::ConflictLimit) ||
              part.given_up.contains(Stopped::NotExpressible);
     };
-    bool again = limited(found);
-    ChunkFrontier narrower = found;
-    while ((shares || again) && !clock_.over()) {
-      const int extra = most_extra(narrower.points) - 1;
-      if (extra < 0) break;
+    bool again = cut(found);
+    int extra = most_extra(found.points) - 1;
+    while ((shares || again) && extra >= 0 && !clock_.over()) {
       question.space.extra_rounds = extra;
       question.claims = again ? std::vector<Claim>{} : found.claims;
-      narrower = search_chunks(question, options_, clock_);
-      again = limited(narrower);
-      join(found, narrower, true);
+      const ChunkFrontier narrower = search_chunks(question, options_, clock_);
+      again = cut(narrower);
+      extra = most_extra(narrower.points) - 1;
+      join(found, narrower);
       found_->put(key, found);
       if (shares) found_->put_share(key, narrower.points);
     }
