@@ -204,8 +204,9 @@ std::string in_words(const Ranking& ranking, bool explain) {
                         StrategySpace::kMostLevels, ranking.too_deep,
                         counted(ranking.matrices, "matrix", "matrices"));
   if (ranking.priced + ranking.too_deep < ranking.matrices)
-    text += fmt::format("stopped: {} of {} priced; better ones may be among the others\n", ranking.priced,
-                        counted(ranking.matrices, "matrix", "matrices"));
+    text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
+                        counted(ranking.matrices, "matrix", "matrices"),
+                        ranking.priced > 0 ? "; better ones may be among the others" : "");
   else
     text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n",
                         ranking.too_deep > 0  ? "the other "

@@ -184,6 +184,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   if (matrices.empty())
     throw InputError("placement", "no parallelism matrix obeys the conditions", "drop one of them");
   ranking.matrices = static_cast<int>(matrices.size());
+  if (options.ranked) options.ranked(ranking);  // before strategies over so many levels are explored
   std::vector<std::pair<double, int>> order;
   for (int m = 0; m < ranking.matrices; ++m) {
     if (options.progress && !options.progress(m, ranking.matrices)) break;

@@ -94,8 +94,7 @@ class Session:
         if code == 3 and "--time-limit" in arguments and "before there was anything to tell" in errors:
             if attempts > 1:
                 return again()
-            if arguments[0] != "place":  # which explores its strategies before it prices the first matrix
-                self.fault(f"{arguments[0]}: nothing to tell at the limit")
+            self.fault(f"{arguments[0]}: nothing to tell at the limit")
             raise Found()
         lines = errors.splitlines()
         if code == 2 and (not lines or not all(line.startswith("chorale: error: ") for line in lines) or
