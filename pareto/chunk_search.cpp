@@ -29,6 +29,8 @@ using std::chrono::steady_clock;
 // Asking for any number of steps makes a formula with as many steps as rounds; beyond this it costs more than
 // it saves.
 constexpr int kMostStepsAsked = 24;
+// It is asked to save questions, so it may not take longer than they: the grid's take up to some thousands.
+constexpr std::int64_t kMostConflictsAsked = 10'000;
 
 class ChunkSearch {
  public:
@@ -190,7 +192,8 @@ class ChunkSearch {
     if (low > *most || over() || ask(steps, low)) return;
     low = std::max(low + 1, left(steps));
     // Where nothing is known yet, a question about many steps may take longer than finding something.
-    if (best_within(steps) != nullptr && !std::exchange(walked_, true)) raise_bound_for_any_steps();
+    if (best_within(steps) != nullptr && may_help(steps + 1) && !std::exchange(walked_, true))
+      raise_bound_for_any_steps();
     low = std::max(low, left(steps));
     const Point* const above = best_within(steps);
     const bool far = above == nullptr || (above->cost.rounds == *most + 1 && !searched(*above));
@@ -246,7 +249,10 @@ class ChunkSearch {
 
   template <class Question>
   bool answered(const std::string& what, bool keep, const Question& question) {
-    const std::optional<SolveLimits> limits = clock_.next_limits();
+    std::optional<SolveLimits> limits = clock_.next_limits();
+    if (limits && !keep)
+      limits->conflicts =
+          limits->conflicts < 0 ? kMostConflictsAsked : std::min(limits->conflicts, kMostConflictsAsked);
     if (!limits) {
       over();  // notes why
       return false;
