@@ -1,8 +1,8 @@
 // The idea: walk up the steps; for each number of them the fewest rounds lie between what claims exclude and
 // what fewer steps, the space, or others (most_rounds) make uninteresting. That range is closed by few
-// questions: the lowest first, since bounds are mostly tight; then, where a search with fewer steps left the
-// upper end, that end, since one more step mostly does not help; else upwards with growing strides, since
-// what a constructed schedule left above may be far away.
+// questions: the lowest first, since bounds are mostly tight; then, where a schedule is known above, the upper
+// end, since one more step mostly does not help and what was constructed is mostly best; else upwards with growing
+// strides. Upwards from what was constructed, too, took 1.5 times as long on the grid, in 85 refutations for 62.
 //
 // Invariant: the points fall in rounds as they rise in steps, and all lie in the space. The walk ends when a
 // schedule of more steps would have to have fewer rounds than steps, or than any schedule has. The k of
@@ -196,8 +196,7 @@ class ChunkSearch {
       raise_bound_for_any_steps();
     low = std::max(low, left(steps));
     const Point* const above = best_within(steps);
-    const bool far = above == nullptr || (above->cost.rounds == *most + 1 && !searched(*above));
-    for (int stride = far ? 1 : *most; low <= *most && !over(); stride *= 2) {
+    for (int stride = above == nullptr ? 1 : *most; low <= *most && !over(); stride *= 2) {
       const int rounds =
           static_cast<int>(std::min<long long>(*most, static_cast<long long>(low) + stride - 1));
       if (ask(steps, rounds)) return bisect(steps, low);
@@ -326,9 +325,6 @@ class ChunkSearch {
     return cost.steps <= question_.space.max_steps &&
            cost.rounds <= chorale::most_rounds(question_.space, cost.steps);
   }
-
-  // What came from a search and not from construct/.
-  static bool searched(const Point& point) { return point.method == "direct" || point.method == "dual"; }
 
   // Puts it in its place, unless what is there is as good, and drops what it dominates.
   void take(Point point) {
