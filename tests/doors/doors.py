@@ -376,7 +376,7 @@ def larger(session, case, rng, result):
     else:
         space[key] += 1
     _, more = ask_frontier(session, case, space, limited({**case, "limit": limit}), seconds_of(case), "more.json")
-    if "time limit" in (result["stopped"], more["stopped"]):
+    if {"time limit", "memory limit"} & {result["stopped"], more["stopped"]}:
         return
     # Without a k the walk is another one: docs/formats.md.
     if "--k" in case["space"] and "--k" not in space and more["stopped"] == "conflict limit":
