@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -54,11 +53,10 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
 std::vector<Point> within(int extra, const Topology& topology, std::vector<Point> points) {
   std::vector<Point> kept;
   for (Point& point : points) {
-    std::optional<Schedule> schedule = in_more_steps(topology, point.collective, point.schedule, extra);
-    if (!schedule) continue;
-    const bool same =
-        schedule->steps.size() == point.schedule.steps.size() && total_rounds(*schedule) == point.cost.rounds;
-    kept.push_back(same ? std::move(point) : as_point(point.collective, std::move(*schedule), "routed"));
+    const Cost before = point.cost;
+    if (!fit_in_more_steps(topology, point, extra)) continue;
+    if (point.cost != before) point.method = "routed";
+    kept.push_back(std::move(point));
   }
   return kept;
 }

@@ -147,4 +147,14 @@ std::optional<Schedule> in_more_steps(const Topology& topology, const Collective
   return split;
 }
 
+bool fit_in_more_steps(const Topology& topology, Point& point, int extra) {
+  if (point.cost.rounds - point.cost.steps <= extra) return true;
+  std::optional<Schedule> split = in_more_steps(topology, point.collective, point.schedule, extra);
+  if (!split) return false;
+  point.cost.steps = static_cast<int>(split->steps.size());
+  point.cost.rounds = total_rounds(*split);
+  point.schedule = std::move(*split);
+  return true;
+}
+
 }  // namespace chorale

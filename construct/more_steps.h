@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/collective.h"
+#include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
@@ -13,5 +14,8 @@ namespace chorale {
 // where the referee does not accept that: a sum whose ranks exchange what they have in one step cannot always
 // be taken apart.
 std::optional<Schedule> in_more_steps(const Topology&, const Collective&, const Schedule&, int extra);
+
+// The same of a point, its cost with it. False, and nothing changed, where it cannot be.
+bool fit_in_more_steps(const Topology&, Point&, int extra);
 
 }  // namespace chorale

@@ -167,14 +167,7 @@ class Findings {
     // Two parts whose rounds exceed their steps by at most k may together exceed them by more; a step split, and
     // they do not.
     const Space& space = empty_.space;
-    for (Point& point : points)
-      if (space.extra_rounds != kAnyRounds && point.cost.rounds > point.cost.steps + space.extra_rounds)
-        if (std::optional<Schedule> split =
-                in_more_steps(empty_.topology, point.collective, point.schedule, space.extra_rounds)) {
-          point.cost.steps = static_cast<int>(split->steps.size());
-          point.cost.rounds = total_rounds(*split);
-          point.schedule = std::move(*split);
-        }
+    for (Point& point : points) fit_in_more_steps(empty_.topology, point, space.extra_rounds);
     std::erase_if(points, [&space](const Point& p) {
       return p.cost.steps > space.max_steps || p.cost.rounds > most_rounds(space, p.cost.steps);
     });
