@@ -29,8 +29,31 @@ using std::chrono::steady_clock;
 // Asking for any number of steps makes a formula with as many steps as rounds; beyond this it costs more than
 // it saves.
 constexpr int kMostStepsAsked = 24;
-// It is asked to save questions, so it may not take longer than they: the grid's take up to some thousands.
+// It is asked to save questions, so it may not take longer than they; with this the grid is proven as before.
 constexpr std::int64_t kMostConflictsAsked = 10'000;
+
+const Point* best_of(const std::vector<Point>& points, int steps) {
+  const Point* best = nullptr;
+  for (const Point& point : points)
+    if (point.cost.steps <= steps) best = &point;
+  return best;
+}
+
+// Into its place, and what it dominates out. False if what is there is as good.
+bool put_in(std::vector<Point>& points, Point point) {
+  if (const Point* best = best_of(points, point.cost.steps);
+      best != nullptr && best->cost.rounds <= point.cost.rounds)
+    return false;
+  std::erase_if(points, [&](const Point& other) {
+    const bool worse = dominates(point.cost, other.cost);
+    if (worse && other.cost.steps == point.cost.steps) point.seconds += other.seconds;
+    return worse;
+  });
+  const auto place = std::find_if(points.begin(), points.end(),
+                                  [&](const Point& other) { return other.cost.steps > point.cost.steps; });
+  points.insert(place, std::move(point));
+  return true;
+}
 
 class ChunkSearch {
  public:
@@ -151,12 +174,7 @@ class ChunkSearch {
     return most ? std::min(*most, allowed) : allowed;
   }
 
-  const Point* best_within(int steps) const {
-    const Point* best = nullptr;
-    for (const Point& point : result_.points)
-      if (point.cost.steps <= steps) best = &point;
-    return best;
-  }
+  const Point* best_within(int steps) const { return best_of(result_.points, steps); }
 
   // Hops do not tell their fewest steps.
   bool sums_for_several() const {
@@ -292,7 +310,7 @@ class ChunkSearch {
   bool take_answer(Point point) {
     const Cost found = point.cost;
     if (!allowed(found)) {
-      fit(point);
+      fit_in_more_steps(topology_, point, question_.space.extra_rounds);
       if (!allowed(point.cost) || point.cost.rounds > asked_.rounds || point.cost.steps > asked_.steps) {
         result_.given_up.insert(Stopped::NotExpressible);
         return false;
@@ -300,16 +318,6 @@ class ChunkSearch {
     }
     take(std::move(point));
     return true;
-  }
-
-  void fit(Point& point) const {
-    if (question_.space.extra_rounds == kAnyRounds) return;
-    if (std::optional<Schedule> split =
-            in_more_steps(topology_, collective_, point.schedule, question_.space.extra_rounds)) {
-      point.cost.steps = static_cast<int>(split->steps.size());
-      point.cost.rounds = total_rounds(*split);
-      point.schedule = std::move(*split);
-    }
   }
 
   // Another engine than ours is asked for comparison: it is not helped.
@@ -326,22 +334,10 @@ class ChunkSearch {
            cost.rounds <= chorale::most_rounds(question_.space, cost.steps);
   }
 
-  // Puts it in its place, unless what is there is as good, and drops what it dominates.
   void take(Point point) {
-    std::vector<Point>& points = result_.points;
-    if (const Point* best = best_within(point.cost.steps);
-        best != nullptr && best->cost.rounds <= point.cost.rounds)
-      return;
-    const std::size_t before = points.size();
-    std::erase_if(points, [&](const Point& other) {
-      const bool worse = dominates(point.cost, other.cost);
-      if (worse && other.cost.steps == point.cost.steps) point.seconds += other.seconds;
-      return worse;
-    });
-    const auto place = std::find_if(points.begin(), points.end(),
-                                    [&](const Point& other) { return other.cost.steps > point.cost.steps; });
-    if (points.size() == before) clock_.found_point();
-    points.insert(place, std::move(point));
+    const std::size_t before = result_.points.size();
+    if (!put_in(result_.points, std::move(point))) return;
+    if (result_.points.size() > before) clock_.found_point();
     if (question_.tell) question_.tell(result_);
   }
 
@@ -407,17 +403,7 @@ void join(ChunkFrontier& known, const ChunkFrontier& more) {
       known.claims.push_back(claim);
   known.given_up.insert(more.given_up.begin(), more.given_up.end());
   known.conflicts += more.conflicts;
-  for (const Point& point : more.points) {
-    const auto as_good = [](const Point& a, const Point& b) {
-      return a.cost.steps <= b.cost.steps && a.cost.rounds <= b.cost.rounds;
-    };
-    if (std::ranges::any_of(known.points, [&](const Point& other) { return as_good(other, point); }))
-      continue;
-    std::erase_if(known.points, [&](const Point& other) { return as_good(point, other); });
-    known.points.insert(std::ranges::upper_bound(known.points, point.cost.steps, {},
-                                                 [](const Point& other) { return other.cost.steps; }),
-                        point);
-  }
+  for (const Point& point : more.points) put_in(known.points, point);
 }
 
 ChunkFrontier begin_chunks(const ChunkQuestion& question, const FrontierOptions& options,
