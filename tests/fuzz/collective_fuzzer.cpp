@@ -11,7 +11,7 @@ void collective(std::string_view text) {
   refusing([&] {
     const int ranks = 1 + static_cast<int>(text.size() % 9);
     const Collective asked = collective_from_json(text, "input", ranks);
-    if (bytes_of(asked) > 1e5) return;
+    if (bytes_of(asked) > 2e4) return;
     require(collective_from_json(to_json(asked), "written", ranks) == asked,
             "a collective does not come back");
     require(differences(asked, asked).empty(), "a collective does not do what it does");
