@@ -15,7 +15,7 @@ using Kind = Certificate::Kind;
 
 constexpr int kMost = 1'000'000'000;
 constexpr int kMostChunkCount = 1'000'000;
-constexpr double kMostBytes = 1 << 30;  // of the collectives of all points
+constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
@@ -147,10 +147,14 @@ Send read_send(const JsonReader& json, const Topology& topology) {
 
 Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   Schedule schedule;
+  int rounds = 0;  // of all steps
   for (std::size_t s = 0; s < json.size(kMostSteps); ++s) {
     const JsonReader step = json.at(s);
     step.require_object({"rounds", "sends"});
     schedule.steps.push_back({.rounds = step["rounds"].integer(1, kMost)});
+    if (schedule.steps.back().rounds > kMost - rounds)
+      step["rounds"].fail(fmt::format("makes more than {} rounds of all steps", kMost), "use fewer");
+    rounds += schedule.steps.back().rounds;
     const JsonReader sends = step["sends"];
     const std::size_t size = sends.size(kMostSends);
     for (std::size_t i = 0; i < size; ++i)
@@ -324,10 +328,10 @@ Result result_from_json(std::string_view text, const std::string& file) {
   for (std::size_t i = 0; i < points.size(kMostPoints); ++i) {
     result.points.push_back(read_point(points.at(i), result.topology));
     bytes += bytes_of(result.points.back().collective);
-    if (bytes > kMostBytes)
+    if (bytes > kMostBytesOfAll)
       points.at(i)["does"].fail(
           fmt::format("what the points up to this one do takes {:.0f} MiB", bytes / (1 << 20)),
-          fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytes / (1 << 20)));
+          fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytesOfAll / (1 << 20)));
   }
   for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
     result.openings.push_back(read_opening(openings.at(i)));

@@ -106,6 +106,17 @@ TEST(Sizes, OfAllPoints) {
               AllOf(HasSubstr("r.json: points["), HasSubstr("1024 MiB is the most")));
 }
 
+// Each number of rounds is in range, and their sum fits into no int.
+TEST(Sizes, OfTheRoundsOfASchedule) {
+  std::string point = kEmptyPoint;
+  point.replace(
+      point.find("[]"), 2,
+      R"([{"rounds":1000000000,"sends":[]},{"rounds":1000000000,"sends":[]},{"rounds":1000000000,"sends":[]}])");
+  EXPECT_THAT(
+      refusal([&] { result_from_json(result_of(point, "", 2), "r.json"); }),
+      HasSubstr("r.json: points[0].schedule[1].rounds: makes more than 1000000000 rounds of all steps"));
+}
+
 // A refutation names any number of steps and rounds; its formula is too large, and the claim undecided.
 TEST(Sizes, OfAClaimedFormula) {
   for (const char* claim : {R"("steps":1000000000,"rounds":2)", R"("steps":1,"rounds":1000000000)"}) {
