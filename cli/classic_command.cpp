@@ -11,7 +11,7 @@
 namespace chorale {
 namespace {
 
-std::string catalogue() {
+std::string known_algorithms() {
   std::vector<std::vector<std::string>> rows = {{"name", "collective", "description"}};
   for (const ClassicEntry& entry : classic_catalogue())
     rows.push_back({entry.name, entry.collective, entry.description});
@@ -37,7 +37,7 @@ Result as_result(const Topology& topology, const Point& point) {
 }  // namespace
 
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
-  if (command.name == "list") return {.text = catalogue()};
+  if (command.name == "list") return {.text = known_algorithms()};
   require_writable_file("--json", command.json);
   const Topology topology = machine(command.topology);
   const Point point = classic_algorithm(

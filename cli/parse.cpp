@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 
-std::string quoted(const std::string& text) {
+std::string shortened(const std::string& text) {
   return "'" + (text.size() > 60 ? text.substr(0, 60) + "..." : text) + "'";
 }
 
@@ -57,11 +57,12 @@ std::vector<std::string> split(const std::string& text, char at) {
 std::vector<std::int64_t> geometric(const std::string& option, const std::string& text) {
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() > 3)
-    throw InputError(option, quoted(text) + " is not a range", "use from:to:factor, such as 1K:64M:4");
+    throw InputError(option, shortened(text) + " is not a range", "use from:to:factor, such as 1K:64M:4");
   const std::int64_t from = parse_size(option, parts[0]), to = parse_size(option, parts[1]);
   const std::int64_t factor = parts.size() == 3 ? parse_integer(option, parts[2], 2, 1'000'000) : 2;
   if (from < 1) throw InputError(option, "a range cannot grow from 0 bytes", "start with 1 or more");
-  if (from > to) throw InputError(option, quoted(text) + " is an empty range", "put the smaller size first");
+  if (from > to)
+    throw InputError(option, shortened(text) + " is an empty range", "put the smaller size first");
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = from; size <= to; size *= factor) sizes.push_back(size);
   return sizes;
@@ -75,9 +76,9 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string remedy = fmt::format("use {} to {}", least, most);
   if (error == std::errc::invalid_argument || end != text.data() + text.size())
-    throw InputError(option, quoted(text) + " is not a whole number", remedy);
+    throw InputError(option, shortened(text) + " is not a whole number", remedy);
   if (error != std::errc() || number < least || number > most)
-    throw InputError(option, quoted(text) + " is out of range", remedy);
+    throw InputError(option, shortened(text) + " is out of range", remedy);
   return number;
 }
 
@@ -85,23 +86,23 @@ double parse_positive(const std::string& option, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::invalid_argument || end != text.data() + text.size() || std::isnan(number))
-    throw InputError(option, quoted(text) + " is not a number", "use one such as 0.7 or 4e-5");
+    throw InputError(option, shortened(text) + " is not a number", "use one such as 0.7 or 4e-5");
   if (error != std::errc() || !(number > 0) || number > 1e9)
-    throw InputError(option, quoted(text) + " is out of range", "use more than 0 and at most 1e9");
+    throw InputError(option, shortened(text) + " is out of range", "use more than 0 and at most 1e9");
   return number;
 }
 
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text) {
   const std::int64_t time = with_unit(text, kTimes, 3'600'000'000LL);
   if (time < 1)
-    throw InputError(option, quoted(text) + " is not a time", "use one such as 30, 500ms, 5m, 1h");
+    throw InputError(option, shortened(text) + " is not a time", "use one such as 30, 500ms, 5m, 1h");
   return std::chrono::milliseconds(time);
 }
 
 std::int64_t parse_size(const std::string& option, const std::string& text) {
   const std::int64_t size = with_unit(text, kSizes, kMostBytes);
   if (size < 0)
-    throw InputError(option, quoted(text) + " is not a size", "use one such as 4096, 64K, 1M, at most 1T");
+    throw InputError(option, shortened(text) + " is not a size", "use one such as 4096, 64K, 1M, at most 1T");
   return size;
 }
 

@@ -118,7 +118,6 @@ std::string estimate(const ProgramCommand& command, const TimeAt& time_at) {
 }
 
 // The time limit that was asked for is of reading and refereeing; a run has its own.
-constexpr std::chrono::milliseconds kNoTimeLimit{-1};
 
 // What is known so far.
 void publish(Supervisor& supervisor, const std::string& text) {

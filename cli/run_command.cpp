@@ -26,7 +26,6 @@ namespace chorale {
 namespace {
 
 using On = RunCommand::Transport;
-constexpr std::chrono::milliseconds kNoTimeLimit{-1};
 constexpr const char* kAlignment = "rrRllrRRrr";
 
 using Rows = std::vector<RunRow>;

@@ -27,6 +27,8 @@
 
 namespace chorale {
 
+inline constexpr std::chrono::milliseconds kNoTimeLimit{-1};
+
 // What is told, and written, if the work ends no more: from copies of its own, since it is called while the work goes
 // on.
 using LastWord = std::function<Outcome(Stopped)>;

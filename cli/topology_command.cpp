@@ -8,7 +8,7 @@
 namespace chorale {
 namespace {
 
-std::string catalogue() {
+std::string known_topologies() {
   std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
   for (const CatalogueEntry& entry : topology_catalogue())
     rows.push_back({entry.pattern, entry.example, entry.description});
@@ -19,7 +19,7 @@ std::string catalogue() {
 
 // Shown as described, with its switches; everything else works on the flattened machine.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
-  if (command.name.empty()) return {.text = catalogue()};
+  if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name);
   switch (command.form) {
     case TopologyCommand::Form::Dot:

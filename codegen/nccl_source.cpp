@@ -37,11 +37,6 @@ std::string function_name(const Collective& collective) {
                            : std::string(collective.name == "allreduce_by_gather" ? "allreduce" : "custom"));
 }
 
-bool is_rooted(const Collective& collective) {
-  return collective.name == "broadcast" || collective.name == "reduce" || collective.name == "gather" ||
-         collective.name == "scatter";
-}
-
 // Those that only move data by pieces and add them at the end are reductions all the same.
 bool adds(const Program& program) {
   for (const std::vector<int>& row : work_table(program))
@@ -58,11 +53,13 @@ std::string function(const Collective& collective, const Program& program) {
       "ncclDataType_t type{}{}, "
       "ncclComm_t comm, cudaStream_t stream) {{\n",
       printable_name(collective.name), collective.ranks,
-      is_rooted(collective) ? fmt::format(" with root {}", collective.root) : "", function_name(collective),
-      adds(program) ? ", ncclRedOp_t op" : "", is_rooted(collective) ? ", int root" : "");
+      is_rooted(collective.name) ? fmt::format(" with root {}", collective.root) : "",
+      function_name(collective), adds(program) ? ", ncclRedOp_t op" : "",
+      is_rooted(collective.name) ? ", int root" : "");
   const std::string root =
-      is_rooted(collective) ? fmt::format("  if (root != {}) return ncclInvalidArgument;\n", collective.root)
-                            : "";
+      is_rooted(collective.name)
+          ? fmt::format("  if (root != {}) return ncclInvalidArgument;\n", collective.root)
+          : "";
   return head + root +
          fmt::format("  return run(send, recv, count, type, {}, comm, stream);\n}}",
                      adds(program) ? "op" : "ncclSum");

@@ -16,7 +16,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostRanks = 4096, kMostNumber = 1 << 24;
+constexpr int kMostNumber = 1 << 24;
 
 class Reader {
  public:

@@ -5,20 +5,12 @@
 #include <limits>
 #include <utility>
 
+#include "encoder/known_literals.h"
 #include "encoder/orbits.h"
 #include "encoder/tidy.h"
 
 namespace chorale {
-namespace {
-
-constexpr Lit kTrue = std::numeric_limits<Lit>::max();
-constexpr Lit kFalse = -kTrue;
-
-bool contains(const std::vector<Rank>& sorted, Rank n) {
-  return std::binary_search(sorted.begin(), sorted.end(), n);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ContributionEncoding::ContributionEncoding(const Topology& topology, const Collective& collective,
                                            const Budget& horizon, const EncodingOptions& options)
@@ -105,7 +97,7 @@ void ContributionEncoding::state(Chunk c, Rank n) {
       const int at = (c * topology_.ranks + n) * topology_.ranks + i;
       if (in_orbit_[at] != at) continue;
       Lit& lit = in_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + t];
-      if (!contains(collective_.chunks[c].pre, i) || hops_[i][n] < 0 || hops_[i][n] > t) continue;
+      if (!starts_at(collective_.chunks[c], i) || hops_[i][n] < 0 || hops_[i][n] > t) continue;
       lit = t == 0 ? kTrue : formula_.fresh();
     }
     keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + t] = formula_.fresh();
@@ -245,13 +237,7 @@ Lit ContributionEncoding::part(Chunk c, LinkId l, int s, Rank i) const {
 }
 
 void ContributionEncoding::add(std::vector<Lit> clause) {
-  std::size_t kept = 0;
-  for (Lit lit : clause) {
-    if (lit == kTrue) return;
-    if (lit != kFalse) clause[kept++] = lit;
-  }
-  clause.resize(kept);
-  formula_.add(clause);
+  add_unknown_of(std::move(clause), formula_);
 }
 
 }  // namespace chorale

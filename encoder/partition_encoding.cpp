@@ -20,7 +20,7 @@ PartitionEncoding::PartitionEncoding(const Instance& instance, std::span<const i
   for (Chunk c = 0; c < chunks_; ++c) {
     const ChunkSpec& spec = instance.collective.chunks[c];
     for (Rank n = 0; n < ranks_; ++n) {
-      const bool has = std::binary_search(spec.pre.begin(), spec.pre.end(), n);
+      const bool has = starts_at(spec, n);
       formula_.add({has ? here(c, n, 0) : -here(c, n, 0)});  // (1)
       for (int t = 1; t <= steps_; ++t) {
         std::vector<Lit> arrives = {-here(c, n, t), here(c, n, t - 1)};  // (4)

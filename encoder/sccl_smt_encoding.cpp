@@ -17,10 +17,6 @@ std::string send_of(Chunk c, LinkId l) {
   return fmt::format("s_{}_{}", c, l);
 }
 
-bool starts(const ChunkSpec& spec, Rank n) {
-  return std::binary_search(spec.pre.begin(), spec.pre.end(), n);
-}
-
 }  // namespace
 
 SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
@@ -43,13 +39,12 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       const std::string time = time_of(c, n);
       text_ +=
           fmt::format("(declare-const {0} Int)\n(assert (and (>= {0} 0) (<= {0} {1})))\n", time, steps + 1);
-      if (starts(spec, n)) text_ += fmt::format("(assert (= {} 0))\n", time);
-      if (std::binary_search(spec.post.begin(), spec.post.end(), n))
-        text_ += fmt::format("(assert (<= {} {}))\n", time, steps);
+      if (starts_at(spec, n)) text_ += fmt::format("(assert (= {} 0))\n", time);
+      if (ends_at(spec, n)) text_ += fmt::format("(assert (<= {} {}))\n", time, steps);
       std::string incoming;
       for (LinkId l = 0; l < links; ++l)
         if (topology.links[l].dst == n) incoming += fmt::format(" (ite {} 1 0)", send_of(c, l));
-      if (starts(spec, n))
+      if (starts_at(spec, n))
         text_ += fmt::format("(assert (= (+ 0{}) 0))\n", incoming);
       else
         text_ += fmt::format("(assert (=> (<= {0} {1}) (= (+ 0{2}) 1)))\n(assert (>= {0} 1))\n", time, steps,

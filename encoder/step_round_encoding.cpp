@@ -6,18 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "encoder/known_literals.h"
 #include "encoder/orbits.h"
 #include "encoder/tidy.h"
 
 namespace chorale {
 namespace {
-
-constexpr Lit kTrue = std::numeric_limits<Lit>::max();
-constexpr Lit kFalse = -kTrue;
-
-bool contains(const std::vector<Rank>& sorted, Rank n) {
-  return std::binary_search(sorted.begin(), sorted.end(), n);
-}
 
 std::vector<Rank> image(const std::vector<Rank>& ranks, const std::vector<Rank>& permutation) {
   std::vector<Rank> result;
@@ -125,7 +119,7 @@ void StepRoundEncoding::number_orbits(const std::vector<Automorphism>& generator
   here_.assign(static_cast<std::size_t>(chunks) * ranks * times, kFalse);
   for (int i = 0; i < chunks * ranks; ++i) {
     if (here_orbit_[i] != i) continue;
-    if (contains(collective_.chunks[i / ranks].pre, i % ranks))
+    if (starts_at(collective_.chunks[i / ranks], i % ranks))
       std::fill_n(here_.begin() + static_cast<std::ptrdiff_t>(i) * times, times, kTrue);
     else
       for (int t = earliest_[i]; t + remaining_[i] <= horizon_.steps; ++t)
@@ -136,7 +130,7 @@ void StepRoundEncoding::number_orbits(const std::vector<Automorphism>& generator
     if (send_orbit_[i] != i) continue;
     const Chunk c = i / links;
     const Link& l = topology_.links[i % links];
-    if (contains(collective_.chunks[c].pre, l.dst)) continue;
+    if (starts_at(collective_.chunks[c], l.dst)) continue;
     for (int s = earliest_[c * ranks + l.src] + 1; s + remaining_[c * ranks + l.dst] <= horizon_.steps; ++s)
       send_[static_cast<std::size_t>(i) * times + s] = formula_.fresh();
   }
@@ -201,8 +195,9 @@ void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_p
 
 void StepRoundEncoding::order() {
   for (const auto& [key, chunks] : chunk_classes(collective_)) {
-    const auto& [pre, post] = key;
-    const auto d = std::find_if(post.begin(), post.end(), [&had = pre](Rank n) { return !contains(had, n); });
+    const ChunkSpec& spec = collective_.chunks[chunks.front()];
+    const std::vector<Rank>& post = spec.post;
+    const auto d = std::find_if(post.begin(), post.end(), [&spec](Rank n) { return !starts_at(spec, n); });
     if (chunks.size() < 2 || d == post.end()) continue;
     // sofar[k]: the chunk has arrived at d by the k-th (step, link).
     std::vector<Lit> previous;
@@ -254,13 +249,7 @@ void StepRoundEncoding::add(std::initializer_list<Lit> clause) {
 }
 
 void StepRoundEncoding::add(std::vector<Lit> clause) {
-  std::size_t kept = 0;
-  for (Lit lit : clause) {
-    if (lit == kTrue) return;
-    if (lit != kFalse) clause[kept++] = lit;
-  }
-  clause.resize(kept);
-  formula_.add(clause);
+  add_unknown_of(std::move(clause), formula_);
 }
 
 }  // namespace chorale

@@ -145,17 +145,25 @@ Collective dual(const Collective& collective) {
   return result;
 }
 
+bool starts_at(const ChunkSpec& spec, Rank rank) {
+  return std::binary_search(spec.pre.begin(), spec.pre.end(), rank);
+}
+
+bool ends_at(const ChunkSpec& spec, Rank rank) {
+  return std::binary_search(spec.post.begin(), spec.post.end(), rank);
+}
+
 int input_chunks(const Collective& collective, Rank rank) {
   int size = 0;
   for (const ChunkSpec& spec : collective.chunks)
-    if (std::binary_search(spec.pre.begin(), spec.pre.end(), rank)) size = std::max(size, spec.input + 1);
+    if (starts_at(spec, rank)) size = std::max(size, spec.input + 1);
   return size;
 }
 
 int output_chunks(const Collective& collective, Rank rank) {
   int size = 0;
   for (const ChunkSpec& spec : collective.chunks)
-    if (std::binary_search(spec.post.begin(), spec.post.end(), rank)) size = std::max(size, spec.output + 1);
+    if (ends_at(spec, rank)) size = std::max(size, spec.output + 1);
   return size;
 }
 

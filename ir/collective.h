@@ -28,6 +28,10 @@ struct ChunkSpec {
   bool operator==(const ChunkSpec&) const = default;
 };
 
+// Is the rank in pre, in post?
+bool starts_at(const ChunkSpec&, Rank);
+bool ends_at(const ChunkSpec&, Rank);
+
 struct Collective {
   std::string name = {};  // one of collective_names(), "allreduce_by_gather", or the name of a custom one
   int ranks = 0;

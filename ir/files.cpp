@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as Linux has it
+constexpr int kMostSymlinks = 40;  // as Linux has it
 
 std::string reason() {
   return std::strerror(errno);
@@ -70,7 +70,7 @@ Target target_of(const std::string& path) {
     target.descriptor = own_descriptor(target.path);
     if (target.descriptor >= 0) return target;
     const fs::path to = fs::read_symlink(target.path, error);
-    if (error || links == kMostLinks) return {.why_not = "it is a link that leads nowhere"};
+    if (error || links == kMostSymlinks) return {.why_not = "it is a link that leads nowhere"};
     target.path = to.is_absolute() ? to.string() : (fs::path(target.path).parent_path() / to).string();
   }
   if (target.is && access(target.path.c_str(), W_OK) != 0) return {.why_not = reason()};
@@ -191,7 +191,7 @@ class Directories {
   std::vector<fs::path> made_ = {};
 };
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
 [[noreturn]] void refuse_size(const std::string& path) {
   throw InputError(path, "has more than 1 GiB", "no file of ours is as large: check the path");
@@ -203,14 +203,14 @@ std::string read_file(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(path, "is a directory", "name a file");
   if (fs::is_character_file(path, error)) throw InputError(path, "is a device", "name a file");
-  if (const auto size = fs::file_size(path, error); !error && size > kMostBytes) refuse_size(path);
+  if (const auto size = fs::file_size(path, error); !error && size > kMostFileBytes) refuse_size(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, "cannot be read: " + reason(), "check the path");
   // Part by part: a pipe does not say how long it is.
   std::string text;
   std::vector<char> part(1 << 16);
   while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
-    if (text.size() + static_cast<std::size_t>(file.gcount()) > kMostBytes) refuse_size(path);
+    if (text.size() + static_cast<std::size_t>(file.gcount()) > kMostFileBytes) refuse_size(path);
     text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   }
   if (file.bad()) throw InputError(path, "cannot be read to its end");

@@ -9,7 +9,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostRanks = 4096, kMostNumber = 1 << 24;
+constexpr int kMostNumber = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24;
 constexpr BlockOpcode kOpcodes[] = {BlockOpcode::Nop,
                                     BlockOpcode::Send,

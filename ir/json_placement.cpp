@@ -12,11 +12,11 @@ namespace {
 constexpr int kMostLevels = 8, kMostAxes = 8, kMostFanOut = 1 << 20;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
-constexpr double kLeastBandwidth = 1e-6, kMostBandwidth = 1e9, kMostLatency = 1e9, kMostBytes = 1e18;
+constexpr double kLeastGbs = 1e-6, kMostGbs = 1e9, kMostLatency = 1e9, kMostReductionBytes = 1e18;
 
 SharedPath read_path(const JsonReader& json) {
   json.require_object({"bandwidth_gbs", "children"});
-  return {.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastBandwidth, kMostBandwidth),
+  return {.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastGbs, kMostGbs),
           .children = json.has("children") ? json["children"].integer(1, kMostFanOut) : 1};
 }
 
@@ -36,10 +36,10 @@ Level read_level(const JsonReader& json) {
       json["fan_out"].fail(fmt::format("{} children in a ring", level.fan_out),
                            fmt::format("use at most {}, or a switch", kMostInARing));
   }
-  link.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastBandwidth, kMostBandwidth);
+  link.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastGbs, kMostGbs);
   if (json.has("ports")) link.ports = json["ports"].integer(1, 1024);
   if (json.has("latency_us")) link.latency_us = json["latency_us"].number(0, kMostLatency);
-  if (json.has("stream_gbs")) link.stream_gbs = json["stream_gbs"].number(kLeastBandwidth, kMostBandwidth);
+  if (json.has("stream_gbs")) link.stream_gbs = json["stream_gbs"].number(kLeastGbs, kMostGbs);
   if (json.has("exit")) link.exit = read_path(json["exit"]);
   if (json.has("detour")) {
     if (link.shape != LinkModel::Shape::Ring) json["detour"].fail("is for rings", "remove it");
@@ -134,7 +134,7 @@ Job job_from_json(std::string_view text, const std::string& file) {
   for (std::size_t i = 0; i < reductions.size(1000); ++i) {
     const JsonReader each = reductions.at(i);
     each.require_object({"name", "axes", "bytes", "times"});
-    Reduction reduction{.bytes = each["bytes"].number(1, kMostBytes)};
+    Reduction reduction{.bytes = each["bytes"].number(1, kMostReductionBytes)};
     if (each.has("name")) reduction.name = each["name"].text();
     if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
     const JsonReader over = each["axes"];

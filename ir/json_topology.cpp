@@ -6,11 +6,12 @@
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
+#include "ir/sizes.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kMostRanks = 4096, kMostBandwidth = 1'000'000;
+constexpr int kMostBandwidth = 1'000'000;
 constexpr std::size_t kMostLinks = 1'000'000;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
 

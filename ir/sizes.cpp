@@ -7,7 +7,7 @@
 namespace chorale {
 namespace {
 
-constexpr long long kMostChunks = 1 << 24, kMostKnowledge = 1LL << 30;
+constexpr long long kMostChunksMoved = 1 << 24, kMostKnowledge = 1LL << 30;
 
 std::vector<int> buffer_sizes(const Collective& collective, std::vector<Rank> ChunkSpec::*ranks,
                               int ChunkSpec::*position) {
@@ -27,10 +27,10 @@ struct ProgramSize {
 };
 
 std::string excess(const ProgramSize& size) {
-  if (size.slots > kMostChunks)
-    return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunks);
-  if (size.moved > kMostChunks)
-    return fmt::format("moves {} chunks in all; {} are the most", size.moved, kMostChunks);
+  if (size.slots > kMostChunksMoved)
+    return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunksMoved);
+  if (size.moved > kMostChunksMoved)
+    return fmt::format("moves {} chunks in all; {} are the most", size.moved, kMostChunksMoved);
   if (size.blocks > 0 && size.events > kMostKnowledge / size.blocks)
     return fmt::format("has {} blocks with {} instructions and dependencies; the product may be {} at most",
                        size.blocks, size.events, kMostKnowledge);

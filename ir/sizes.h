@@ -12,6 +12,8 @@
 
 namespace chorale {
 
+inline constexpr int kMostRanks = 4096;  // of a machine or a program
+
 // About what a collective takes: its chunks, the ranks that they name, the positions of its buffers. The most is
 // an Alltoall of 1,900 ranks, or three chunks a block in an Allgather of 4,096.
 inline constexpr double kMostCollectiveBytes = 1 << 29;

@@ -20,24 +20,11 @@
 #include "solvers/proof.h"
 
 namespace chorale {
-namespace {
-
-constexpr std::int64_t kFirstConflicts = 2000;
-constexpr double kMostClauses = 3e7;  // about 2 GB; a formula of more is not built
-
-bool single_destinations(const Collective& collective) {
-  return std::all_of(collective.chunks.begin(), collective.chunks.end(),
-                     [](const ChunkSpec& spec) { return spec.post.size() == 1; });
-}
-
-bool solved_as_dual(const Collective& collective) {
-  return collective.combining && single_destinations(collective);
-}
-
 // One of the two encodings, as the collective needs.
-class Encoding {
+class InstanceEncoding {
  public:
-  Encoding(const Topology& t, const Collective& c, const Budget& horizon, const EncodingOptions& options)
+  InstanceEncoding(const Topology& t, const Collective& c, const Budget& horizon,
+                   const EncodingOptions& options)
       : encoding_(c.combining ? Either(std::in_place_type<ContributionEncoding>, t, c, horizon, options)
                               : Either(std::in_place_type<StepRoundEncoding>, t, c, horizon, options)) {}
   const Formula& formula() const {
@@ -55,7 +42,21 @@ class Encoding {
   const Either encoding_;
 };
 
-Formula with_units(const Encoding& encoding, const Budget& budget) {
+namespace {
+
+constexpr std::int64_t kFirstConflicts = 2000;
+constexpr double kMostClauses = 3e7;  // about 2 GB; a formula of more is not built
+
+bool single_destinations(const Collective& collective) {
+  return std::all_of(collective.chunks.begin(), collective.chunks.end(),
+                     [](const ChunkSpec& spec) { return spec.post.size() == 1; });
+}
+
+bool solved_as_dual(const Collective& collective) {
+  return collective.combining && single_destinations(collective);
+}
+
+Formula with_units(const InstanceEncoding& encoding, const Budget& budget) {
   Formula formula = encoding.formula();
   for (Lit lit : encoding.assume(budget)) formula.add({lit});
   return formula;
@@ -112,7 +113,7 @@ std::vector<int> rank_colours(const Collective& collective) {
 struct InstanceSolver::Part {
   std::vector<Automorphism> symmetry = {};
   Budget horizon = {.steps = 0, .rounds = 0};
-  std::optional<Encoding> encoding = {};
+  std::optional<InstanceEncoding> encoding = {};
   std::unique_ptr<SatSolver> solver = {};
   bool given_up = false;  // for this question
 };
@@ -120,12 +121,12 @@ struct InstanceSolver::Part {
 Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
   const bool turn = solved_as_dual(collective);
   if (claim.rounds == kNoSchedule)
-    return with_units(
-        Encoding(topology, only(collective, claim.certificate.chunk), ample(topology, claim.steps), {}),
-        ample(topology, claim.steps));
+    return with_units(InstanceEncoding(topology, only(collective, claim.certificate.chunk),
+                                       ample(topology, claim.steps), {}),
+                      ample(topology, claim.steps));
   const Budget budget{.steps = claim.steps, .rounds = claim.rounds - 1};
-  const Encoding encoding(turn ? reversed(topology) : topology, turn ? dual(collective) : collective, budget,
-                          {});
+  const InstanceEncoding encoding(turn ? reversed(topology) : topology, turn ? dual(collective) : collective,
+                                  budget, {});
   return with_units(encoding, budget);
 }
 
@@ -295,7 +296,7 @@ Answer InstanceSolver::refute(const Budget& budget, std::int64_t conflicts) {
   if (!limits) return {};
   limits->conflicts = conflicts;
   if (too_large(*full_, budget)) return {};
-  const Encoding encoding(solved_topology_, solved_collective_, budget, {});
+  const InstanceEncoding encoding(solved_topology_, solved_collective_, budget, {});
   const Formula formula = with_units(encoding, budget);
   const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
   conflicts_ += refutation.conflicts;
@@ -334,7 +335,7 @@ Answer InstanceSolver::ask_any_rounds(int steps) {
     if (fresh) {
       const std::optional<SolveLimits> limits = time_left();
       if (!limits) return {};
-      const Encoding encoding(topology_, only(collective_, c), budget, {});
+      const InstanceEncoding encoding(topology_, only(collective_, c), budget, {});
       const Formula formula = with_units(encoding, budget);
       const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
       conflicts_ += refutation.conflicts;

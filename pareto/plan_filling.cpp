@@ -16,9 +16,9 @@ struct Delivery {
   Rank to = 0;
 };
 
-class Filling {
+class PlanFilling {
  public:
-  Filling(const Topology& topology, const Collective& collective, unsigned seed)
+  PlanFilling(const Topology& topology, const Collective& collective, unsigned seed)
       : topology_(topology),
         collective_(collective),
         random_(seed),
@@ -128,7 +128,7 @@ class Filling {
 
 std::optional<Schedule> fill_plan(const Topology& topology, const Collective& collective,
                                   const GrowthPlan& plan, unsigned seed) {
-  Filling filling(topology, collective, seed);
+  PlanFilling filling(topology, collective, seed);
   Schedule schedule;
   for (std::size_t s = 0; s < plan.rounds.size(); ++s) {
     Step step;

@@ -29,7 +29,7 @@ struct Doorbell {
   std::condition_variable rung = {};
 };
 
-struct Stopped {};  // thrown where this or another rank has failed; why is known to the hall
+struct HallClosed {};  // thrown where this or another rank has failed; why is known to the hall
 
 class Hall {  // what the ranks share
  public:
@@ -74,7 +74,7 @@ class Hall {  // what the ranks share
     // Others may still copy from the buffers of this rank, which go when it unwinds.
     out_of_use();
     for (int quiet = quiet_.load(); quiet < ranks(); quiet = quiet_.load()) quiet_.wait(quiet);
-    throw Stopped{};
+    throw HallClosed{};
   }
 
   // This rank will not touch the memory of another one again.
@@ -193,7 +193,7 @@ void on_threads(const Program& program, std::chrono::milliseconds timeout,
           ThreadTransport transport(hall, n);
           each_rank(transport);
           hall.out_of_use();
-        } catch (const Stopped&) {
+        } catch (const HallClosed&) {
         } catch (...) {
           hall.stop(std::current_exception());
           hall.out_of_use();

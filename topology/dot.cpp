@@ -5,13 +5,10 @@
 #include <algorithm>
 
 #include "ir/shown.h"
+#include "topology/text.h"
 
 namespace chorale {
 namespace {
-
-std::string name_of(const Topology& t, Node n) {
-  return n < t.ranks ? std::to_string(n) : fmt::format("switch{}", n - t.ranks);
-}
 
 // Text in a quoted graphviz string.
 std::string escaped(const std::string& text) {

@@ -7,13 +7,9 @@
 #include "ir/words.h"
 
 namespace chorale {
-namespace {
-
 std::string name_of(const Topology& t, Node n) {
   return n < t.ranks ? std::to_string(n) : fmt::format("switch{}", n - t.ranks);
 }
-
-}  // namespace
 
 std::string describe(const Topology& t) {
   int diameter = 0;

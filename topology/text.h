@@ -7,6 +7,9 @@
 
 namespace chorale {
 
+// "3", "switch0".
+std::string name_of(const Topology&, Node);
+
 // Ranks, links by kind, limits, degrees, diameter; what 'chorale topology show' prints.
 std::string describe(const Topology&);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
 constexpr int kMostBarriers = 16, kMostSemaphores = 16;
 // Ours.
-constexpr int kMostRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
+constexpr int kMostPlanRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
 
 constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
                kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
@@ -55,7 +55,7 @@ class Parser {
 
   std::vector<Gpu> gpus() {
     const JsonReader list = root_["gpus"];
-    ranks_ = static_cast<int>(list.size(kMostRanks));
+    ranks_ = static_cast<int>(list.size(kMostPlanRanks));
     if (ranks_ == 0) list.fail("has no ranks", "give at least one");
     for (Rank n = 0; n < ranks_; ++n) gpus_.push_back(gpu(list.at(n), n));
     return std::move(gpus_);
@@ -63,7 +63,7 @@ class Parser {
 
  private:
   Gpu gpu(const JsonReader& json, Rank n) {
-    if (json["id"].integer(0, kMostRanks) != n) json["id"].fail("ranks are not in order", "sort them");
+    if (json["id"].integer(0, kMostPlanRanks) != n) json["id"].fail("ranks are not in order", "sort them");
     Gpu gpu{.input = json["input_chunks"].integer(0, kMostChunks),
             .output = json["output_chunks"].integer(0, kMostChunks),
             .scratch = json["scratch_chunks"].integer(0, kMostChunks)};
@@ -116,7 +116,7 @@ class Parser {
       for (std::size_t k = 0; k < groups.size(kMostChunks); ++k) {
         const JsonReader members = groups.at(k)["ranks"];
         group.ranks.clear();
-        for (std::size_t m = 0; m < members.size(kMostRanks); ++m)
+        for (std::size_t m = 0; m < members.size(kMostPlanRanks); ++m)
           group.ranks.push_back(members.at(m).integer(0, ranks_ - 1));
         std::sort(group.ranks.begin(), group.ranks.end());
         if (std::adjacent_find(group.ranks.begin(), group.ranks.end()) != group.ranks.end())

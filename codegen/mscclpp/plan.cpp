@@ -23,17 +23,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostChannelsABlock = 16, kMostChannelsAnOperation = 8, kMostBlocks = 64;
 
-const char* buffer_name(Buffer buffer) {
+const char* plan_buffer(Buffer buffer) {
   return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
 }
 
 // Where a slot lies, of a rank.
-using Where = std::function<Slot(Rank, const Slot&)>;
+using SlotOf = std::function<Slot(Rank, const Slot&)>;
 
 // Sets of events whose data meet in some slot that is written, over all ranks.
 class Components {
  public:
-  Components(const std::vector<Events>& ranks, const Where& where, bool in_place) {
+  Components(const std::vector<Events>& ranks, const SlotOf& where, bool in_place) {
     for (std::size_t n = 0; n < ranks.size(); ++n)
       for (const Event& event : ranks[n]) {
         if (event.gone) continue;
@@ -91,9 +91,9 @@ Landings landings_of(const std::vector<Events>& ranks, const Program& program) {
 }
 
 // One thread block of one rank.
-class BlockWriter {
+class PlanBlockWriter {
  public:
-  BlockWriter(const Landings& landings, const Where& where, Rank rank)
+  PlanBlockWriter(const Landings& landings, const SlotOf& where, Rank rank)
       : landings_(landings), where_(where), rank_(rank) {}
 
   // Events of the block in their order; peers that it talks to.
@@ -206,12 +206,12 @@ class BlockWriter {
   }
 
   static Json place(const Slot& slot, int count) {
-    return {{"type", buffer_name(slot.buffer)}, {"index", slot.index}, {"size", count}};
+    return {{"type", plan_buffer(slot.buffer)}, {"index", slot.index}, {"size", count}};
   }
 
   const Landings& landings_;
   std::vector<Rank> peers_ = {};
-  const Where& where_;
+  const SlotOf& where_;
   const Rank rank_;
   std::set<Slot> written_ = {}, read_ = {};  // since the threads met
   std::set<Slot> just_read_ = {};            // by this instruction
@@ -255,8 +255,8 @@ class PlanWriter {
     return events;
   }
 
-  BlockWriter written(Rank n, const std::vector<int>& components) const {
-    BlockWriter writer(landings_, where_, n);
+  PlanBlockWriter written(Rank n, const std::vector<int>& components) const {
+    PlanBlockWriter writer(landings_, where_, n);
     writer.write(events_of(n, components));
     return writer;
   }
@@ -290,7 +290,7 @@ class PlanWriter {
 
   bool fits(const std::vector<int>& block) const {
     for (Rank n = 0; n < static_cast<int>(ranks_.size()); ++n) {
-      const BlockWriter writer = written(n, block);
+      const PlanBlockWriter writer = written(n, block);
       if (writer.operations() > options_.most_operations ||
           static_cast<int>(writer.peers().size()) > kMostChannelsABlock)
         return false;
@@ -302,7 +302,7 @@ class PlanWriter {
     Json threadblocks = Json::array(), connected = Json::array(), remote = Json::array();
     std::map<Rank, int> remote_of;
     for (const std::vector<int>& block : blocks_) {
-      const BlockWriter writer = written(n, block);
+      const PlanBlockWriter writer = written(n, block);
       if (writer.operations() == 0) continue;
       // The k-th channel to a peer meets its k-th channel to us: blocks come in the same order everywhere.
       Json channel_ids = Json::array(), buffer_ids = Json::array();
@@ -339,7 +339,7 @@ class PlanWriter {
 
   const Program& program_;
   const MscclppOptions options_;
-  Where where_ = {};
+  SlotOf where_ = {};
   std::vector<Events> ranks_ = {};
   Landings landings_ = {};
   std::vector<std::map<int, std::vector<const Event*>>> parts_ = {};  // by rank and component

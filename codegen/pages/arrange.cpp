@@ -12,7 +12,7 @@
 namespace chorale {
 namespace {
 
-using Kind = GraphFactor::Kind;
+using FactorKind = GraphFactor::Kind;
 
 constexpr int kLongestRow = 16;     // a longer line is folded
 constexpr int kMostPlaces = 256;    // the stress of more nodes takes seconds
@@ -41,17 +41,17 @@ std::vector<Spot> row_of(int nodes) {
 }
 
 // Nodes of one factor by position.
-std::vector<Spot> spots_of(Kind kind, int size) {
-  if (kind == Kind::Path) return row_of(size);
-  if (kind == Kind::Complete && size == 4) return circle_of(4, kQuad);
-  return circle_of(size, kind == Kind::Complete ? kAllPairs : 1.25);
+std::vector<Spot> spots_of(FactorKind kind, int size) {
+  if (kind == FactorKind::Path) return row_of(size);
+  if (kind == FactorKind::Complete && size == 4) return circle_of(4, kQuad);
+  return circle_of(size, kind == FactorKind::Complete ? kAllPairs : 1.25);
 }
 
 Arrangement one(const GraphFactor& f) {
   Arrangement picture;
   const std::string n = number(f.size);
-  picture.shape = f.kind == Kind::Complete ? "all " + n + " joined"
-                                           : (f.kind == Kind::Path ? "line of " : "ring of ") + n;
+  picture.shape = f.kind == FactorKind::Complete ? "all " + n + " joined"
+                                                 : (f.kind == FactorKind::Path ? "line of " : "ring of ") + n;
   const std::vector<Spot> spots = spots_of(f.kind, f.size);
   for (int at : f.at) picture.spots.push_back(spots[at]);
   return picture;
@@ -59,7 +59,7 @@ Arrangement one(const GraphFactor& f) {
 
 // Positions 0 and size - 1 of cycles of three and more are joined round the outside.
 void add_wraps(const Graph& g, const GraphFactor& f, const Spot& along, Arrangement& picture) {
-  if (f.kind != Kind::Cycle) return;
+  if (f.kind != FactorKind::Cycle) return;
   for (int a = 0; a < static_cast<int>(g.size()); ++a)
     for (int b : g[a])
       if (f.at[a] == 0 && f.at[b] == f.size - 1)
@@ -67,13 +67,13 @@ void add_wraps(const Graph& g, const GraphFactor& f, const Spot& along, Arrangem
 }
 
 std::string grid_name(const std::vector<GraphFactor>& factors) {
-  const auto count = [&](Kind kind) {
+  const auto count = [&](FactorKind kind) {
     return static_cast<std::size_t>(
         std::count_if(factors.begin(), factors.end(), [&](const GraphFactor& f) { return f.kind == kind; }));
   };
-  if (count(Kind::Cycle) == factors.size()) return "torus " + sizes(factors);
-  if (count(Kind::Path) == factors.size()) return "grid " + sizes(factors);
-  if (count(Kind::Complete) > 0) return "product " + sizes(factors);
+  if (count(FactorKind::Cycle) == factors.size()) return "torus " + sizes(factors);
+  if (count(FactorKind::Path) == factors.size()) return "grid " + sizes(factors);
+  if (count(FactorKind::Complete) > 0) return "product " + sizes(factors);
   return "grid " + sizes(factors) + " that wraps round";
 }
 
@@ -105,7 +105,7 @@ Arrangement copies(const GraphFactor& inner, const GraphFactor& outer) {
   for (std::size_t n = 0; n < inner.at.size(); ++n) {
     const int copy = outer.at[n];
     const Spot& at = in[inner.at[n]];
-    const double mirror = outer.kind == Kind::Path && copy % 2 == 1 ? -1 : 1;
+    const double mirror = outer.kind == FactorKind::Path && copy % 2 == 1 ? -1 : 1;
     const double scale = (width + 1.5) / 1.25;
     picture.spots.push_back({.x = out[copy].x * scale + mirror * at.x, .y = out[copy].y * scale + at.y});
   }
@@ -192,7 +192,7 @@ int centre_of_star(const Graph& g) {
   return centre;
 }
 
-bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<Kind> kinds) {
+bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<FactorKind> kinds) {
   return std::all_of(factors.begin(), factors.end(), [&](const GraphFactor& f) {
     return std::find(kinds.begin(), kinds.end(), f.kind) != kinds.end();
   });
@@ -206,12 +206,14 @@ Arrangement arrange_unscaled(const Graph& g) {
                                                        [](const GraphFactor& f) { return f.size == 2; });
   if (edges && (factors.size() == 3 || numbered_by_bits(g))) return hypercube(factors);
   if (factors.size() > 1) factors = factors_of(g);
-  if (factors.size() == 1 && factors[0].kind != Kind::Other) return one(factors[0]);
-  if (factors.size() <= 3 && factors.size() > 1 && all_of_kind(factors, {Kind::Path, Kind::Cycle}))
+  if (factors.size() == 1 && factors[0].kind != FactorKind::Other) return one(factors[0]);
+  if (factors.size() <= 3 && factors.size() > 1 &&
+      all_of_kind(factors, {FactorKind::Path, FactorKind::Cycle}))
     return grid(g, factors);
-  if (factors.size() == 2 && all_of_kind(factors, {Kind::Path, Kind::Cycle, Kind::Complete})) {
-    const int quads = factors[0].kind == Kind::Complete ? 0 : 1;
-    const bool both = factors[1 - quads].kind == Kind::Complete;
+  if (factors.size() == 2 &&
+      all_of_kind(factors, {FactorKind::Path, FactorKind::Cycle, FactorKind::Complete})) {
+    const int quads = factors[0].kind == FactorKind::Complete ? 0 : 1;
+    const bool both = factors[1 - quads].kind == FactorKind::Complete;
     return both ? grid(g, factors) : copies(factors[quads], factors[1 - quads]);
   }
   const std::vector<int> hops = hops_in(g, 0);

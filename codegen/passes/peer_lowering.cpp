@@ -141,9 +141,9 @@ void drop_dead_stores(std::vector<Hop>& hops) {
 }
 
 // The one block of a rank.
-class BlockWriter {
+class PeerBlockWriter {
  public:
-  BlockWriter(Rank rank, const Mail& mail, const std::map<int, Ends>& ends)
+  PeerBlockWriter(Rank rank, const Mail& mail, const std::map<int, Ends>& ends)
       : rank_(rank), mail_(mail), ends_(ends) {}
 
   PeerBlock write(const std::vector<Hop>& hops) {
@@ -234,7 +234,7 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
                             .output_chunks = program.ranks[n].output_chunks,
                             .scratch_chunks = mail.scratch[n],
                             .counters = mail.counters[n],
-                            .blocks = {BlockWriter(n, mail, ends).write(hops)}});
+                            .blocks = {PeerBlockWriter(n, mail, ends).write(hops)}});
   }
   if (const std::vector<std::string> faults = violations(collective, result, {}, 1); !faults.empty())
     throw std::logic_error("to_peers: " + faults.front());
