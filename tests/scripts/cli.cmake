@@ -19,5 +19,7 @@ add_test(NAME cli.bench COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}
 set_tests_properties(cli.bench PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.cuda COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.cuda PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME cli.parts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/parts.py $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER})
+set_tests_properties(cli.parts PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.pages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/pages.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.pages PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options}")
