@@ -322,9 +322,9 @@ TEST(Differences, AllgatherIsNotAnAllReduce) {
   EXPECT_THAT(found,
               ElementsAre("output 0 of rank 0: asked is input 0 of rank 0 + input 0 of rank 1, done is "
                           "input 0 of rank 0",
+                          "output 1 of rank 0: nothing is asked, done is input 0 of rank 1",
                           "output 0 of rank 1: asked is input 0 of rank 0 + input 0 of rank 1, done is "
                           "input 0 of rank 0",
-                          "output 1 of rank 0: nothing is asked, done is input 0 of rank 1",
                           "output 1 of rank 1: nothing is asked, done is input 0 of rank 1"));
 }
 
