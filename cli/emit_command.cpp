@@ -125,8 +125,6 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   require_makeable_directory("-o", command.directory);
   const Result result = load_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
-  if (command.epilogue && command.target != Target::Json && command.target != Target::Dot)
-    throw InputError("--epilogue", "this target has no place for a function", "use --target json or dot");
   if (command.target == Target::Html) return page(command, result, supervisor);
   std::vector<NamedText> files;
   if (chosen.empty())

@@ -47,15 +47,29 @@ void conflicts(CLI::App* app, std::int64_t& target) {
       ->option_text("N");
 }
 
+void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, const Text& what) {
+  for (const Text& name : names)
+    if (!meant && app->count(name) > 0)
+      throw InputError(name, "means nothing here: it is for " + what, "leave it out, or ask for that");
+}
+
 void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
   duration(app, "--time-limit", limits.time, "Stop after T (30, 500ms, 5m, 1h)" + what_is_kept);
   memory_limit(app, limits);
 }
 
 void memory_limit(CLI::App* app, Limits& limits) {
-  size(app, "--memory-limit", limits.memory,
-       "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what the "
-       "machine has)");
+  app->add_option_function<Text>(
+         "--memory-limit",
+         [&](const Text& t) {
+           limits.memory = parse_size("--memory-limit", t);
+           if (limits.memory == 0)
+             throw InputError("--memory-limit", "0 is no memory", "use one such as 500M, 8G");
+         },
+         "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
+         "the "
+         "machine has)")
+      ->option_text("SIZE");
 }
 
 void root(CLI::App* app, const Text& name, std::optional<int>& target) {

@@ -26,6 +26,10 @@ inline constexpr int kMostSteps = 100'000;
 inline constexpr int kMostRank = 1'000'000;
 inline constexpr std::size_t kLongestValueName = 24;
 
+// Of commands that make no choice between more.
+inline const Text kPlainExitCodes =
+    "exit codes: 0 done, 2 bad input, 3 out of time or memory, 130 interrupted\n";
+
 CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
 
 // `what` stands for the value in the help.
@@ -71,6 +75,9 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
 void conflicts(CLI::App*, std::int64_t& target);
 void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
 void memory_limit(CLI::App*, Limits&);
+// Options that mean something only in some uses of a command: one that is given in another is refused.
+void only_for(const CLI::App*, const std::vector<Text>& names, bool meant, const Text& what);
+
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_communication(CLI::App*, Text& topology, Text& collective, std::optional<int>& root);
 void size_model(CLI::App*, SizeModel&);

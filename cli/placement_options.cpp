@@ -5,9 +5,9 @@ namespace chorale {
 namespace {
 
 void hierarchy_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "hierarchy", "List the hierarchical machines, or show one",
-              "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 --json");
+  CLI::App* const sub = command(
+      app, "hierarchy", "List the hierarchical machines, or show one",
+      kPlainExitCodes + "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 --json");
   auto options = std::make_shared<HierarchyCommand>();
   sub->require_subcommand(1);
   CLI::App* const list = sub->add_subcommand("list", "The built-in hierarchies");

@@ -139,7 +139,16 @@ void emit_options(CLI::App& app, Command& parsed) {
        "Smallest size for which an MSCCL executor is to choose it (0)");
   size(sub, "--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
   limits(sub, options->limits, "");
-  sub->final_callback([options, &parsed] { parsed = *options; });
+  sub->final_callback([sub, options, &parsed] {
+    const Target target = options->target;
+    only_for(sub, {"--in-place"}, target == Target::Mscclpp,
+             "--target mscclpp; the others say it themselves");
+    only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
+    only_for(sub, {"--epilogue"}, target == Target::Json || target == Target::Dot, "--target json and dot");
+    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
+             target == Target::MscclXml || target == Target::Mscclpp, "--target msccl-xml and mscclpp");
+    parsed = *options;
+  });
 }
 
 void judge_options(CLI::App& app, Command& parsed) {
@@ -167,7 +176,12 @@ void judge_options(CLI::App& app, Command& parsed) {
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
   patience(sub, options->time_limit, options->limits,
            "Give up when a block waits longer than T (60), or reading and refereeing take longer (none)");
-  sub->final_callback([options, &parsed] { parsed = *options; });
+  sub->final_callback([sub, options, &parsed] {
+    only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations"},
+             !options->bytes.empty() && options->topology.empty(),
+             "runs, with --bytes and without --topology");
+    parsed = *options;
+  });
 }
 
 void bench_options(CLI::App& app, Command& parsed) {

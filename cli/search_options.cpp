@@ -29,9 +29,10 @@ void search_settings(CLI::App* app, SearchSettings& search) {
 
 void topology_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "topology", "List the machines, or show one",
-                                "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
-                                "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
-                                "  chorale topology show dgx2 --json > mine.json");
+                                kPlainExitCodes +
+                                    "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                                    "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
+                                    "  chorale topology show dgx2 --json > mine.json");
   sub->require_subcommand(1);
   auto options = std::make_shared<TopologyCommand>();
   CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
@@ -115,9 +116,9 @@ void check_options(CLI::App& app, Command& parsed) {
 }
 
 void show_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "show", "Print a result step by step, or as a page to look at",
-              "examples:\n  chorale show f.json --point 1\n  chorale show f.json --html f.html");
+  CLI::App* const sub = command(
+      app, "show", "Print a result step by step, or as a page to look at",
+      kPlainExitCodes + "examples:\n  chorale show f.json --point 1\n  chorale show f.json --html f.html");
   auto options = std::make_shared<ShowCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   text(sub, "--html", options->html, "FILE",
@@ -130,9 +131,10 @@ void show_options(CLI::App& app, Command& parsed) {
 }
 
 void classic_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "classic", "A hand-written algorithm as a result, for comparison",
-              "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
+  CLI::App* const sub = command(
+      app, "classic", "A hand-written algorithm as a result, for comparison",
+      kPlainExitCodes +
+          "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
   auto options = std::make_shared<ClassicCommand>();
   sub->add_option("name", options->name, "An algorithm, or 'list'")->required()->option_text("NAME|list");
   sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
@@ -155,7 +157,7 @@ void classic_options(CLI::App& app, Command& parsed) {
 
 void bounds_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
-                                "example:\n  chorale bounds dgx1 allgather --chunks 6");
+                                kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = std::make_shared<BoundsCommand>();
   machine_and_communication(sub, options->topology, options->collective, options->root);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
