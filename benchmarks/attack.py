@@ -139,6 +139,7 @@ def parse():
         if not program.exists():
             parser.error(f"{program} does not exist: cmake --build --preset release")
     options_.knows_memory = "--memory-limit" in subprocess.run([options_.chorale, "frontier", "--help"], capture_output=True, text=True).stdout
+    options_.knows_memory &= b"__asan_init" not in pathlib.Path(options_.chorale).read_bytes()  # sanitizers need all there is
     options_.end = time.monotonic() + (1e9 if options_.cases is not None or options_.case is not None else options_.seconds)
     return options_
 
