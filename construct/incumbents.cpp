@@ -25,7 +25,7 @@ namespace {
 // Sends looked at by all constructions together: about a second. What is made first is made in any case.
 constexpr long long kEffort = 3'000'000;
 
-// By chunk and rank we keep an int or two, the referee a byte for each contribution (semantics/state.h).
+// By chunk and rank we keep an int or two, and the referee goes over a byte for each contribution (semantics/state.h).
 bool too_large(const Topology& topology, const Collective& collective) {
   const double held = static_cast<double>(collective.chunks.size()) * topology.ranks;
   return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;

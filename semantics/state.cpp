@@ -46,6 +46,11 @@ bool State::is_complete(Chunk c, Rank n) const {
          std::ranges::all_of(pre, [&](Rank i) { return counts[i] == 1; });
 }
 
+void State::restart() {
+  received_.clear();
+  counts_.clear();
+}
+
 void State::apply(const Step& step) {
   sent_.clear();
   for (const Send& send : step.sends) {

@@ -35,6 +35,9 @@ class State {
   // chunks and links in range. Costs what its sends cost, however large the collective is.
   void apply(const Step&);
 
+  // As before the first step.
+  void restart();
+
  private:
   std::uint64_t key(Chunk c, Rank n) const { return static_cast<std::uint64_t>(c) * ranks_ + n; }
   std::span<const std::uint8_t> at_start(Chunk, Rank) const;

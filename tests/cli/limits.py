@@ -205,6 +205,9 @@ if not SANITIZED:
     result = unproven_result("memory.json")
     assert result["stopped"] == "memory limit" and result["points"], result["stopped"]
 
+    # The referee follows chunk after chunk: half a million sums of 512 contributions, in the memory of 512 of them.
+    ends("classic", "ring_allreduce", "ring:512", "--memory-limit", "130M", codes=(0,))
+
     # By a limit of the caller's instead of ours.
     def little():
         resource.setrlimit(resource.RLIMIT_AS, (400 << 20, resource.RLIM_INFINITY))
