@@ -112,10 +112,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     json["chorale_program"].fail("is of another version", "use version 1");
   const JsonReader ranks = json["ranks"];
   if (ranks.size(kMostRanks) == 0) ranks.fail("is empty", "a program has at least one rank");
-  const Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));
   BlockProgram program{.name = json["name"].text(),
-                       .collective = collective.name,
-                       .chunks_per_block = collective.chunks_per_block,
                        .in_place = json["in_place"].boolean(),
                        .queue_depth = json["queue_depth"].integer(1, 1024)};
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
@@ -137,7 +134,11 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     program.ranks.push_back(std::move(rank));
   }
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
-  return {.collective = collective, .program = std::move(program)};
+  // Last, since a few letters of text may name a large one.
+  Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));
+  program.collective = collective.name;
+  program.chunks_per_block = collective.chunks_per_block;
+  return {.collective = std::move(collective), .program = std::move(program)};
 }
 
 }  // namespace chorale
