@@ -134,7 +134,13 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     program.ranks.push_back(std::move(rank));
   }
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
-  // Last, since a few letters of text may name a large one.
+  // Last, since a few letters of text may name a large one. Of a named one, each block lies whole in some buffer.
+  int largest = 1;
+  for (const BlockRank& rank : program.ranks)
+    largest = std::max({largest, rank.input_chunks, rank.output_chunks});
+  if (!json.has("chunks") && json["chunks_per_block"].integer(1, kMostNumber) > largest)
+    json["chunks_per_block"].fail(fmt::format("is more than the {} chunks of the largest buffer", largest),
+                                  "check the file");
   Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));
   program.collective = collective.name;
   program.chunks_per_block = collective.chunks_per_block;

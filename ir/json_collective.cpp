@@ -114,7 +114,7 @@ Collective read_collective_members(const JsonReader& json, int ranks) {
     return read_custom(json, ranks);
   }
   if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");
-  const Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
+  Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
   if (json.has("root") && !is_rooted(named.name))
     json["root"].fail(named.name + " has no root", "leave it out");
   return named;

@@ -46,10 +46,11 @@ TEST(Json, EveryCollectiveComesBack) {
 // A program's file says what it performs, root and chunks included.
 TEST(Json, EveryProgramComesBackWithItsCollective) {
   const auto comes_back = [](const Collective& collective) {
+    const BlockRank rank{.input_chunks = 2, .output_chunks = 2};
     const BlockProgramFile file{
         .collective = collective,
         .program = {
-            .name = "p", .collective = collective.name, .chunks_per_block = 2, .ranks = {{}, {}, {}}}};
+            .name = "p", .collective = collective.name, .chunks_per_block = 2, .ranks = {rank, rank, rank}}};
     EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
   };
   for (const std::string& name : collective_names())

@@ -57,6 +57,18 @@ TEST(Sizes, OfACollective) {
   EXPECT_EQ(bytes_of(pairs), 128 * 10'000 + 4 * (20'000 + 20'000));
 }
 
+// A program says how large its buffers are; its collective is not built where a block does not fit into any.
+TEST(Sizes, OfAProgramsCollective) {
+  EXPECT_THAT(
+      refusal([] {
+        block_program_from_json(
+            R"({"chorale_program":1,"name":"p","collective":"alltoall","chunks_per_block":500000,"in_place":false,)"
+            R"("queue_depth":1,"ranks":[{"input":4,"output":8,"scratch":0,"blocks":[]}]})",
+            "p.json");
+      }),
+      HasSubstr("p.json: chunks_per_block: is more than the 8 chunks of the largest buffer"));
+}
+
 TEST(Sizes, OfWhatACollectiveIsCutInto) {
   Collective one{.name = "one", .ranks = 2, .custom = true, .chunks = {{.pre = {0}, .post = {1}}}};
   EXPECT_THAT(refusal([&] { refined(one, 1'000'000'000); }),
