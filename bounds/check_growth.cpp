@@ -35,7 +35,7 @@ std::vector<long long> passing(const Topology& topology, End end) {
   return least;
 }
 
-struct SpreadOverSides {
+struct CheckedSpread {
   int chunks = 0;            // of the class
   long long ranks = 0;       // that do not have them before
   long long goal = 0;        // of those, how many must in the end
@@ -48,7 +48,7 @@ struct SpreadOverSides {
 // numbers are counted? What failed once is remembered, and with it everything that has less.
 class Counting {
  public:
-  explicit Counting(const SpreadOverSides& spread) : spread_(spread) {}
+  explicit Counting(const CheckedSpread& spread) : spread_(spread) {}
 
   bool gave_up() const { return visits_ > kMostVisits || remembered_ > kMostFailed; }
 
@@ -104,7 +104,7 @@ class Counting {
     return false;
   }
 
-  const SpreadOverSides& spread_;
+  const CheckedSpread& spread_;
   std::map<std::pair<int, long long>, std::vector<std::vector<int>>> failed_ =
       {};  // by steps and rounds left
   long long visits_ = 0;
@@ -127,7 +127,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
     return "growth is about a number of steps and rounds";
   const ChunkSpec& named = collective.chunks[chunk];
   const std::set<Rank> first(named.pre.begin(), named.pre.end());
-  SpreadOverSides spread;
+  CheckedSpread spread;
   // Fewer chunks need no more rounds: six are enough to look at.
   for (const ChunkSpec& spec : collective.chunks)
     if (spec.pre == named.pre && spec.post == named.post && spread.chunks < 6) ++spread.chunks;

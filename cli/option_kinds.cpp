@@ -67,8 +67,7 @@ void memory_limit(CLI::App* app, Limits& limits) {
              throw InputError("--memory-limit", "0 is no memory", "use one such as 500M, 8G");
          },
          "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
-         "the "
-         "machine has)")
+         "the machine has)")
       ->option_text("SIZE");
 }
 

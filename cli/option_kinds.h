@@ -71,13 +71,13 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
       ->option_text(few ? joined(known, "|") : "NAME");
 }
 
+// Options that mean something only in some uses of a command: one that is given in another is refused.
+void only_for(const CLI::App*, const std::vector<Text>& names, bool meant, const Text& what);
+
 // Options that several commands have.
 void conflicts(CLI::App*, std::int64_t& target);
 void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
 void memory_limit(CLI::App*, Limits&);
-// Options that mean something only in some uses of a command: one that is given in another is refused.
-void only_for(const CLI::App*, const std::vector<Text>& names, bool meant, const Text& what);
-
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_communication(CLI::App*, Text& topology, Text& collective, std::optional<int>& root);
 void size_model(CLI::App*, SizeModel&);

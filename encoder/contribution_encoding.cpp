@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <utility>
 
 #include "encoder/known_literals.h"
@@ -10,8 +9,6 @@
 #include "encoder/tidy.h"
 
 namespace chorale {
-namespace {}  // namespace
-
 ContributionEncoding::ContributionEncoding(const Topology& topology, const Collective& collective,
                                            const Budget& horizon, const EncodingOptions& options)
     : topology_(topology), collective_(collective), horizon_(horizon), budget_(formula_, horizon) {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "semantics/verify.h"

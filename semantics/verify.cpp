@@ -48,6 +48,10 @@ class Referee : FaultList {
 
  private:
   using Arrival = std::pair<Chunk, Rank>;
+  struct Hop {
+    int step = 0;  // counted from 1
+    Send send = {};
+  };
 
   Rank src(const Send& send) const { return topology_.links[send.link].src; }
   Rank dst(const Send& send) const { return topology_.links[send.link].dst; }
@@ -132,11 +136,6 @@ class Referee : FaultList {
       postcondition(state, c);
     }
   }
-
-  struct Hop {
-    int step = 0;  // counted from 1
-    Send send = {};
-  };
 
   // Those of a chunk in the order of their steps.
   std::vector<Hop> hops_by_chunk() const {
