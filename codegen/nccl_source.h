@@ -1,6 +1,6 @@
 // A program as one CUDA file over NCCL that needs nothing of ours: a function with NCCL's arguments for any
 // size, type and operation, and a main that runs it with a thread and a GPU for each rank and checks every
-// element. What executes it is runtime/device, copied into the file.
+// element. What executes it is device, copied into the file.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace chorale {
 // nvcc -O3 -std=c++17 -arch=native FILE -lnccl -o x && ./x [elements of a block] [iterations] [type]
 std::string to_nccl_source(const Collective&, const Program&);
 
-// The files of runtime/device that go into it, one after the other, and codegen/nccl/host.cu (made by CMake).
+// The files of device that go into it, one after the other, and codegen/nccl/host.cu (made by CMake).
 std::string nccl_runtime_source();
 std::string nccl_host_source();
 

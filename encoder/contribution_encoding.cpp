@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
-#include "encoder/orbits.h"
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
+#include "symmetry/induced_chunks.h"
+#include "symmetry/orbits.h"
 
 namespace chorale {
 ContributionEncoding::ContributionEncoding(const Topology& topology, const Collective& collective,

@@ -25,13 +25,13 @@
 
 #include <vector>
 
-#include "encoder/automorphisms.h"
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
+#include "symmetry/automorphisms.h"
 
 namespace chorale {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "encoder/counter.h"
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
 
 namespace chorale {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
 
 namespace chorale {
 namespace {

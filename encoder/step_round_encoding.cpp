@@ -6,18 +6,12 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
-#include "encoder/orbits.h"
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
+#include "symmetry/induced_chunks.h"
+#include "symmetry/orbits.h"
 
 namespace chorale {
 namespace {
-
-std::vector<Rank> image(const std::vector<Rank>& ranks, const std::vector<Rank>& permutation) {
-  std::vector<Rank> result;
-  for (Rank n : ranks) result.push_back(permutation[n]);
-  std::sort(result.begin(), result.end());
-  return result;
-}
 
 using ChunkClass = std::pair<std::vector<Rank>, std::vector<Rank>>;  // pre, post
 
@@ -29,19 +23,6 @@ std::map<ChunkClass, std::vector<Chunk>> chunk_classes(const Collective& collect
 }
 
 }  // namespace
-
-std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
-                                                 const Automorphism& automorphism) {
-  const auto classes = chunk_classes(collective);
-  std::vector<Chunk> result(collective.chunks.size());
-  for (const auto& [key, chunks] : classes) {
-    const auto target =
-        classes.find({image(key.first, automorphism.ranks), image(key.second, automorphism.ranks)});
-    if (target == classes.end() || target->second.size() != chunks.size()) return std::nullopt;
-    for (std::size_t i = 0; i < chunks.size(); ++i) result[chunks[i]] = target->second[i];
-  }
-  return result;
-}
 
 StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,
                                      const Budget& horizon, const EncodingOptions& options)

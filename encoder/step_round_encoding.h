@@ -34,12 +34,12 @@
 #include <optional>
 #include <vector>
 
-#include "encoder/automorphisms.h"
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
+#include "symmetry/automorphisms.h"
 
 namespace chorale {
 
@@ -48,10 +48,6 @@ struct EncodingOptions {
   bool order_chunks = true;  // (order); left out under symmetry, where it need not be consistent
   Counter counter = Counter::Totalizer;
 };
-
-// The permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and post)
-// goes to the i-th of the image class. None if the automorphism does not preserve the collective.
-std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
 
 class StepRoundEncoding {
  public:

@@ -9,15 +9,16 @@
 
 #include "bounds/growth.h"
 #include "bounds/lower_bounds.h"
-#include "encoder/automorphisms.h"
+#include "construct/greedy.h"
+#include "construct/plan_filling.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
-#include "encoder/tidy.h"
 #include "ir/json.h"
-#include "pareto/greedy.h"
-#include "pareto/plan_filling.h"
+#include "ir/tidy.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
+#include "symmetry/automorphisms.h"
+#include "symmetry/induced_chunks.h"
 
 namespace chorale {
 // One of the two encodings, as the collective needs.
@@ -90,22 +91,6 @@ double clauses(const Topology& topology, const Collective& collective, const Bud
     count(static_cast<double>(limit.links.size()), limit.bandwidth);
   if (collective.combining) step += chunks * static_cast<double>(topology.links.size()) * topology.ranks;
   return step * budget.steps;
-}
-
-// Ranks that differ in what they start with or want are not exchangeable. Roughly: by the pattern of their
-// roles; what remains wrong is found by induced_chunks.
-std::vector<int> rank_colours(const Collective& collective) {
-  std::vector<std::vector<int>> roles(collective.ranks);
-  for (const ChunkSpec& spec : collective.chunks) {
-    for (Rank n : spec.pre) roles[n].push_back(static_cast<int>(2 * spec.post.size()));
-    for (Rank n : spec.post) roles[n].push_back(static_cast<int>(2 * spec.pre.size() + 1));
-  }
-  for (auto& role : roles) std::sort(role.begin(), role.end());
-  const std::set<std::vector<int>> kinds(roles.begin(), roles.end());
-  std::vector<int> colours;
-  for (const auto& role : roles)
-    colours.push_back(static_cast<int>(std::distance(kinds.begin(), kinds.find(role))));
-  return colours;
 }
 
 }  // namespace

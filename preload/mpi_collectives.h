@@ -21,7 +21,7 @@
 #include <mutex>
 #include <string>
 
-#include "preload/algorithms.h"
+#include "library/algorithms.h"
 #include "runtime/elements.h"
 
 namespace chorale {

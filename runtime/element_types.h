@@ -1,10 +1,10 @@
-// From element types and reductions as values to those of runtime/device/elements.h as types. For the files
+// From element types and reductions as values to those of device/elements.h as types. For the files
 // of this room that touch data.
 #pragma once
 
 #include <cstdint>
 
-#include "runtime/device/elements.h"
+#include "device/elements.h"
 #include "runtime/elements.h"
 
 namespace chorale {

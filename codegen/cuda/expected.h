@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "runtime/device/elements.h"
+#include "device/elements.h"
 
 class Expected {
  public:

@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "algorithm.h"
+#include "device/kernel.h"
 #include "options.h"
-#include "runtime/device/kernel.h"
 
 // The tables of the algorithm where upload(rows, count) puts them.
 template <typename Upload>

@@ -11,8 +11,8 @@
 #include "measure.h"
 #include "options.h"
 #include "ranks.h"
-#include "runtime/device/gpu.h"
-#include "runtime/device/nccl_memory.h"
+#include "device/gpu.h"
+#include "device/nccl_memory.h"
 #include "values.h"
 
 namespace {

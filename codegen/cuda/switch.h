@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "runtime/device/elements.h"
+#include "device/elements.h"
 
 struct Words {
   unsigned word[4];

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "ir/error.h"
-#include "runtime/device/peer_launch.h"
+#include "runtime/gpu/peer_launch.h"
 #include "runtime/gpu_run.h"
 #include "runtime/peer_machine.h"
 #include "runtime/rows.h"

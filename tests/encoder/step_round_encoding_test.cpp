@@ -8,6 +8,7 @@
 #include "encoder/contribution_encoding.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
+#include "symmetry/induced_chunks.h"
 #include "tests/encoder/brute_force.h"
 
 namespace chorale {

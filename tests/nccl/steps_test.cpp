@@ -4,7 +4,7 @@
 
 #include "codegen/passes/lower.h"
 #include "construct/classic.h"
-#include "runtime/device/nccl_steps.h"
+#include "device/nccl_steps.h"
 #include "runtime/step_tables.h"
 #include "tests/nccl/ranks.h"
 #include "topology/builders.h"

@@ -4,16 +4,16 @@ target_include_directories(nccl_shim PUBLIC nccl/shim ${PROJECT_SOURCE_DIR})
 target_link_libraries(nccl_shim PRIVATE Threads::Threads chorale_warnings)
 
 # A .cu file is C++ here; CMake may know no other language for it.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu ${PROJECT_SOURCE_DIR}/runtime/device/peer_launch.cu
+set_source_files_properties(${PROJECT_SOURCE_DIR}/device/local_work.cu ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu
                             PROPERTIES LANGUAGE CXX)
 add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_collectives.cpp
-            ${PROJECT_SOURCE_DIR}/preload/algorithms.cpp ${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu)
+            ${PROJECT_SOURCE_DIR}/device/local_work.cu)
 target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim cost codegen runtime fmt::fmt PRIVATE chorale_warnings)
+target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim library codegen runtime fmt::fmt PRIVATE chorale_warnings)
 
 add_executable(test_nccl nccl/api_test.cpp nccl/differ_test.cpp nccl/gpu_run_test.cpp nccl/run_test.cpp nccl/steps_test.cpp
                          ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp
-                         ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/device/peer_launch.cu)
+                         ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu)
 target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology construct pareto GTest::gtest_main GTest::gmock
                                         chorale_warnings)
 gtest_discover_tests(test_nccl TEST_PREFIX nccl. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")

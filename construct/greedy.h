@@ -11,10 +11,10 @@
 #include <optional>
 #include <vector>
 
-#include "encoder/automorphisms.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
+#include "symmetry/automorphisms.h"
 
 namespace chorale {
 

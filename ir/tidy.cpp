@@ -1,4 +1,4 @@
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
 
 #include <algorithm>
 

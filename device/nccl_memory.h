@@ -6,7 +6,7 @@
 
 #include <nccl_device.h>
 
-#include "runtime/device/counters.h"
+#include "device/counters.h"
 
 #if NCCL_VERSION_CODE >= 22807
 #define CHORALE_GIN 1

@@ -1,4 +1,4 @@
-#include "pareto/greedy.h"
+#include "construct/greedy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "encoder/step_round_encoding.h"
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
+#include "symmetry/induced_chunks.h"
 
 namespace chorale {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "runtime/device/kernel.h"
+#include "device/kernel.h"
 
 namespace chorale {
 

@@ -17,9 +17,9 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/device/local_work.h"
-#include "runtime/device/nccl_steps.h"
-#include "runtime/device/step_plan.h"
+#include "device/local_work.h"
+#include "device/nccl_steps.h"
+#include "device/step_plan.h"
 
 namespace chorale {
 

@@ -1,11 +1,11 @@
-#include "pareto/plan_filling.h"
+#include "construct/plan_filling.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "encoder/tidy.h"
+#include "ir/tidy.h"
 #include "semantics/verify.h"
 
 namespace chorale {

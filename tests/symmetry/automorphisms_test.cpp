@@ -1,4 +1,4 @@
-#include "encoder/automorphisms.h"
+#include "symmetry/automorphisms.h"
 
 #include <gtest/gtest.h>
 

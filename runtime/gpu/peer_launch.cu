@@ -1,6 +1,6 @@
-#include "runtime/device/gpu.h"
-#include "runtime/device/peer_launch.h"
+#include "device/gpu.h"
 #include "runtime/element_types.h"
+#include "runtime/gpu/peer_launch.h"
 
 namespace chorale {
 namespace {

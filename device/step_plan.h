@@ -1,6 +1,6 @@
 // What one rank does in each step of an algorithm, for blocks of a given number of elements: the program with
 // ranges of elements in place of slots. For transports that move the messages of a step as one group and do
-// its sums in one launch (runtime/device/nccl_steps.h).
+// its sums in one launch (device/nccl_steps.h).
 //
 // Plain host code in C++17 that includes nothing of ours: it is also copied into emitted programs.
 #pragma once

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "runtime/device/elements.h"
-#include "runtime/device/local_work.h"
+#include "device/elements.h"
+#include "device/local_work.h"
 
 namespace chorale {
 namespace {

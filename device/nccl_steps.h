@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/local_work.h"
-#include "runtime/device/step_plan.h"
+#include "device/local_work.h"
+#include "device/step_plan.h"
 
 namespace chorale {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #endif
 
-#include "runtime/device/elements.h"  // CHORALE_DEVICE
+#include "device/elements.h"  // CHORALE_DEVICE
 
 namespace chorale {
 

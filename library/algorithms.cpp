@@ -1,4 +1,4 @@
-#include "preload/algorithms.h"
+#include "library/algorithms.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
+// The kernel of device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
 // operation that are known when it runs.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "runtime/device/kernel.h"
+#include "device/kernel.h"
 #include "runtime/elements.h"
 
 namespace chorale {

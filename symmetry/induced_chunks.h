@@ -1,0 +1,20 @@
+// What a symmetry of a machine does to the chunks of a collective.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/collective.h"
+#include "symmetry/automorphisms.h"
+
+namespace chorale {
+
+// The permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and post)
+// goes to the i-th of the image class. None if the automorphism does not preserve the collective.
+std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
+
+// Colours of ranks such that of one colour are those that could be exchanged as far as a look at each alone can tell:
+// their roles are of one pattern. What remains wrong is found by induced_chunks.
+std::vector<int> rank_colours(const Collective&);
+
+}  // namespace chorale
