@@ -22,11 +22,9 @@
 
 #include "cost/group_traffic.h"
 #include "ir/hierarchy.h"
-#include "ir/placement.h"
+#include "ir/place_options.h"
 
 namespace chorale {
-
-enum class Algorithm { Ring, Tree, Auto };  // Auto: for each instruction the faster one
 
 // Of one level: its children are members[digit] + base, for all members and bases.
 struct LevelSplit {

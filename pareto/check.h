@@ -5,20 +5,10 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
-#include "ir/frontier.h"
-#include "solvers/sat_solver.h"
+#include "ir/search_options.h"
 
 namespace chorale {
-
-struct CheckReport {
-  std::vector<std::string> faults = {};  // empty: all is well
-  int schedules = 0;                     // verified
-  int bounds = 0;                        // certificates accepted
-  int refutations = 0;                   // proofs accepted
-  int undecided = 0;                     // refutations not re-done within the limits
-};
 
 // `progress`, if any, is told what has been checked so far, after every point and claim.
 CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&,

@@ -2,32 +2,13 @@
 // verified.
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <string>
 
 #include "ir/frontier.h"
 #include "ir/instance.h"
-#include "solvers/sat_solver.h"
+#include "ir/search_options.h"
 
 namespace chorale {
-
-enum class Engine {
-  Sat,           // our CNF encoding, CaDiCaL
-  Smt,           // SCCL's integer encoding, Z3 (Cai et al. 2021)
-  SatPartition,  // one CNF for each split of the rounds over the steps (papers: collectives via SAT, 2024)
-};
-
-struct SynthesisOptions {
-  Engine engine = Engine::Sat;
-  SolveLimits limits = {};   // for each question to a solver
-  bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
-  bool use_symmetry = true;  // off: no symmetric schedules first
-  // Keep formulas (DIMACS) and their proofs (DRAT) here, both named by the SHA-256 of the formula; "": check
-  // and forget them. Must be there.
-  std::string proof_dir = {};
-  int seed = 0;
-};
 
 struct Answer {
   Verdict verdict = Verdict::Unknown;

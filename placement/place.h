@@ -1,25 +1,11 @@
 // The best places for the axes of a job on a hierarchy, and how to reduce over them.
 #pragma once
 
-#include <functional>
-
 #include "cost/simulator.h"
-#include "ir/ranking.h"
+#include "ir/place_options.h"
 #include "placement/strategy_space.h"
 
 namespace chorale {
-
-struct PlaceOptions {
-  Algorithm algorithm = Algorithm::Auto;
-  Rules rules = Rules::Full;
-  int top = 10;        // matrices to return
-  int strategies = 1;  // for each reduction of each
-  Conditions conditions = {};
-  bool matrices_by_sat = false;                         // all_matrices_by_sat instead of all_matrices
-  std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
-  // Told the ranking whenever it has one more matrix: what can be kept if the others never get ready.
-  std::function<void(const Ranking&)> ranked = {};
-};
 
 // Every matrix is priced but those that split a reduction over more than StrategySpace::kMostLevels levels
 // (Ranking::too_deep), so among the priced ones the ranking is exact in the model of cost/simulator.h: a matrix costs the sum

@@ -10,14 +10,9 @@
 #include <vector>
 
 #include "cost/simulator.h"
-#include "ir/placement.h"
+#include "ir/place_options.h"
 
 namespace chorale {
-
-enum class Rules {
-  Paper,  // without detours: no state between that one instruction could have reached from an earlier one than the last
-  Full,  // Figure 8 and nothing else
-};
 
 // Bytes before an instruction and the groups that have any: what its time depends on.
 struct Charge {

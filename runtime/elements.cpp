@@ -1,27 +1,11 @@
 #include "runtime/elements.h"
 
-#include <array>
 #include <type_traits>
 
-#include "ir/error.h"
 #include "runtime/element_types.h"
 
 namespace chorale {
 namespace {
-
-constexpr std::array<const char*, 10> type_names = {"float32", "float64", "int32",  "int64",   "int8",
-                                                    "uint8",   "uint32",  "uint64", "float16", "bfloat16"};
-constexpr std::array<const char*, 5> op_names = {"sum", "max", "min", "prod", "avg"};
-
-template <typename Enum, std::size_t count>
-Enum by_name(const std::array<const char*, count>& names, const std::string& name, const char* what) {
-  std::string known;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-    known += (i == 0 ? "" : ", ") + std::string(names[i]);
-  }
-  throw InputError(what, "unknown name '" + name + "'", "use one of " + known);
-}
 
 template <typename T>
 using Wide = std::conditional_t<is_half<T>, float, T>;
@@ -34,30 +18,6 @@ void convert(std::byte* to_bytes, const std::byte* from_bytes, std::int64_t elem
 }
 
 }  // namespace
-
-std::size_t size_of(ElementType type) {
-  return with_type(type, [](auto zero) { return sizeof(zero); });
-}
-
-bool is_half_type(ElementType type) {
-  return type == ElementType::Float16 || type == ElementType::Bfloat16;
-}
-
-std::string to_string(ElementType type) {
-  return type_names[static_cast<std::size_t>(type)];
-}
-
-std::string to_string(ReduceOp op) {
-  return op_names[static_cast<std::size_t>(op)];
-}
-
-ElementType element_type(const std::string& name) {
-  return by_name<ElementType>(type_names, name, "element type");
-}
-
-ReduceOp reduce_op(const std::string& name) {
-  return by_name<ReduceOp>(op_names, name, "reduction");
-}
 
 void reduce(ElementType type, ReduceOp op, std::byte* dst_bytes, const std::byte* src_bytes,
             std::int64_t elements) {

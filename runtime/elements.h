@@ -1,34 +1,13 @@
-// The numbers that are moved and added.
+// What is done with the numbers that are moved and added.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
+
+#include "ir/elements.h"
 
 namespace chorale {
-
-// Those of NCCL. Halves are computed with in float32 and rounded after each operation.
-enum class ElementType { Float32, Float64, Int32, Int64, Int8, Uint8, Uint32, Uint64, Float16, Bfloat16 };
-// Avg is the sum divided by the number of ranks, at the end; integers are truncated.
-enum class ReduceOp { Sum, Max, Min, Prod, Avg };
-
-// What values are between operations: numbers of their own type, or float32 for halves, which are then
-// rounded only once, at the end. Of other types and without reductions the two are the same.
-enum class Accumulation { OwnType, Float32 };
-
-std::size_t size_of(ElementType);
-bool is_half_type(ElementType);
-
-std::string to_string(ElementType);  // "float32"
-std::string to_string(ReduceOp);     // "sum"
-
-// The inverse; throws InputError for another name.
-ElementType element_type(const std::string& name);
-ReduceOp reduce_op(const std::string& name);
-
-inline constexpr int kElementTypes = 10;
-inline constexpr int kReduceOps = 5;
 
 // dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are
 // aligned to the type, and do not overlap.

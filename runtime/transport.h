@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <span>
-#include <stdexcept>
 
+#include "ir/run_options.h"
 #include "ir/topology.h"
 #include "runtime/elements.h"
 
@@ -15,12 +15,6 @@ struct MessageTransfer {
   Rank peer = 0;
   std::byte* data = nullptr;
   std::int64_t bytes = 0;  // may be 0; the message is sent all the same
-};
-
-// A message that did not come, or was not taken, in time. what() names rank, step, peer and message.
-class Hang : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 class Transport {

@@ -1,8 +1,6 @@
 // One interface to SAT solvers, one adapter a solver (cadical.cpp).
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,14 +8,9 @@
 
 #include "ir/formula.h"
 #include "ir/instance.h"
+#include "ir/search_options.h"
 
 namespace chorale {
-
-struct SolveLimits {
-  std::int64_t conflicts = -1;              // none if negative; the same on every machine
-  std::chrono::milliseconds time{-1};       // wall clock, none if negative
-  const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
-};
 
 class SatSolver {
  public:

@@ -1,0 +1,51 @@
+#include "ir/elements.h"
+
+#include <array>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::array<const char*, kElementTypes> kTypeNames = {
+    "float32", "float64", "int32", "int64", "int8", "uint8", "uint32", "uint64", "float16", "bfloat16"};
+constexpr std::array<std::size_t, kElementTypes> kTypeSizes = {4, 8, 4, 8, 1, 1, 4, 8, 2, 2};
+constexpr std::array<const char*, kReduceOps> kOpNames = {"sum", "max", "min", "prod", "avg"};
+
+template <typename Enum, std::size_t count>
+Enum by_name(const std::array<const char*, count>& names, const std::string& name, const char* what) {
+  std::string known;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  throw InputError(what, "unknown name '" + name + "'", "use one of " + known);
+}
+
+}  // namespace
+
+std::size_t size_of(ElementType type) {
+  return kTypeSizes[static_cast<std::size_t>(type)];
+}
+
+bool is_half_type(ElementType type) {
+  return type == ElementType::Float16 || type == ElementType::Bfloat16;
+}
+
+std::string to_string(ElementType type) {
+  return kTypeNames[static_cast<std::size_t>(type)];
+}
+
+std::string to_string(ReduceOp op) {
+  return kOpNames[static_cast<std::size_t>(op)];
+}
+
+ElementType element_type(const std::string& name) {
+  return by_name<ElementType>(kTypeNames, name, "element type");
+}
+
+ReduceOp reduce_op(const std::string& name) {
+  return by_name<ReduceOp>(kOpNames, name, "reduction");
+}
+
+}  // namespace chorale

@@ -1,0 +1,30 @@
+// What placement may be told.
+#pragma once
+
+#include <functional>
+
+#include "ir/ranking.h"
+
+namespace chorale {
+
+// Of NCCL's, inside each group of devices. Auto: for each instruction the faster one.
+enum class Algorithm { Ring, Tree, Auto };
+
+enum class Rules {
+  Paper,  // without detours: no state between that one instruction could have reached from an earlier one than the last
+  Full,  // Figure 8 and nothing else
+};
+
+struct PlaceOptions {
+  Algorithm algorithm = Algorithm::Auto;                // what instructions are priced by
+  Rules rules = Rules::Full;                            // which strategies count
+  int top = 10;                                         // matrices to return
+  int strategies = 1;                                   // for each reduction of each
+  Conditions conditions = {};                           // that matrices must obey
+  bool matrices_by_sat = false;                         // list them by the SAT encoding: the same, slower
+  std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
+  // Told the ranking whenever it has one more matrix: what can be kept if the others never get ready.
+  std::function<void(const Ranking&)> ranked = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,47 @@
+// How programs are run on real data, and what a run says.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "ir/elements.h"
+
+namespace chorale {
+
+struct RunOptions {
+  // Of a *block* of the collective (ir/collective.h says what that is), rounded down to whole elements; need
+  // not be divisible by anything, and may be 0.
+  std::vector<std::int64_t> bytes = {1024};
+  std::vector<ElementType> types = {ElementType::Float32};
+  // Of a program that only copies, the first one is run: they do not differ.
+  std::vector<ReduceOp> ops = {ReduceOp::Sum};
+  int iterations = 20;                        // that are timed, at least 1
+  int warm_up = 5;                            // before them
+  std::chrono::milliseconds timeout{60'000};  // of one wait for another rank
+  std::uint64_t seed = 1;                     // of the inputs
+  bool check = true;                          // every element, before and after the timed runs
+  Accumulation accumulation = Accumulation::OwnType;
+};
+
+// One size, type and op. A time is from a barrier until the last rank is done.
+struct RunRow {
+  std::int64_t bytes = 0;         // of a block, in whole elements
+  std::int64_t buffer_bytes = 0;  // the largest buffer of a rank: what nccl-tests calls the size
+  ElementType type = ElementType::Float32;
+  ReduceOp op = ReduceOp::Sum;
+  double median_us = 0;
+  double min_us = 0;
+  double max_us = 0;
+  double algbw = 0;        // GB/s: buffer_bytes in the median time, as nccl-tests defines it
+  std::int64_t wrong = 0;  // elements of output not as promised, or of input changed, in all ranks: 0
+};
+
+// A message that did not come, or was not taken, in time. what() names rank, step, peer and message.
+class Hang : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace chorale

@@ -1,0 +1,82 @@
+// What a search may be told, and what it answers besides a Result (ir/frontier.h).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/instance.h"
+
+namespace chorale {
+
+enum class Engine {
+  Sat,           // our CNF encoding, CaDiCaL
+  Smt,           // SCCL's integer encoding, Z3 (Cai et al. 2021)
+  SatPartition,  // one CNF for each split of the rounds over the steps (papers: collectives via SAT, 2024)
+};
+
+struct SolveLimits {
+  std::int64_t conflicts = -1;              // none if negative; the same on every machine
+  std::chrono::milliseconds time{-1};       // wall clock, none if negative
+  const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
+};
+
+struct SynthesisOptions {
+  Engine engine = Engine::Sat;
+  SolveLimits limits = {};   // for each question to a solver
+  bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
+  bool use_symmetry = true;  // off: no symmetric schedules first
+  // Keep formulas (DIMACS) and their proofs (DRAT) here, both named by the SHA-256 of the formula; "": check
+  // and forget them. Must be there.
+  std::string proof_dir = {};
+  int seed = 0;  // of the solvers: another one finds other schedules of the same cost
+};
+
+struct Progress {
+  std::string doing = {};  // "allgather, 3 chunks, 2 steps, 4 rounds: asking cadical"
+  int points = 0;          // found so far
+  double seconds = 0;
+};
+
+struct FrontierOptions {
+  int min_chunks = 1;                             // cut each block into at least so many
+  int max_chunks = 1;                             // and at most so many: the more, the finer the trade-off
+  int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
+  int max_steps = kAnySteps;                      // only these steps and fewer
+  std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative
+  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
+  int jobs = 1;                                   // chunk counts searched side by side
+  SynthesisOptions synthesis = {};
+  std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
+  // Called once, before the search begins, with what says at any time and from any thread what has been found
+  // so far; whoever must end the program before the search does asks it.
+  std::function<void(std::function<Result()>)> publish = {};
+};
+
+// One question instead of all. What is not given is taken as low as possible: first the steps, then the rounds.
+struct SynthesisQuestion {
+  int chunks = 1;
+  std::optional<int> steps = {};
+  std::optional<int> rounds = {};
+};
+
+struct SynthesisResult {
+  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or said by another engine than ours
+  Result result = {};                  // a point although Unknown: the best until the limit
+  std::int64_t conflicts = 0;
+};
+
+struct CheckReport {
+  std::vector<std::string> faults = {};  // empty: all is well
+  int schedules = 0;                     // verified
+  int bounds = 0;                        // certificates accepted
+  int refutations = 0;                   // proofs accepted
+  int undecided = 0;                     // refutations not re-done within the limits
+};
+
+}  // namespace chorale
