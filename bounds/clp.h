@@ -1,4 +1,4 @@
-// A linear program and the solver that we use for it (Clp). Only clp.cpp sees Clp's headers.
+// A linear program, and the solver that we use for it: Clp, in a library that is loaded when it is needed (parts/).
 #pragma once
 
 #include <vector>

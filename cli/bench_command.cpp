@@ -247,8 +247,8 @@ Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
                        "use mpirun -n 4 chorale bench ...");
     if (speaks()) require_writable_file("--json", command.json);
     sizes(command);
-    MpiSession session;
-    return bench(command, session, supervisor);
+    const std::unique_ptr<MpiSession> session = start_mpi();
+    return bench(command, *session, supervisor);
   } catch (const Hang& hang) {
     throw hung("bench", hang);
   }

@@ -145,20 +145,20 @@ void require_transport(const RunCommand& command, const Result& result) {
 
 Outcome run_with_mpi(const RunCommand& command, const Result& result, Supervisor& supervisor) {
   supervisor.limit_time(kNoTimeLimit);  // processes wait for each other from here on
-  MpiSession session;
+  const std::unique_ptr<MpiSession> session = start_mpi();
   const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
-    return run_on_mpi(session, program, collective, options);
+    return run_on_mpi(*session, program, collective, options);
   };
-  return run(command, result, runner, session.rank() == 0, supervisor);
+  return run(command, result, runner, session->rank() == 0, supervisor);
 }
 
 Outcome run_with_nccl(const RunCommand& command, const Result& result, Supervisor& supervisor) {
   supervisor.limit_time(kNoTimeLimit);
-  MpiSession session;
+  const std::unique_ptr<MpiSession> session = start_mpi();
   const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
-    return run_on_nccl(session, program, collective, options, command.in_place);
+    return run_on_nccl(*session, program, collective, options, command.in_place);
   };
-  return run(command, result, runner, session.rank() == 0, supervisor);
+  return run(command, result, runner, session->rank() == 0, supervisor);
 }
 
 Rows run_in_the_kernel(const Program& program, const Collective& collective, const RunOptions& options) {

@@ -59,17 +59,17 @@ class SatFinder : public SequenceFinder {
 class SmtFinder : public SequenceFinder {
  public:
   SmtFinder(StrategySmtEncoding encoding, const SolveLimits& limits)
-      : encoding_(std::move(encoding)), session_(limits) {
-    session_.add(encoding_.start());
+      : encoding_(std::move(encoding)), session_(make_z3(limits)) {
+    session_->add(encoding_.start());
   }
 
-  void extend() override { session_.add(encoding_.extend(length_++)); }
+  void extend() override { session_->add(encoding_.extend(length_++)); }
 
   Verdict find(int length, bool at_goal, std::vector<int>& found) override {
     std::vector<std::string> selectors;
     for (int t = 0; t < length; ++t) selectors.push_back(StrategySmtEncoding::selector(t));
     std::vector<long long> values;
-    const Verdict verdict = session_.ask(at_goal ? encoding_.at_goal(length) : "true", selectors, values);
+    const Verdict verdict = session_->ask(at_goal ? encoding_.at_goal(length) : "true", selectors, values);
     if (verdict == Verdict::Sat) found.assign(values.begin(), values.end());
     return verdict;
   }
@@ -78,12 +78,12 @@ class SmtFinder : public SequenceFinder {
     std::string clause = "(assert (or false";
     for (std::size_t t = 0; t < beginning.size(); ++t)
       clause += " (not " + encoding_.chosen(static_cast<int>(t), beginning[t]) + ")";
-    session_.add(clause + "))");
+    session_->add(clause + "))");
   }
 
  private:
   StrategySmtEncoding encoding_;
-  SmtSession session_;
+  std::unique_ptr<SmtSession> session_;
   int length_ = 0;
 };
 

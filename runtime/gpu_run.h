@@ -1,5 +1,5 @@
 // Runs peer programs with all ranks on one GPU: the kernel of device/kernel.h as CUDA launches it. The program
-// has this in a library of its own (runtime/parts/part.h); where there is none, it throws InputError that says so.
+// has this in a library of its own (runtime/parts); where there is none, it throws InputError that says so.
 #pragma once
 
 #include <vector>

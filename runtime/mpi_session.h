@@ -1,4 +1,5 @@
-// MPI, from MPI_Init to MPI_Finalize. At most one session in the life of a process.
+// MPI, from MPI_Init to MPI_Finalize. At most one session in the life of a process. The program has MPI in a library of
+// its own (runtime/parts), since it takes longer to load than most commands take.
 #pragma once
 
 #include <chrono>
@@ -16,22 +17,18 @@ const std::vector<std::string>& mpi_launcher_variables();
 
 class MpiSession {
  public:
-  MpiSession();
   // Finalizes, which waits for the other ranks; but after a Hang it does not, since they may never come.
   // mpirun then ends them when this process exits.
-  ~MpiSession();
-  MpiSession(const MpiSession&) = delete;
-  MpiSession& operator=(const MpiSession&) = delete;
+  virtual ~MpiSession() = default;
 
-  Rank rank() const;
-  int ranks() const;
+  virtual Rank rank() const = 0;
+  virtual int ranks() const = 0;
 
   // Messages over MPI_COMM_WORLD, nonblocking. No wait lasts longer than `timeout`. Must not outlive the
   // session.
-  std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout);
-
- private:
-  bool hung_ = false;
+  virtual std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) = 0;
 };
+
+std::unique_ptr<MpiSession> start_mpi();
 
 }  // namespace chorale

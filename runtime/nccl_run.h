@@ -1,5 +1,5 @@
 // Programs, and NCCL's own collectives, on GPUs: a process each, started by mpirun. The program has this in a library of
-// its own (runtime/parts/part.h); where there is none, it throws InputError that says so.
+// its own (runtime/parts); where there is none, it throws InputError that says so.
 #pragma once
 
 #include <vector>

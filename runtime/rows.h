@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/words.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
@@ -22,6 +24,13 @@ inline void check(const RunOptions& options) {
     throw InputError("run", fmt::format("{} iterations", options.iterations), "use at least 1");
   if (options.warm_up < 0)
     throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
+}
+
+inline void require_ranks(const MpiSession& session, const std::string& name, int ranks) {
+  if (session.ranks() != ranks)
+    throw InputError(name,
+                     fmt::format("needs {}, mpirun started {}", counted(ranks, "rank"), session.ranks()),
+                     fmt::format("use mpirun -n {}", ranks));
 }
 
 // A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport). One

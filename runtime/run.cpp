@@ -6,8 +6,6 @@
 #include <stdexcept>
 
 #include "ir/error.h"
-#include "ir/words.h"
-#include "runtime/mpi_library.h"
 #include "runtime/rows.h"
 #include "runtime/thread_transport.h"
 
@@ -18,13 +16,6 @@ std::vector<RunRow> rows(const Program& program, const Collective& collective, c
                          Transport& transport) {
   const auto make_plan = [&](const BlockShape& shape) { return RankPlan(program, transport.rank(), shape); };
   return rows(make_plan, !reduces(program), collective, options, transport);
-}
-
-void require_ranks(const MpiSession& session, const std::string& name, int ranks) {
-  if (session.ranks() != ranks)
-    throw InputError(name,
-                     fmt::format("needs {}, mpirun started {}", counted(ranks, "rank"), session.ranks()),
-                     fmt::format("use mpirun -n {}", ranks));
 }
 
 }  // namespace
@@ -45,17 +36,6 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, cons
   check(options);
   require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
   return rows(program, collective, options, *session.transport(options.timeout));
-}
-
-std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
-                                    const RunOptions& options, bool in_place) {
-  check(options);
-  require_ranks(session, collective.name, collective.ranks);
-  const std::unique_ptr<Transport> transport = session.transport(options.timeout);
-  const auto make_plan = [&](const BlockShape& shape) {
-    return MpiLibraryPlan(collective, transport->rank(), shape, in_place);
-  };
-  return rows(make_plan, !collective.combining, collective, options, *transport);
 }
 
 std::vector<std::vector<std::byte>> outputs_of(const Program& program, const BlockShape& shape, ReduceOp op,

@@ -1,4 +1,4 @@
-// SMT-LIB text in, verdict and values out; Z3 behind it (z3.cpp).
+// SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed (parts/).
 #pragma once
 
 #include <map>
@@ -22,21 +22,15 @@ struct SmtAnswer {
 // hold for each question; a limit on conflicts is not kept.
 class SmtSession {
  public:
-  explicit SmtSession(const SolveLimits&);
-  ~SmtSession();
-  SmtSession(const SmtSession&) = delete;
-  SmtSession& operator=(const SmtSession&) = delete;
-
-  void add(
-      const std::string& commands);  // declarations and assertions; a mistake in them throws std::logic_error
+  virtual ~SmtSession() = default;
+  // Declarations and assertions; a mistake in them throws std::logic_error.
+  virtual void add(const std::string& commands) = 0;
   // Is everything added satisfiable together with this term? After Sat, `values` of these integer constants.
-  Verdict ask(const std::string& term, const std::vector<std::string>& wanted,
-              std::vector<long long>& values);
-
- private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  virtual Verdict ask(const std::string& term, const std::vector<std::string>& wanted,
+                      std::vector<long long>& values) = 0;
 };
+
+std::unique_ptr<SmtSession> make_z3(const SolveLimits&);
 
 SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted, const SolveLimits&);
 

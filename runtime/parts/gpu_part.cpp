@@ -1,7 +1,8 @@
 // libchorale-gpu-run
-#include "runtime/parts/part.h"
+#include "parts/part.h"
+#include "runtime/parts/tables.h"
 
-CHORALE_PART const chorale::GpuPart* chorale_gpu_part() {
+CHORALE_PART chorale_gpu_part() {
   static const chorale::GpuPart part = {.run_peers = chorale::run_peers_on_gpu};
   return &part;
 }

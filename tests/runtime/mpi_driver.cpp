@@ -134,7 +134,8 @@ bool absent(MpiSession& session) {
 int main(int argc, char** argv) {
   using namespace chorale;
   const std::string what = argc == 2 ? argv[1] : "";
-  MpiSession session;
+  const std::unique_ptr<MpiSession> started = start_mpi();
+  MpiSession& session = *started;
   const bool good = what == "right"    ? right(session)
                     : what == "halves" ? halves(session)
                     : what == "many"   ? many(session)

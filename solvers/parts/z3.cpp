@@ -1,4 +1,4 @@
-// The adapter to Z3 (de Moura and Bjorner), by its C++ interface.
+// libchorale-z3: the adapter to Z3 (de Moura and Bjorner), by its C++ interface.
 #include <z3++.h>
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "solvers/smt_solver.h"
+#include "parts/part.h"
+#include "solvers/parts/tables.h"
 
 namespace chorale {
 namespace {
@@ -53,58 +54,53 @@ long long value_of(const z3::model& model, const z3::func_decl& constant) {
   return value.get_numeral_int64();
 }
 
-}  // namespace
+class Z3Session final : public SmtSession {
+ public:
+  explicit Z3Session(const SolveLimits& limits) : limits_(limits) {}
 
-struct SmtSession::Inside {
-  z3::context context;
-  SolveLimits limits;
+  void add(const std::string& commands) override { evaluate(commands); }
 
+  Verdict ask(const std::string& term, const std::vector<std::string>& wanted,
+              std::vector<long long>& values) override {
+    std::string said;
+    {
+      const Watcher watcher(context_, limits_);
+      said = evaluate("(push)\n(assert " + term + ")\n(check-sat)\n");
+    }
+    Verdict verdict = Verdict::Unknown;
+    if (said.rfind("unsat", 0) == 0) verdict = Verdict::Unsat;
+    if (said.rfind("sat", 0) == 0) verdict = Verdict::Sat;
+    if (verdict == Verdict::Sat) {
+      values.clear();
+      for (const std::string& name : wanted) {
+        // "((name 7))"
+        const std::string answer = evaluate("(get-value (" + name + "))");
+        const std::size_t at = answer.find(name + " ");
+        if (at == std::string::npos) throw std::logic_error("no value: " + answer.substr(0, 100));
+        values.push_back(std::stoll(answer.substr(at + name.size() + 1)));
+      }
+    }
+    evaluate("(pop)");
+    return verdict;
+  }
+
+ private:
   std::string evaluate(const std::string& commands) {
-    const std::string said = Z3_eval_smtlib2_string(context, commands.c_str());
+    const std::string said = Z3_eval_smtlib2_string(context_, commands.c_str());
     if (tells_of_memory(said)) throw std::bad_alloc();
     if (said.find("(error") != std::string::npos && said.find("cancel") == std::string::npos)
       throw std::logic_error("SMT-LIB text refused: " + said.substr(0, 300));
     return said;
   }
+
+  z3::context context_;
+  SolveLimits limits_;
 };
 
-SmtSession::SmtSession(const SolveLimits& limits) {
+std::unique_ptr<SmtSession> make_session(const SolveLimits& limits) {
   require_memory_for_a_context();
-  inside_ = std::make_unique<Inside>();
-  inside_->limits = limits;
+  return std::make_unique<Z3Session>(limits);
 }
-
-SmtSession::~SmtSession() = default;
-
-void SmtSession::add(const std::string& commands) {
-  inside_->evaluate(commands);
-}
-
-Verdict SmtSession::ask(const std::string& term, const std::vector<std::string>& wanted,
-                        std::vector<long long>& values) {
-  std::string said;
-  {
-    const Watcher watcher(inside_->context, inside_->limits);
-    said = inside_->evaluate("(push)\n(assert " + term + ")\n(check-sat)\n");
-  }
-  Verdict verdict = Verdict::Unknown;
-  if (said.rfind("unsat", 0) == 0) verdict = Verdict::Unsat;
-  if (said.rfind("sat", 0) == 0) verdict = Verdict::Sat;
-  if (verdict == Verdict::Sat) {
-    values.clear();
-    for (const std::string& name : wanted) {
-      // "((name 7))"
-      const std::string answer = inside_->evaluate("(get-value (" + name + "))");
-      const std::size_t at = answer.find(name + " ");
-      if (at == std::string::npos) throw std::logic_error("no value: " + answer.substr(0, 100));
-      values.push_back(std::stoll(answer.substr(at + name.size() + 1)));
-    }
-  }
-  inside_->evaluate("(pop)");
-  return verdict;
-}
-
-namespace {
 
 SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& wanted,
                       const SolveLimits& limits) {
@@ -151,10 +147,8 @@ SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& w
   return answer;
 }
 
-}  // namespace
-
-SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& wanted,
-                       const SolveLimits& limits) {
+SmtAnswer solve_text(const std::string& text, const std::vector<std::string>& wanted,
+                     const SolveLimits& limits) {
   require_memory_for_a_context();
   try {
     return solve_in_z3(text, wanted, limits);
@@ -164,4 +158,11 @@ SmtAnswer solve_smtlib(const std::string& text, const std::vector<std::string>& 
   }
 }
 
+}  // namespace
 }  // namespace chorale
+
+CHORALE_PART chorale_z3_part() {
+  static const chorale::Z3Part part = {.make_session = chorale::make_session,
+                                       .solve_text = chorale::solve_text};
+  return &part;
+}

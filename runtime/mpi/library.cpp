@@ -1,13 +1,17 @@
-#include "runtime/mpi_library.h"
-
+// The collectives of the MPI library itself, for comparison.
 #include <fmt/format.h>
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <climits>
 #include <cstring>
+#include <memory>
+#include <span>
 
 #include "ir/error.h"
+#include "runtime/rank_buffers.h"
+#include "runtime/rank_plan.h"
+#include "runtime/rows.h"
 
 namespace chorale {
 namespace {
@@ -52,7 +56,28 @@ MPI_Op operation(ReduceOp op) {
   return MPI_SUM;
 }
 
-}  // namespace
+// Buffers and a call over MPI_COMM_WORLD, in the shape of RankPlan. Throws InputError for collectives, types
+// and sizes that MPI's interface does not have; halves are among them, so how they are accumulated is no
+// question here. Requires an MpiSession.
+class MpiLibraryPlan {
+ public:
+  // In place the buffers share memory as MPI_IN_PLACE has it: a ReduceScatter's output is the first block of
+  // the input, unlike NCCL's.
+  MpiLibraryPlan(const Collective&, Rank, const BlockShape&, bool in_place = false);
+
+  std::span<std::byte> input() const { return buffers_.input; }
+  std::span<std::byte> output() const { return buffers_.output; }
+  bool in_place() const { return in_place_; }
+
+  void execute(ReduceOp, Transport&);
+
+ private:
+  const Collective& collective_;
+  const Rank rank_;
+  const BlockShape shape_;
+  const bool in_place_;
+  RankBuffers buffers_ = {};
+};
 
 MpiLibraryPlan::MpiLibraryPlan(const Collective& collective, Rank rank, const BlockShape& shape,
                                bool in_place)
@@ -106,6 +131,19 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
   if (op == ReduceOp::Avg && collective_.combining)
     divide(shape_.type, buffers_.output.data(),
            static_cast<std::int64_t>(buffers_.output.size() / size_of(shape_.type)), collective_.ranks);
+}
+
+}  // namespace
+
+std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
+                                    const RunOptions& options, bool in_place) {
+  check(options);
+  require_ranks(session, collective.name, collective.ranks);
+  const std::unique_ptr<Transport> transport = session.transport(options.timeout);
+  const auto make_plan = [&](const BlockShape& shape) {
+    return MpiLibraryPlan(collective, transport->rank(), shape, in_place);
+  };
+  return rows(make_plan, !collective.combining, collective, options, *transport);
 }
 
 }  // namespace chorale

@@ -1,14 +1,16 @@
-// SHA-256 by OpenSSL.
+// libchorale-crypto: SHA-256 by OpenSSL.
 #include <openssl/evp.h>
 
 #include <array>
 #include <stdexcept>
 
-#include "solvers/proof.h"
+#include "parts/part.h"
+#include "solvers/parts/tables.h"
 
 namespace chorale {
+namespace {
 
-std::string sha256_hex(std::string_view bytes) {
+std::string sha256_by_openssl(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned int length = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
@@ -21,4 +23,10 @@ std::string sha256_hex(std::string_view bytes) {
   return hex;
 }
 
+}  // namespace
 }  // namespace chorale
+
+CHORALE_PART chorale_crypto_part() {
+  static const chorale::CryptoPart part = {.sha256_hex = chorale::sha256_by_openssl};
+  return &part;
+}

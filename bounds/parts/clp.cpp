@@ -1,0 +1,48 @@
+// libchorale-clp: the adapter to Clp (Forrest et al.).
+#include <ClpSimplex.hpp>
+#include <CoinPackedMatrix.hpp>
+
+#include "bounds/parts/tables.h"
+#include "parts/part.h"
+
+namespace chorale {
+namespace {
+
+LpSolution solve_by_clp(const LinearProgram& program, int iterations) {
+  const int rows = static_cast<int>(program.low.size());
+  const int columns = static_cast<int>(program.cost.size());
+  std::vector<int> row_of, column_of;
+  std::vector<double> value;
+  for (const LpEntry& entry : program.entries) {
+    row_of.push_back(entry.row);
+    column_of.push_back(entry.column);
+    value.push_back(entry.value);
+  }
+  CoinPackedMatrix matrix(true, row_of.data(), column_of.data(), value.data(),
+                          static_cast<CoinBigIndex>(value.size()));
+  matrix.setDimensions(rows, columns);
+  const std::vector<double> zero(columns, 0.0), infinite(columns, COIN_DBL_MAX);
+  std::vector<double> high = program.high;
+  for (double& bound : high)
+    if (bound >= kNoLimit) bound = COIN_DBL_MAX;
+
+  ClpSimplex model;
+  model.setLogLevel(0);
+  model.setMaximumIterations(iterations);
+  model.loadProblem(matrix, zero.data(), infinite.data(), program.cost.data(), program.low.data(),
+                    high.data());
+  model.dual();
+  LpSolution solution{.optimal = model.status() == 0, .objective = model.objectiveValue()};
+  if (!solution.optimal) return solution;
+  solution.values.assign(model.primalColumnSolution(), model.primalColumnSolution() + columns);
+  solution.duals.assign(model.dualRowSolution(), model.dualRowSolution() + rows);
+  return solution;
+}
+
+}  // namespace
+}  // namespace chorale
+
+CHORALE_PART chorale_clp_part() {
+  static const chorale::ClpPart part = {.solve_program = chorale::solve_by_clp};
+  return &part;
+}

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "solvers/proof.h"
+#include "solvers/smt_solver.h"
+
+namespace chorale {
+
+struct Z3Part {
+  decltype(&make_z3) make_session = nullptr;
+  decltype(&solve_smtlib) solve_text = nullptr;
+};
+
+struct CryptoPart {
+  std::string (*sha256_hex)(std::string_view bytes) = nullptr;
+};
+
+}  // namespace chorale
