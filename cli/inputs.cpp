@@ -78,10 +78,10 @@ Result load_sound_result(const std::string& file) {
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const Point& point = result.points[i];
     const std::string where = fmt::format("{}: points[{}]", file, i);
-    std::vector<std::string> wrong = violations(result.topology, point.collective, point.schedule, 1);
+    std::vector<Fault> wrong = violations(result.topology, point.collective, point.schedule, 1);
     if (wrong.empty())
       wrong = differences(asked_with_chunks(result, point.cost.chunks, where), point.collective, 1);
-    if (!wrong.empty()) throw InputError(where, wrong.front(), "make the result again");
+    if (!wrong.empty()) throw InputError(where, wrong.front().words, "make the result again");
     if (point.cost.steps != static_cast<int>(point.schedule.steps.size()) ||
         point.cost.rounds != total_rounds(point.schedule))
       throw InputError(where, "its schedule has other steps or rounds than it states",

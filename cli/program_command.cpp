@@ -133,15 +133,16 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
   publish(supervisor, text);
   const char* mode = file.program.in_place ? "in place" : "out of place";
   PeerRefereeOptions options{.packets = file.packets};
-  const std::vector<std::string> faults = violations(file.collective, file.program, options, 1);
+  const std::vector<Fault> faults = violations(file.collective, file.program, options, 1);
   if (!faults.empty()) {
     options.relaxed_orders = true;
-    const std::vector<std::string> more = violations(file.collective, file.program, options, 1);
+    const std::vector<Fault> more = violations(file.collective, file.program, options, 1);
     if (!more.empty())
-      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, more.front()), "do not run it");
+      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, more.front().words),
+                       "do not run it");
     return {.exit_code = kIfRelaxedOrders,
-            .text = text +
-                    fmt::format("{}: right only if relaxed signals order data: {}\n", mode, faults.front())};
+            .text = text + fmt::format("{}: right only if relaxed signals order data: {}\n", mode,
+                                       faults.front().words)};
   }
   text += fmt::format("{}: right\n", mode);
   if (!command.topology.empty()) {
@@ -182,9 +183,10 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     supervisor.limit_time(command.limits.time);
     std::string fault;
     for (int depth : {8, 4, 2, 1}) {
-      const std::vector<std::string> faults = violations(file.collective, file.program, depth, in_place, 1);
+      const std::vector<Fault> faults =
+          violations(file.collective, file.program, {.depth = depth, .in_place = in_place}, 1);
       if (!faults.empty()) {
-        fault = faults.front();
+        fault = faults.front().words;
         break;
       }
       least = depth;

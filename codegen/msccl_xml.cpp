@@ -75,47 +75,63 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-void require_expressible(const Collective& collective, const BlockProgram& program) {
+Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
+  return {Fault::Kind::Limit, place, std::move(words), std::move(remedy)};
+}
+
+std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
   if (collective.custom || collective.name == "allreduce_by_gather")
-    throw InputError(program.name, "MSCCL XML has no name for the collective " + collective.name,
-                     "use --target json");
+    return limit({}, "MSCCL XML has no name for the collective " + collective.name, "use --target json");
   for (const BlockRank& rank : program.ranks)
     for (const Block& block : rank.blocks)
       for (const BlockInstruction& i : block.instructions)
         if (i.opcode == BlockOpcode::Barrier || i.opcode == BlockOpcode::Epilogue)
-          throw InputError(program.name,
-                           std::string("MSCCL XML has no step that ") +
-                               (i.opcode == BlockOpcode::Barrier ? "lets blocks meet (a barrier)"
-                                                                 : "applies a function (an epilogue)"),
-                           "use --target json");
+          return limit({},
+                       std::string("MSCCL XML has no step that ") +
+                           (i.opcode == BlockOpcode::Barrier ? "lets blocks meet (a barrier)"
+                                                             : "applies a function (an epilogue)"),
+                       "use --target json");
+  return std::nullopt;
+}
+
+std::optional<Fault> beyond_channels(const BlockProgram& program) {
   std::map<std::pair<int, int>, int> senders, receivers;  // rank, channel
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (const Block& block : program.ranks[n].blocks) {
       if (block.channel >= kMostChannels)
-        throw InputError(program.name, fmt::format("needs more than {} channels", kMostChannels),
-                         "use fewer chunks");
+        return limit({}, fmt::format("needs more than {} channels", kMostChannels), "use fewer chunks");
       const std::pair<int, int> where{static_cast<int>(n), block.channel};
       if ((block.send_to >= 0 && ++senders[where] > kMostBlocksAChannel) ||
           (block.recv_from >= 0 && ++receivers[where] > kMostBlocksAChannel))
-        throw InputError(program.name,
-                         fmt::format("rank {} has more than {} blocks on channel {}", n, kMostBlocksAChannel,
-                                     block.channel),
-                         "use fewer peers a rank");
+        return limit({.rank = where.first},
+                     fmt::format("rank {} has more than {} blocks on channel {}", n, kMostBlocksAChannel,
+                                 block.channel),
+                     "use fewer peers a rank");
     }
+  return std::nullopt;
 }
 
-std::string print_rank(Rank n, const BlockRank& rank, const BlockProgram& program, int most_steps) {
+std::optional<Fault> too_many_steps(const BlockProgram& program, int most_steps) {
+  for (std::size_t n = 0; n < program.ranks.size(); ++n)
+    for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
+      std::vector<int> last_step;
+      const std::size_t steps = steps_of(program.ranks[n].blocks[b], last_step).size();
+      if (static_cast<int>(steps) > most_steps)
+        return limit({.rank = static_cast<Rank>(n), .block = static_cast<int>(b)},
+                     fmt::format("rank {}, block {} has {} steps", n, b, steps),
+                     fmt::format("the executor loads {}; use more channels or fewer chunks", most_steps));
+    }
+  return std::nullopt;
+}
+
+std::string print_rank(Rank n, const BlockRank& rank) {
   std::string text = fmt::format("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", n,
                                  rank.input_chunks, rank.output_chunks, rank.scratch_chunks);
   std::vector<std::vector<XmlStep>> steps;
   std::vector<std::vector<int>> last_step(rank.blocks.size());
   std::set<std::pair<int, int>> waited_for;  // block, step
-  for (std::size_t b = 0; b < rank.blocks.size(); ++b) {
+  for (std::size_t b = 0; b < rank.blocks.size(); ++b)
     steps.push_back(steps_of(rank.blocks[b], last_step[b]));
-    if (static_cast<int>(steps.back().size()) > most_steps)
-      throw InputError(program.name, fmt::format("rank {}, block {} has {} steps", n, b, steps.back().size()),
-                       fmt::format("the executor loads {}; use more channels or fewer chunks", most_steps));
-  }
   for (const auto& block : steps)
     for (const XmlStep& step : block)
       if (step.after)
@@ -134,9 +150,17 @@ std::string print_rank(Rank n, const BlockRank& rank, const BlockProgram& progra
 
 }  // namespace
 
+std::optional<Fault> msccl_limit(const Collective& collective, const BlockProgram& program,
+                                 const MscclOptions& options) {
+  if (std::optional<Fault> fault = not_expressible(collective, program)) return fault;
+  if (std::optional<Fault> fault = beyond_channels(program)) return fault;
+  return too_many_steps(program, options.most_steps);
+}
+
 std::string to_msccl_xml(const Collective& collective, const BlockProgram& program,
                          const MscclOptions& options) {
-  require_expressible(collective, program);
+  if (const std::optional<Fault> fault = msccl_limit(collective, program, options))
+    throw InputError(program.name, *fault);
   int channels = 1, chunks = 1;
   for (const BlockRank& rank : program.ranks) {
     chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
@@ -149,41 +173,29 @@ std::string to_msccl_xml(const Collective& collective, const BlockProgram& progr
       "outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
       escaped(program.name), channels, chunks, program.ranks.size(), collective.name, root,
       program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    text += print_rank(n, program.ranks[n], program, options.most_steps);
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) text += print_rank(n, program.ranks[n]);
   return text + "</algo>\n";
 }
 
 BlockProgram relax_for_msccl(const Collective& collective, const Program& program,
                              const MscclOptions& options) {
-  const auto fits = [&](const BlockProgram& candidate) {
-    try {
-      to_msccl_xml(collective, candidate, options);
-      return true;
-    } catch (const InputError&) {
-      return false;
-    }
-  };
-  BlockProgram result;
+  Relaxed result{.fault = limit({}, "blocks of less than 4 steps are not enough", "raise the limit")};
   for (bool in_place : {true, false}) {
     // Steps that only wait are counted, too, so blocks may have to be shorter than the limit.
     for (int limit = options.most_steps; limit >= 4; limit -= std::max(1, limit / 4)) {
-      try {
-        result =
-            relax(collective, program, {.in_place = in_place, .queue_depth = 2, .most_instructions = limit});
-      } catch (const InputError&) {
-        if (!in_place) throw;
+      result = try_relax(collective, program,
+                         {.in_place = in_place, .queue_depth = 2, .most_instructions = limit});
+      if (result.fault) break;
+      result.fault = msccl_limit(collective, result.program, options);
+      if (result.fault) continue;
+      // What works in place works out of place as well, if it writes no input.
+      if (in_place &&
+          !violations(collective, result.program, {.depth = result.program.queue_depth}, 1).empty())
         break;
-      }
-      if (fits(result)) {
-        // What works in place works out of place as well, if it writes no input.
-        if (in_place && !violations(collective, result, result.queue_depth, false, 1).empty()) break;
-        return result;
-      }
+      return std::move(result.program);
     }
   }
-  to_msccl_xml(collective, result, options);  // says what does not fit
-  return result;
+  throw InputError(program.name, *result.fault);
 }
 
 }  // namespace chorale

@@ -11,11 +11,13 @@
 // a file loaded, every call has its root). Files of others have none, and mean 0.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "ir/block_program.h"
 #include "ir/collective.h"
+#include "ir/fault.h"
 
 namespace chorale {
 
@@ -25,7 +27,10 @@ struct MscclOptions {
   long long max_bytes = 0;  // 0: no limit
 };
 
-// Throws InputError that says what the format cannot express: a custom collective, a limit.
+// What the format cannot express, or its loaders cannot hold; none: to_msccl_xml prints it.
+std::optional<Fault> msccl_limit(const Collective&, const BlockProgram&, const MscclOptions& = {});
+
+// Throws InputError where there is such a limit.
 std::string to_msccl_xml(const Collective&, const BlockProgram&, const MscclOptions& = {});
 
 // The form that fits: blocks short enough, in place where that works. Refereed.

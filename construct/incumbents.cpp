@@ -120,7 +120,7 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
     if (effort.stopped()) break;
     if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
       throw std::logic_error("a schedule of our own construction (" + point.method +
-                             ") is wrong: " + wrong.front());
+                             ") is wrong: " + wrong.front().words);
     sound.push_back(std::move(point));
   }
   return sound;

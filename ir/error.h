@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "ir/fault.h"
+
 namespace chorale {
 
 class InputError : public std::runtime_error {
@@ -13,6 +15,7 @@ class InputError : public std::runtime_error {
   // remedy: what to do about it, may be empty. The message is "where: problem; remedy", in one line, and safe to be
   // shown (ir/shown.h).
   InputError(const std::string& where, const std::string& problem, const std::string& remedy = "");
+  InputError(const std::string& where, const Fault& fault) : InputError(where, fault.words, fault.remedy) {}
 };
 
 }  // namespace chorale

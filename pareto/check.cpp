@@ -75,11 +75,11 @@ class Checker {
   // The schedule does what the point's collective says, that is what was asked for, and its cost is as
   // stated.
   void check_point(const Point& point, const std::string& where) {
-    for (const std::string& wrong : violations(result_.topology, point.collective, point.schedule))
-      fail(where, wrong);
+    for (const Fault& wrong : violations(result_.topology, point.collective, point.schedule))
+      fail(where, wrong.words);
     const Collective* const asked = named(result_.collective.name, point.cost.chunks, where);
     if (asked == nullptr) return;
-    for (const std::string& wrong : differences(*asked, point.collective)) fail(where, wrong);
+    for (const Fault& wrong : differences(*asked, point.collective)) fail(where, wrong.words);
     const Cost cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                        .rounds = total_rounds(point.schedule),
                        .chunks = point.cost.chunks};

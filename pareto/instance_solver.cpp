@@ -346,8 +346,9 @@ Answer InstanceSolver::ask_any_rounds(int steps) {
 Point InstanceSolver::verified(Schedule schedule) const {
   Point point{.method = dual_ ? "dual" : "direct", .collective = collective_};
   point.schedule = dual_ ? reversed(schedule, true) : std::move(schedule);
-  const std::vector<std::string> wrong = violations(topology_, collective_, point.schedule);
-  if (!wrong.empty()) throw std::logic_error("a schedule of our own encoding is wrong: " + wrong.front());
+  const std::vector<Fault> wrong = violations(topology_, collective_, point.schedule);
+  if (!wrong.empty())
+    throw std::logic_error("a schedule of our own encoding is wrong: " + wrong.front().words);
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),
                 .chunks = collective_.chunks_per_block};

@@ -49,9 +49,9 @@ void run_all(const std::vector<Task>& tasks, int jobs) {
 }
 
 void require_sound(const Topology& topology, const Collective& asked, const Point& point) {
-  std::vector<std::string> wrong = violations(topology, point.collective, point.schedule);
+  std::vector<Fault> wrong = violations(topology, point.collective, point.schedule);
   if (wrong.empty()) wrong = differences(asked, point.collective);
-  if (!wrong.empty()) throw std::logic_error("a composed schedule is wrong: " + wrong.front());
+  if (!wrong.empty()) throw std::logic_error("a composed schedule is wrong: " + wrong.front().words);
 }
 
 // ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there.

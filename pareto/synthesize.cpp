@@ -33,8 +33,8 @@ std::optional<Claim> excluded_by_bound(const Topology& topology, const Collectiv
 Point verified_point(const Topology& topology, const Collective& collective, Schedule schedule, bool turn) {
   Point point{.method = turn ? "dual" : "direct", .collective = collective};
   point.schedule = turn ? reversed(schedule, true) : std::move(schedule);
-  const std::vector<std::string> wrong = violations(topology, collective, point.schedule);
-  if (!wrong.empty()) throw std::logic_error("a baseline's schedule is wrong: " + wrong.front());
+  const std::vector<Fault> wrong = violations(topology, collective, point.schedule);
+  if (!wrong.empty()) throw std::logic_error("a baseline's schedule is wrong: " + wrong.front().words);
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),
                 .chunks = collective.chunks_per_block};

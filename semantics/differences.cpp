@@ -77,12 +77,14 @@ std::span<const Term> take(std::span<const Term>& terms, const Term& output) {
 
 }  // namespace
 
-std::vector<std::string> differences(const Collective& asked, const Collective& done, int limit) {
-  std::vector<std::string> found;
+std::vector<Fault> differences(const Collective& asked, const Collective& done, int limit) {
+  std::vector<Fault> found;
   const auto enough = [&] { return static_cast<int>(found.size()) >= limit; };
   if (asked.ranks != done.ranks) {
     if (!enough())
-      found.push_back(fmt::format("{} ranks are asked for, {} take part", asked.ranks, done.ranks));
+      found.push_back(
+          {.kind = Fault::Kind::Size,
+           .words = fmt::format("{} ranks are asked for, {} take part", asked.ranks, done.ranks)});
     return found;
   }
   if (asked.chunks == done.chunks && asked.combining == done.combining) return found;
@@ -96,9 +98,12 @@ std::vector<std::string> differences(const Collective& asked, const Collective& 
           had.empty() || (!wanted.empty() && wanted.front() < had.front()) ? wanted.front() : had.front();
       const auto want = take(wanted, output), have = take(had, output);
       if (!std::ranges::equal(want, have))
-        found.push_back(fmt::format("output {} of rank {}: {}, {}", output.output, output.rank,
-                                    want.empty() ? "nothing is asked" : "asked is " + in_words(want),
-                                    have.empty() ? "nothing is done" : "done is " + in_words(have)));
+        found.push_back(
+            {.kind = Fault::Kind::Outcome,
+             .place = {.rank = output.rank, .chunk = output.output},
+             .words = fmt::format("output {} of rank {}: {}, {}", output.output, output.rank,
+                                  want.empty() ? "nothing is asked" : "asked is " + in_words(want),
+                                  have.empty() ? "nothing is done" : "done is " + in_words(have))});
     }
   }
   return found;

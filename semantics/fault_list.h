@@ -1,17 +1,20 @@
-// Faults in words, at most so many: what the referees of this room say.
+// Faults, at most so many: what the referees of this room say.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <string>
 #include <utility>
 #include <vector>
+
+#include "ir/fault.h"
 
 namespace chorale {
 
 // For classes that look for faults.
 class FaultList {
  protected:
+  using Kind = Fault::Kind;
+
   explicit FaultList(int limit) : limit_(limit) {}
   ~FaultList() = default;
 
@@ -19,11 +22,17 @@ class FaultList {
 
   // Nothing any more once it is full.
   template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    if (!full()) found_.push_back(fmt::format(text, std::forward<Arguments>(arguments)...));
+  void say(Kind kind, const FaultPlace& place, fmt::format_string<Arguments...> text,
+           Arguments&&... arguments) {
+    if (!full())
+      found_.push_back(
+          {.kind = kind, .place = place, .words = fmt::format(text, std::forward<Arguments>(arguments)...)});
+  }
+  void say(Fault fault) {
+    if (!full()) found_.push_back(std::move(fault));
   }
 
-  std::vector<std::string> found_ = {};
+  std::vector<Fault> found_ = {};
 
  private:
   const int limit_;

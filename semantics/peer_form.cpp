@@ -20,7 +20,7 @@ class PeerForm : FaultList {
   PeerForm(const Collective& collective, const PeerProgram& program, int limit)
       : FaultList(limit), collective_(collective), program_(program) {}
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     sizes();
     if (found_.empty()) form();
     if (found_.empty()) counters();
@@ -34,6 +34,14 @@ class PeerForm : FaultList {
 
   std::string at(Rank n, int b, int i) const { return name_of(program_, n, b, i); }
 
+  template <typename... Arguments>
+  void complain(Kind kind, Rank n, int b, int i, fmt::format_string<Arguments...> text,
+                Arguments&&... arguments) {
+    if (!full())
+      say(kind, {.rank = n, .block = b, .instruction = i}, "{}: {}", at(n, b, i),
+          fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
   // f(rank, block, number, instruction) for all instructions until there are enough faults.
   template <typename F>
   void for_all(const F& f) {
@@ -44,11 +52,11 @@ class PeerForm : FaultList {
   }
 
   void sizes() {
-    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
+    for (Fault& fault : size_faults(collective_, program_)) say(std::move(fault));
     if (!found_.empty()) return;
     for (Rank n = 0; n < ranks(); ++n)
       if (const int counters = program_.ranks[n].counters; counters < 0)
-        say("rank {}: {} counters", n, counters);
+        say(Kind::Form, {.rank = n}, "rank {}: {} counters", n, counters);
   }
 
   void form() {
@@ -56,36 +64,39 @@ class PeerForm : FaultList {
       if (instruction.opcode == PeerOpcode::Move) move_form(n, b, i, instruction);
       if (instruction.opcode != PeerOpcode::Signal && instruction.opcode != PeerOpcode::Wait) return;
       const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
-      if (owner < 0 || owner >= ranks()) return say("{}: there is no rank {}", at(n, b, i), owner);
+      if (owner < 0 || owner >= ranks()) return complain(Kind::Form, n, b, i, "there is no rank {}", owner);
       if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
-        say("{}: rank {} has {}", at(n, b, i), owner, counted(program_.ranks[owner].counters, "counter"));
-      if (instruction.value < 1) say("{}: values begin at 1", at(n, b, i));
+        complain(Kind::Form, n, b, i, "rank {} has {}", owner,
+                 counted(program_.ranks[owner].counters, "counter"));
+      if (instruction.value < 1) complain(Kind::Form, n, b, i, "values begin at 1");
       if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
-        say("{}: a lag of {} launches, 0 to {} are possible", at(n, b, i), instruction.lag, kMostLag);
+        complain(Kind::Form, n, b, i, "a lag of {} launches, 0 to {} are possible", instruction.lag,
+                 kMostLag);
     });
   }
 
   void move_form(Rank n, int b, int i, const PeerInstruction& move) {
-    if (move.from.empty() || move.to.empty()) say("{}: moves from nowhere, or to nowhere", at(n, b, i));
-    if (move.count < 1) return say("{}: moves {} chunks", at(n, b, i), move.count);
+    if (move.from.empty() || move.to.empty())
+      complain(Kind::Form, n, b, i, "moves from nowhere, or to nowhere");
+    if (move.count < 1) return complain(Kind::Form, n, b, i, "moves {} chunks", move.count);
     if (move.piece < 0 || move.piece >= pieces())
-      return say("{}: piece {} of {}", at(n, b, i), move.piece, pieces());
+      return complain(Kind::Form, n, b, i, "piece {} of {}", move.piece, pieces());
     for (const auto& places : {move.from, move.to})
       for (const PeerSlot& place : places) slot_form(n, b, i, move, place);
     if (!program_.in_place && std::any_of(move.to.begin(), move.to.end(), [](const PeerSlot& place) {
           return place.slot.buffer == Buffer::Input;
         }))
-      say("{}: writes the input", at(n, b, i));
+      complain(Kind::Written, n, b, i, "writes the input");
   }
 
   void slot_form(Rank n, int b, int i, const PeerInstruction& move, const PeerSlot& place) {
     if (place.rank < 0 || place.rank >= ranks())
-      return say("{}: there is no rank {}", at(n, b, i), place.rank);
+      return complain(Kind::Form, n, b, i, "there is no rank {}", place.rank);
     const int size = chunks_in(program_.ranks[place.rank], place.slot.buffer);
     if (place.slot.index < 0 || place.slot.index > size - move.count)
-      say("{}: the buffer has {}", at(n, b, i), counted(size, "chunk"));
+      complain(Kind::Form, n, b, i, "the buffer has {}", counted(size, "chunk"));
     else if (place.slot.buffer != Buffer::Scratch && place.slot.index % pieces() != move.piece)
-      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(place), move.piece);
+      complain(Kind::Form, n, b, i, "{} is not piece {} of its block", to_string(place), move.piece);
   }
 
   // A counter is raised by one block: to 1, 2, 3, ... in the order of its Signals.
@@ -100,10 +111,11 @@ class PeerForm : FaultList {
       if (signal.opcode != PeerOpcode::Signal) return;
       Raised& raised = by_counter[{signal.rank, signal.counter}];
       if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
-        return say("{}: the counter is raised by rank {}, block {} too", at(n, b, i), raised.rank,
-                   raised.block);
+        return complain(Kind::Match, n, b, i, "the counter is raised by rank {}, block {} too", raised.rank,
+                        raised.block);
       if (signal.value != raised.value + 1)
-        say("{}: the counter is at {} and can become {} only", at(n, b, i), raised.value, raised.value + 1);
+        complain(Kind::Match, n, b, i, "the counter is at {} and can become {} only", raised.value,
+                 raised.value + 1);
       raised = {.rank = n, .block = b, .value = signal.value};
     });
   }
@@ -112,7 +124,8 @@ class PeerForm : FaultList {
     const std::vector<std::vector<int>> most = values_of_a_launch(program_);
     for_all([&](Rank n, int b, int i, const PeerInstruction& wait) {
       if (wait.opcode == PeerOpcode::Wait && wait.value > most[n][wait.counter])
-        say("{}: waits forever, the counter becomes {} at most", at(n, b, i), most[n][wait.counter]);
+        complain(Kind::Deadlock, n, b, i, "waits forever, the counter becomes {} at most",
+                 most[n][wait.counter]);
     });
   }
 
@@ -127,7 +140,7 @@ std::string name_of(const PeerProgram& program, Rank rank, int block, int instru
                      to_string(program.ranks[rank].blocks[block].instructions[instruction]));
 }
 
-std::vector<std::string> form_faults(const Collective& collective, const PeerProgram& program, int limit) {
+std::vector<Fault> form_faults(const Collective& collective, const PeerProgram& program, int limit) {
   return PeerForm(collective, program, limit).run();
 }
 

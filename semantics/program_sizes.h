@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/program.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
@@ -23,25 +23,29 @@ int chunks_in(const RankOfProgram& rank, Buffer buffer) {
 
 // What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they fit.
 template <typename Program>
-std::vector<std::string> size_faults(const Collective& collective, const Program& program) {
+std::vector<Fault> size_faults(const Collective& collective, const Program& program) {
   if (static_cast<int>(program.ranks.size()) != collective.ranks)
-    return {fmt::format("the collective is for {} ranks, the program for {}", collective.ranks,
-                        program.ranks.size())};
-  std::vector<std::string> faults;
+    return {{.kind = Fault::Kind::Size,
+             .words = fmt::format("the collective is for {} ranks, the program for {}", collective.ranks,
+                                  program.ranks.size())}};
+  std::vector<Fault> faults;
+  const auto wrong = [&faults](Rank n, std::string words) {
+    faults.push_back({.kind = Fault::Kind::Size, .place = {.rank = n}, .words = std::move(words)});
+  };
   if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
-    faults.push_back(fmt::format("the program has {} a block, the collective {}",
-                                 counted(program.chunks_per_block, "chunk"), collective.chunks_per_block));
+    wrong(-1, fmt::format("the program has {} a block, the collective {}",
+                          counted(program.chunks_per_block, "chunk"), collective.chunks_per_block));
   const std::vector<int> inputs = input_chunks(collective), outputs = output_chunks(collective);
   for (Rank n = 0; n < collective.ranks; ++n) {
     const auto& rank = program.ranks[n];
     if (const int chunks = inputs[n]; rank.input_chunks != chunks)
-      faults.push_back(fmt::format("rank {}: the input has {}, the collective needs {}", n,
-                                   counted(rank.input_chunks, "chunk"), chunks));
+      wrong(n, fmt::format("rank {}: the input has {}, the collective needs {}", n,
+                           counted(rank.input_chunks, "chunk"), chunks));
     if (const int chunks = outputs[n]; rank.output_chunks != chunks)
-      faults.push_back(fmt::format("rank {}: the output has {}, the collective needs {}", n,
-                                   counted(rank.output_chunks, "chunk"), chunks));
+      wrong(n, fmt::format("rank {}: the output has {}, the collective needs {}", n,
+                           counted(rank.output_chunks, "chunk"), chunks));
     if (rank.scratch_chunks < 0)
-      faults.push_back(fmt::format("rank {}: the scratch has {} chunks", n, rank.scratch_chunks));
+      wrong(n, fmt::format("rank {}: the scratch has {} chunks", n, rank.scratch_chunks));
   }
   return faults;
 }

@@ -32,7 +32,7 @@ class Referee : FaultList {
       for (LinkId l : topology.limits[limit].links) limits_of_[l].push_back(limit);
   }
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     collective_in_range();
     schedule_in_range();
     if (!found_.empty()) return std::move(found_);
@@ -56,21 +56,28 @@ class Referee : FaultList {
   Rank src(const Send& send) const { return topology_.links[send.link].src; }
   Rank dst(const Send& send) const { return topology_.links[send.link].dst; }
 
+  FaultPlace of(const Send& send, Rank n) const {
+    return {.rank = n, .step = step_ - 1, .chunk = send.chunk, .link = send.link};
+  }
+
   std::string name(LinkId l) const {
     return fmt::format("link {} ({} -> {})", l, topology_.links[l].src, topology_.links[l].dst);
   }
 
   void collective_in_range() {
     if (topology_.ranks != collective_.ranks)
-      return say("the collective is for {} ranks, the topology has {}", collective_.ranks, topology_.ranks);
+      return say(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
+                 topology_.ranks);
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
       const ChunkSpec& spec = collective_.chunks[c];
-      if (spec.pre.empty()) say("the collective: no rank has chunk {} at the start", c);
+      if (spec.pre.empty())
+        say(Kind::Form, {.chunk = c}, "the collective: no rank has chunk {} at the start", c);
       for (const std::vector<Rank>* ranks : {&spec.pre, &spec.post}) {
         if (std::ranges::any_of(*ranks, [&](Rank n) { return n < 0 || n >= topology_.ranks; }))
-          say("the collective: chunk {} names a rank that is not one of {}", c, topology_.ranks);
+          say(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank that is not one of {}", c,
+              topology_.ranks);
         if (!std::ranges::is_sorted(*ranks, std::ranges::less_equal{}))
-          say("the collective: chunk {} names a rank twice or out of order", c);
+          say(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank twice or out of order", c);
       }
     }
   }
@@ -81,14 +88,18 @@ class Referee : FaultList {
     int s = 0;
     for (const Step& step : schedule_.steps) {
       ++s;
-      if (step.rounds < 1) say("step {}: {} rounds, at least 1 is needed", s, step.rounds);
+      if (step.rounds < 1)
+        say(Kind::Form, {.step = s - 1}, "step {}: {} rounds, at least 1 is needed", s, step.rounds);
       for (const Send& send : step.sends) {
         if (send.chunk < 0 || send.chunk >= chunks)
-          say("step {}: there is no chunk {}, the collective has {}", s, send.chunk, chunks);
+          say(Kind::Form, {.step = s - 1, .chunk = send.chunk},
+              "step {}: there is no chunk {}, the collective has {}", s, send.chunk, chunks);
         if (send.link < 0 || send.link >= links)
-          say("step {}: there is no link {}, the topology has {}", s, send.link, links);
+          say(Kind::Form, {.step = s - 1, .link = send.link},
+              "step {}: there is no link {}, the topology has {}", s, send.link, links);
         else if (src(send) >= topology_.ranks || dst(send) >= topology_.ranks)
-          say("step {}: {} ends at a switch; schedules need a topology without switches", s, name(send.link));
+          say(Kind::Form, {.step = s - 1, .link = send.link},
+              "step {}: {} ends at a switch; schedules need a topology without switches", s, name(send.link));
       }
     }
   }
@@ -98,7 +109,8 @@ class Referee : FaultList {
     std::vector<std::pair<Chunk, LinkId>> sends;
     for (const Send& send : step.sends) sends.push_back({send.chunk, send.link});
     for (const auto& [c, l] : repeated(std::move(sends)))
-      say("step {}: chunk {} is sent twice over {}", step_, c, name(l));
+      say(Kind::Repeated, {.step = step_ - 1, .chunk = c, .link = l},
+          "step {}: chunk {} is sent twice over {}", step_, c, name(l));
   }
 
   void within_bandwidth(const Step& step) {
@@ -108,13 +120,14 @@ class Referee : FaultList {
     const long long rounds = step.rounds;
     for (const auto& [l, carried] : load) {
       if (const long long most = rounds * topology_.links[l].bandwidth; carried > most)
-        say("step {}: {} carries {}, at most {} in {}", step_, name(l), counted(carried, "chunk"), most,
-            counted(rounds, "round"));
+        say(Kind::Bandwidth, {.step = step_ - 1, .link = l}, "step {}: {} carries {}, at most {} in {}",
+            step_, name(l), counted(carried, "chunk"), most, counted(rounds, "round"));
       for (std::size_t limit : limits_of_[l]) shared[limit] += carried;
     }
     for (const auto& [limit, carried] : shared)
       if (const long long most = rounds * topology_.limits[limit].bandwidth; carried > most)
-        say("step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
+        say(Kind::Bandwidth, {.step = step_ - 1},
+            "step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
             topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
@@ -155,7 +168,8 @@ class Referee : FaultList {
   void senders_hold(const State& state, const Step& step) {
     for (const Send& send : step.sends)
       if (!state.holds(send.chunk, src(send)))
-        say("step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
+        say(Kind::Absent, of(send, src(send)),
+            "step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
             name(send.link));
   }
 
@@ -163,17 +177,20 @@ class Referee : FaultList {
     std::vector<Arrival> copies;
     for (const Send& send : step.sends) {
       if (send.reduce && !collective_.combining)
-        say("step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
+        say(Kind::Match, of(send, dst(send)),
+            "step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
             dst(send));
       if (send.reduce) continue;
       copies.push_back({send.chunk, dst(send)});
       if (collective_.combining ? state.is_complete(send.chunk, dst(send))
                                 : state.holds(send.chunk, dst(send)))
-        say("step {}: rank {} receives chunk {} over {}, but already has it", step_, dst(send), send.chunk,
+        say(Kind::Repeated, of(send, dst(send)),
+            "step {}: rank {} receives chunk {} over {}, but already has it", step_, dst(send), send.chunk,
             name(send.link));
     }
     for (const auto& [c, n] : repeated(std::move(copies)))
-      say("step {}: rank {} receives two copies of chunk {}", step_, n, c);
+      say(Kind::Repeated, {.rank = n, .step = step_ - 1, .chunk = c},
+          "step {}: rank {} receives two copies of chunk {}", step_, n, c);
   }
 
   void nothing_counted_twice(const State& state, const Step& step) {
@@ -186,7 +203,8 @@ class Referee : FaultList {
       const auto counts = state.value(c, n);
       const auto twice = std::ranges::find_if(counts, [](int count) { return count > 1; });
       if (twice != counts.end())
-        say("step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
+        say(Kind::CountedTwice, {.rank = n, .step = step_ - 1, .chunk = c},
+            "step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
             twice - counts.begin(), c, *twice, n);
     }
   }
@@ -195,16 +213,18 @@ class Referee : FaultList {
     for (Rank n : collective_.chunks[c].post) {
       if (state.is_complete(c, n)) continue;
       if (!state.holds(c, n)) {
-        say("at the end: rank {} does not have chunk {}", n, c);
+        say(Kind::Outcome, {.rank = n, .chunk = c}, "at the end: rank {} does not have chunk {}", n, c);
         continue;
       }
       const std::vector<Rank>& pre = collective_.chunks[c].pre;
       const auto missing = std::ranges::find_if(
           pre, [&](Rank i) { return collective_.combining && state.value(c, n)[i] == 0; });
       if (missing != pre.end())
-        say("at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n, *missing);
+        say(Kind::Outcome, {.rank = n, .chunk = c},
+            "at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n, *missing);
       else
-        say("at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);
+        say(Kind::Outcome, {.rank = n, .chunk = c},
+            "at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);
     }
   }
 
@@ -226,8 +246,8 @@ class Referee : FaultList {
 
 }  // namespace
 
-std::vector<std::string> violations(const Topology& topology, const Collective& collective,
-                                    const Schedule& schedule, int limit) {
+std::vector<Fault> violations(const Topology& topology, const Collective& collective,
+                              const Schedule& schedule, int limit) {
   return Referee(topology, collective, schedule, limit).run();
 }
 

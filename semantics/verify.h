@@ -6,26 +6,26 @@
 // adds, one without replaces; a replacing send happens before the adding ones of the same step and receiver.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// Everything that is wrong, in words, at most `limit` of them; empty if the schedule performs the collective.
+// Everything that is wrong, at most `limit` faults; empty if the schedule performs the collective.
 // Wrong is: a chunk, link or number of rounds out of range; a send of what the rank does not hold; the same
 // send twice in a step; a link or shared limit over rounds * bandwidth in a step; a copy that the receiver
 // already has; two copies of a chunk to one receiver in one step; a contribution counted twice; a rank of the
 // postcondition without its chunk, or with an incomplete sum at the end.
-std::vector<std::string> violations(const Topology&, const Collective&, const Schedule&, int limit = 10);
+std::vector<Fault> violations(const Topology&, const Collective&, const Schedule&, int limit = 10);
 
 // Does performing `done` give every rank what `asked` promises it, from the same input? Compares, for every
 // rank and output position, which inputs (rank, position) are summed there how often. Used where another
 // collective stands in for the one asked for (gathering everything and adding up locally is an AllReduce).
 // Empty if it does.
-std::vector<std::string> differences(const Collective& asked, const Collective& done, int limit = 10);
+std::vector<Fault> differences(const Collective& asked, const Collective& done, int limit = 10);
 
 }  // namespace chorale

@@ -41,10 +41,15 @@ struct History {
 
 class BlockReferee : FaultList {
  public:
-  BlockReferee(const Collective& collective, const BlockProgram& program, int depth, bool in_place, int limit)
-      : FaultList(limit), collective_(collective), program_(program), depth_(depth), in_place_(in_place) {}
+  BlockReferee(const Collective& collective, const BlockProgram& program, const BlockRefereeOptions& options,
+               int limit)
+      : FaultList(limit),
+        collective_(collective),
+        program_(program),
+        depth_(options.depth),
+        in_place_(options.in_place) {}
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     sizes();
     if (found_.empty()) form();
     if (found_.empty()) barriers();
@@ -77,8 +82,16 @@ class BlockReferee : FaultList {
                        to_string(program_.ranks[n].blocks[b].instructions[i]));
   }
 
+  template <typename... Arguments>
+  void complain(Kind kind, Rank n, int b, int i, fmt::format_string<Arguments...> text,
+                Arguments&&... arguments) {
+    if (!full())
+      say(kind, {.rank = n, .block = b, .instruction = i}, "{}: {}", at(n, b, i),
+          fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
   void sizes() {
-    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
+    for (Fault& fault : size_faults(collective_, program_)) say(std::move(fault));
   }
 
   void slots(Rank n, int b, int i, const Slot& slot) {
@@ -86,9 +99,9 @@ class BlockReferee : FaultList {
     const BlockInstruction& instruction = r.blocks[b].instructions[i];
     const int size = chunks_in(r, slot.buffer);
     if (slot.index < 0 || slot.index + instruction.count > size)
-      say("{}: the buffer has {}", at(n, b, i), counted(size, "chunk"));
+      complain(Kind::Form, n, b, i, "the buffer has {}", counted(size, "chunk"));
     else if (slot.buffer != Buffer::Scratch && slot.index % pieces() != instruction.piece)
-      say("{}: {} is not piece {} of its block", at(n, b, i), to_string(slot), instruction.piece);
+      complain(Kind::Form, n, b, i, "{} is not piece {} of its block", to_string(slot), instruction.piece);
   }
 
   void form() {
@@ -97,21 +110,21 @@ class BlockReferee : FaultList {
         const Block& block = program_.ranks[n].blocks[b];
         for (Rank peer : {block.send_to, block.recv_from})
           if (peer < -1 || peer >= ranks() || peer == n)
-            say("rank {}, block {}: there is no peer {}", n, b, peer);
+            say(Kind::Form, {.rank = n, .block = b}, "rank {}, block {}: there is no peer {}", n, b, peer);
         for (int i = 0; i < static_cast<int>(block.instructions.size()); ++i) {
           const BlockInstruction& instruction = block.instructions[i];
-          if (instruction.count < 1) say("{}: moves {} chunks", at(n, b, i), instruction.count);
+          if (instruction.count < 1) complain(Kind::Form, n, b, i, "moves {} chunks", instruction.count);
           if (instruction.piece < 0 || instruction.piece >= pieces())
-            say("{}: piece {} of {}", at(n, b, i), instruction.piece, pieces());
+            complain(Kind::Form, n, b, i, "piece {} of {}", instruction.piece, pieces());
           if (sends(instruction.opcode) && block.send_to < 0)
-            say("{}: the block has nobody to send to", at(n, b, i));
+            complain(Kind::Form, n, b, i, "the block has nobody to send to");
           if (receives(instruction.opcode) && block.recv_from < 0)
-            say("{}: the block has nobody to receive from", at(n, b, i));
+            complain(Kind::Form, n, b, i, "the block has nobody to receive from");
           if (reads_src(instruction.opcode)) slots(n, b, i, instruction.src);
           if (writes_dst(instruction.opcode)) {
             slots(n, b, i, instruction.dst);
             if (instruction.dst.buffer == Buffer::Input && !in_place_)
-              say("{}: writes the input", at(n, b, i));
+              complain(Kind::Written, n, b, i, "writes the input");
           }
           if (instruction.opcode == BlockOpcode::Barrier)
             meetings_[{n, instruction.barrier}].push_back({b, i});
@@ -120,7 +133,7 @@ class BlockReferee : FaultList {
             if (before.block < 0 || before.block >= static_cast<int>(blocks.size()) ||
                 before.instruction < 0 ||
                 before.instruction >= static_cast<int>(blocks[before.block].instructions.size()))
-              say("{}: depends on what does not exist", at(n, b, i));
+              complain(Kind::Form, n, b, i, "depends on what does not exist");
           }
         }
       }
@@ -129,11 +142,13 @@ class BlockReferee : FaultList {
   void barriers() {
     for (const auto& [barrier, meeting] : meetings_) {
       if (meeting.size() == 1)
-        say("rank {}: nobody else has barrier {} of block {}", barrier.first, barrier.second,
+        say(Kind::Match, {.rank = barrier.first, .block = meeting.front().block},
+            "rank {}: nobody else has barrier {} of block {}", barrier.first, barrier.second,
             meeting.front().block);
       for (std::size_t k = 1; k < meeting.size(); ++k)
         if (meeting[k].block == meeting[k - 1].block)
-          say("rank {}: block {} has barrier {} twice", barrier.first, meeting[k].block, barrier.second);
+          say(Kind::Match, {.rank = barrier.first, .block = meeting[k].block},
+              "rank {}: block {} has barrier {} twice", barrier.first, meeting[k].block, barrier.second);
     }
   }
 
@@ -150,8 +165,9 @@ class BlockReferee : FaultList {
       }
     for (const auto& [connection, count] : ends)
       if (count.first != 1 || count.second != 1)
-        say("connection {} -> {} on channel {}: {} and {}", std::get<0>(connection), std::get<1>(connection),
-            std::get<2>(connection), counted(count.first, "sender"), counted(count.second, "receiver"));
+        say(Kind::Match, {.rank = std::get<0>(connection)}, "connection {} -> {} on channel {}: {} and {}",
+            std::get<0>(connection), std::get<1>(connection), std::get<2>(connection),
+            counted(count.first, "sender"), counted(count.second, "receiver"));
   }
 
   void start() {
@@ -220,16 +236,16 @@ class BlockReferee : FaultList {
   void touch(Rank n, int b, int i, const Slot& slot, bool writes, int self, const Clock& clock) {
     History& history = histories_[n][where(n, slot)];
     if (history.writer >= 0 && history.writer != self && !happened(history.writer, history.written, clock))
-      say("{}: {} is written by block {} at the same time", at(n, b, i), to_string(slot),
-          history.writer - first_block_[n]);
+      complain(Kind::Race, n, b, i, "{} is written by block {} at the same time", to_string(slot),
+               history.writer - first_block_[n]);
     if (!writes) {
       history.reads[self] = clock[self];
       return;
     }
     for (const auto& [reader, read] : history.reads)
       if (reader != self && !happened(reader, read, clock))
-        say("{}: {} is read by block {} at the same time", at(n, b, i), to_string(slot),
-            reader - first_block_[n]);
+        complain(Kind::Race, n, b, i, "{} is read by block {} at the same time", to_string(slot),
+                 reader - first_block_[n]);
     history = {.writer = self, .written = clock[self]};
   }
 
@@ -237,15 +253,16 @@ class BlockReferee : FaultList {
     touch(n, b, i, slot, false, self, clock);
     const Value value = held_[n][where(n, slot)];
     if (!value.sum)
-      say("{}: {} was never written", at(n, b, i), to_string(slot));
+      complain(Kind::Absent, n, b, i, "{} was never written", to_string(slot));
     else if (value.piece != piece)
-      say("{}: {} holds piece {}, not {}", at(n, b, i), to_string(slot), value.piece, piece);
+      complain(Kind::Match, n, b, i, "{} holds piece {}, not {}", to_string(slot), value.piece, piece);
     return value;
   }
 
   Value sum(Rank n, int b, int i, const Value& x, const Value& y) {
     if (!x.sum || !y.sum) return {};
-    if (x.epilogues > 0 || y.epilogues > 0) say("{}: adds to what has had its epilogue", at(n, b, i));
+    if (x.epilogues > 0 || y.epilogues > 0)
+      complain(Kind::Epilogue, n, b, i, "adds to what has had its epilogue");
     return {std::make_shared<SymbolicSum>(added(*x.sum, *y.sum)), x.piece};
   }
 
@@ -253,11 +270,12 @@ class BlockReferee : FaultList {
     if (!value.sum) return value;
     const auto complete = complete_.find(position);
     if (complete == complete_.end())
-      say("{}: nothing is summed up at position {}", at(n, b, i), position);
+      complain(Kind::Epilogue, n, b, i, "nothing is summed up at position {}", position);
     else if (*value.sum != complete->second)
-      say("{}: it has {} of {} of position {}", at(n, b, i),
-          counted(static_cast<long long>(value.sum->size()), "input"), complete->second.size(), position);
-    if (++value.epilogues > 1) say("{}: a second epilogue", at(n, b, i));
+      complain(Kind::Epilogue, n, b, i, "it has {} of {} of position {}",
+               counted(static_cast<long long>(value.sum->size()), "input"), complete->second.size(),
+               position);
+    if (++value.epilogues > 1) complain(Kind::Epilogue, n, b, i, "a second epilogue");
     return value;
   }
 
@@ -301,8 +319,8 @@ class BlockReferee : FaultList {
       queue.pop_front();
       learn(arrived.clock);
       if (static_cast<int>(arrived.values.size()) != i.count)
-        say("{}: receives {}, but {} sent", at(n, b, number), counted(i.count, "chunk"),
-            arrived.values.size());
+        complain(Kind::Match, n, b, number, "receives {}, but {} sent", counted(i.count, "chunk"),
+                 arrived.values.size());
       arrived.values.resize(i.count);
     }
     ++clock[self];
@@ -315,7 +333,7 @@ class BlockReferee : FaultList {
       if (receives(i.opcode)) {
         value = arrived.values[k];
         if (value.sum && value.piece != piece)
-          say("{}: piece {} arrives, not {}", at(n, b, number), value.piece, piece);
+          complain(Kind::Match, n, b, number, "piece {} arrives, not {}", value.piece, piece);
       }
       if (reads_src(i.opcode)) {
         const Value local = read(n, b, number, {i.src.buffer, i.src.index + k}, piece, self, clock);
@@ -350,10 +368,12 @@ class BlockReferee : FaultList {
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         if (const int i = next_[first_block_[n] + b];
             !full() && i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()))
-          say("{} waits forever for {}, with queues of depth {}", at(n, b, i), waits(n, b), depth_);
+          say(Kind::Deadlock, {.rank = n, .block = b, .instruction = i},
+              "{} waits forever for {}, with queues of depth {}", at(n, b, i), waits(n, b), depth_);
     for (const auto& [connection, queue] : queues_)
       if (!queue.empty() && found_.empty())
-        say("{} from rank {} to rank {} on channel {}, never received",
+        say(Kind::Match, {.rank = std::get<1>(connection)},
+            "{} from rank {} to rank {} on channel {}, never received",
             counted(static_cast<long long>(queue.size()), "message"), std::get<0>(connection),
             std::get<1>(connection), std::get<2>(connection));
   }
@@ -366,13 +386,16 @@ class BlockReferee : FaultList {
         const SymbolicSum* const wanted = promise_.output(n, o);
         if (wanted == nullptr) {
           if (written_.contains({n, o}) && !in_place_)
-            say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
+            say(Kind::Written, {.rank = n, .chunk = o},
+                "at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
-          say("at the end: rank {} has not written output[{}]", n, o);
+          say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end: rank {} has not written output[{}]", n, o);
         } else if (*value.sum != *wanted) {
-          say("at the end: output[{}] of rank {} {}", o, n, promise_.difference(*wanted, *value.sum));
+          say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end: output[{}] of rank {} {}", o, n,
+              promise_.difference(*wanted, *value.sum));
         } else if (epilogue && value.epilogues != 1) {
-          say("at the end: output[{}] of rank {} has not had the epilogue that others have had", o, n);
+          say(Kind::Epilogue, {.rank = n, .chunk = o},
+              "at the end: output[{}] of rank {} has not had the epilogue that others have had", o, n);
         }
       }
   }
@@ -396,9 +419,9 @@ class BlockReferee : FaultList {
 
 }  // namespace
 
-std::vector<std::string> violations(const Collective& collective, const BlockProgram& program, int depth,
-                                    bool in_place, int limit) {
-  return BlockReferee(collective, program, depth, in_place, limit).run();
+std::vector<Fault> violations(const Collective& collective, const BlockProgram& program,
+                              const BlockRefereeOptions& options, int limit) {
+  return BlockReferee(collective, program, options, limit).run();
 }
 
 }  // namespace chorale

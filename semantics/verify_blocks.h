@@ -2,16 +2,21 @@
 // races. Written from ir/block_program.h alone; it shares nothing with codegen/.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/block_program.h"
 #include "ir/collective.h"
+#include "ir/fault.h"
 
 namespace chorale {
 
-// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
-// whatever the timing, with queues of `depth` messages. Wrong is: buffers of another size than the
+struct BlockRefereeOptions {
+  int depth = 1;          // of queues, in messages
+  bool in_place = false;  // slots of input and output that share memory (in_place_slot) are one
+};
+
+// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
+// whatever the timing, with queues of that depth. Wrong is: buffers of another size than the
 // collective's; a slot, peer, piece or dependency out of range; a connection with two senders or two
 // receivers; messages without receivers or of another size; reading what was never written; writing the input
 // (out of place); a wait that never ends; two accesses to one slot, one of them a write, that nothing orders
@@ -25,9 +30,7 @@ namespace chorale {
 //
 // In such programs what arrives where does not depend on timing (one sender and one receiver a queue), so one
 // run decides about deadlock; races are found by vector clocks.
-//
-// in_place: slots of input and output that share memory (in_place_slot) are one.
-std::vector<std::string> violations(const Collective&, const BlockProgram&, int depth, bool in_place,
-                                    int limit = 10);
+std::vector<Fault> violations(const Collective&, const BlockProgram&, const BlockRefereeOptions&,
+                              int limit = 10);
 
 }  // namespace chorale

@@ -70,7 +70,7 @@ class PeerReferee : FaultList {
               int limit)
       : FaultList(limit), collective_(collective), program_(program), options_(options) {}
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     start();
     for (bool moved = true; moved && !full();) {
       moved = false;
@@ -179,22 +179,26 @@ class PeerReferee : FaultList {
     const SymbolicSum* const wanted = promise_.output(n, o);
     if (wanted == nullptr) {
       if (here.value.sum && !program_.in_place)
-        say("at the end of launch {}: output[{}] of rank {} was written, where nothing is promised", launch,
+        say(Kind::Written, {.rank = n, .chunk = o},
+            "at the end of launch {}: output[{}] of rank {} was written, where nothing is promised", launch,
             o, n);
       return;
     }
     if (!here.value.sum)
-      return say("at the end of launch {}: output[{}] of rank {} is not written", launch, o, n);
+      return say(Kind::Outcome, {.rank = n, .chunk = o},
+                 "at the end of launch {}: output[{}] of rank {} is not written", launch, o, n);
     SymbolicSum held;  // as of the first launch
     for (const auto& [place, times] : *here.value.sum)
       held.push_back({place - launch * promise_.places(), times});
     if (held.front().first < 0 || held.back().first >= promise_.places()) {
-      say("at the end of launch {}: output[{}] of rank {} holds inputs of another launch", launch, o, n);
+      say(Kind::Outcome, {.rank = n, .chunk = o},
+          "at the end of launch {}: output[{}] of rank {} holds inputs of another launch", launch, o, n);
     } else if (held != *wanted) {
-      say("at the end of launch {}: output[{}] of rank {} {}", launch, o, n,
-          promise_.difference(*wanted, held));
+      say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end of launch {}: output[{}] of rank {} {}", launch,
+          o, n, promise_.difference(*wanted, held));
     } else if (here.value.piece != o % pieces()) {
-      say("at the end of launch {}: output[{}] of rank {} holds piece {}", launch, o, n, here.value.piece);
+      say(Kind::Outcome, {.rank = n, .chunk = o},
+          "at the end of launch {}: output[{}] of rank {} holds piece {}", launch, o, n, here.value.piece);
     }
   }
 
@@ -311,7 +315,8 @@ class PeerReferee : FaultList {
         Cell& here = cell(to, launch);
         if (const auto other = read.find(&here);
             other != read.end() && other->second != k && once(access, access))
-          say("{}: other threads may read {} before or after it is written", name(access), to_string(to));
+          say(Kind::Race, place(access), "{}: other threads may read {} before or after it is written",
+              name(access), to_string(to));
         touch(here, to, access, true, clock, made_of[k]);
         here.value = results[k];
         here.made_of = made_of[k];
@@ -333,9 +338,16 @@ class PeerReferee : FaultList {
   void check(const Value& value, const PeerSlot& slot, const Access& access, int piece) {
     if (!found_.empty()) return;  // follows from another fault, perhaps
     if (!value.sum)
-      say("{}: {} was never written", name(access), to_string(slot));
+      say(Kind::Absent, place(access), "{}: {} was never written", name(access), to_string(slot));
     else if (value.piece != piece)
-      say("{}: {} holds piece {}, not {}", name(access), to_string(slot), value.piece, piece);
+      say(Kind::Match, place(access), "{}: {} holds piece {}, not {}", name(access), to_string(slot),
+          value.piece, piece);
+  }
+
+  FaultPlace place(const Access& access) const {
+    return {.rank = actors_[access.actor].rank,
+            .block = actors_[access.actor].block,
+            .instruction = access.instruction};
   }
 
   std::string name(const Access& access) const {
@@ -382,10 +394,10 @@ class PeerReferee : FaultList {
       return;
     if (!once(other, access)) return;
     if (other.actor == access.actor)
-      say("{}: {} {}, and instruction {} {} it, with no sync in between", name(access),
-          writes ? "writes" : "reads", to_string(slot), other.instruction, verb);
+      say(Kind::Race, place(access), "{}: {} {}, and instruction {} {} it, with no sync in between",
+          name(access), writes ? "writes" : "reads", to_string(slot), other.instruction, verb);
     else
-      say("{}: {} {}, and nothing orders that with {}, which {} it", name(access),
+      say(Kind::Race, place(access), "{}: {} {}, and nothing orders that with {}, which {} it", name(access),
           writes ? "writes" : "reads", to_string(slot), name(other), verb);
   }
 
@@ -393,7 +405,8 @@ class PeerReferee : FaultList {
     for (Rank n = 0; n < ranks(); ++n)
       for (int a = first_actor_[n] + 1; launch_[n] < launches_ && a < first_actor_[n + 1]; ++a)
         if (actors_[a].next < length(a))
-          say("{} waits forever in launch {}", at(n, actors_[a].block, actors_[a].next), launch_[n]);
+          say(Kind::Deadlock, {.rank = n, .block = actors_[a].block, .instruction = actors_[a].next},
+              "{} waits forever in launch {}", at(n, actors_[a].block, actors_[a].next), launch_[n]);
   }
 
   const Collective& collective_;
@@ -413,9 +426,9 @@ class PeerReferee : FaultList {
 
 }  // namespace
 
-std::vector<std::string> violations(const Collective& collective, const PeerProgram& program,
-                                    const PeerRefereeOptions& options, int limit) {
-  std::vector<std::string> faults = form_faults(collective, program, limit);
+std::vector<Fault> violations(const Collective& collective, const PeerProgram& program,
+                              const PeerRefereeOptions& options, int limit) {
+  std::vector<Fault> faults = form_faults(collective, program, limit);
   return faults.empty() ? PeerReferee(collective, program, options, limit).run() : faults;
 }
 

@@ -26,10 +26,10 @@
 // was for may be touched after the Sync that follows. One Move may write what it reads, chunk by chunk.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/peer_program.h"
 
 namespace chorale {
@@ -49,7 +49,7 @@ struct PeerRefereeOptions {
   std::vector<PeerPacket> packets = {};
 };
 
-// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
+// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
 // in every launch, whatever the timing, for ranks that run ahead of each other as far as its counters let
 // them. Wrong is: buffers of another size than the collective's; a slot, rank, counter, value or piece out
 // of range; a counter that two blocks raise, or not by one from 1 on; a Wait for a value that nobody gives;
@@ -62,7 +62,7 @@ struct PeerRefereeOptions {
 // depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd
 // launches are two. In place, slots of input and output that share memory (in_place_slot) are one. There are
 // three launches, one more with double_scratch, and as many more as the largest lag.
-std::vector<std::string> violations(const Collective&, const PeerProgram&, const PeerRefereeOptions& = {},
-                                    int limit = 10);
+std::vector<Fault> violations(const Collective&, const PeerProgram&, const PeerRefereeOptions& = {},
+                              int limit = 10);
 
 }  // namespace chorale

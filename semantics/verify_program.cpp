@@ -31,7 +31,7 @@ class ProgramReferee : FaultList {
   ProgramReferee(const Topology& topology, const Collective& collective, const Program& program, int limit)
       : FaultList(limit), topology_(topology), collective_(collective), program_(program) {}
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     sizes();
     if (found_.empty()) form();
     if (found_.empty()) messages();
@@ -53,8 +53,8 @@ class ProgramReferee : FaultList {
     std::vector<Value> input = {}, output = {}, scratch = {};
   };
 
-  void complain(Rank n, const Instruction& i, const std::string& problem) {
-    say("rank {}, step {}: {}: {}", n, i.step + 1, to_string(i), problem);
+  void complain(Kind kind, Rank n, const Instruction& i, const std::string& problem) {
+    say(kind, {.rank = n, .step = i.step}, "rank {}, step {}: {}: {}", n, i.step + 1, to_string(i), problem);
   }
 
   int ranks() const { return collective_.ranks; }
@@ -69,23 +69,24 @@ class ProgramReferee : FaultList {
 
   void sizes() {
     if (topology_.ranks != collective_.ranks)
-      return say("the collective is for {} ranks, the topology has {}", collective_.ranks, topology_.ranks);
-    for (const std::string& fault : size_faults(collective_, program_)) say("{}", fault);
+      return say(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
+                 topology_.ranks);
+    for (Fault& fault : size_faults(collective_, program_)) say(std::move(fault));
   }
 
   void form() {
     for_each_instruction([this](Rank n, int, const Instruction& i) {
       if (i.step < 0 || i.step >= program_.steps)
-        complain(n, i, "the program has " + counted(program_.steps, "step"));
+        complain(Kind::Form, n, i, "the program has " + counted(program_.steps, "step"));
       if (i.piece < 0 || i.piece >= program_.chunks_per_block)
-        complain(n, i, fmt::format("piece {} of {}", i.piece, program_.chunks_per_block));
+        complain(Kind::Form, n, i, fmt::format("piece {} of {}", i.piece, program_.chunks_per_block));
       if (i.opcode != Opcode::Recv) slot_in_range(n, i, i.src);
       if (i.opcode != Opcode::Send) {
         slot_in_range(n, i, i.dst);
-        if (i.dst.buffer == Buffer::Input) complain(n, i, "writes the input");
+        if (i.dst.buffer == Buffer::Input) complain(Kind::Written, n, i, "writes the input");
       }
       if (!is_local(i.opcode) && (i.peer < 0 || i.peer >= ranks() || i.peer == n))
-        complain(n, i, "there is no such peer");
+        complain(Kind::Form, n, i, "there is no such peer");
     });
     for (Rank n = 0; n < ranks(); ++n)
       for (const ThreadBlock& block : program_.ranks[n].blocks) in_order(n, block.instructions);
@@ -94,18 +95,18 @@ class ProgramReferee : FaultList {
   void slot_in_range(Rank n, const Instruction& i, const Slot& slot) {
     const int size = chunks_in(program_.ranks[n], slot.buffer);
     if (slot.index < 0 || slot.index >= size)
-      complain(n, i,
+      complain(Kind::Form, n, i,
                fmt::format("there is no {}, the buffer has {}", to_string(slot), counted(size, "chunk")));
     else if (slot.buffer != Buffer::Scratch && slot.index % program_.chunks_per_block != i.piece)
-      complain(n, i, fmt::format("{} is not piece {} of its block", to_string(slot), i.piece));
+      complain(Kind::Form, n, i, fmt::format("{} is not piece {} of its block", to_string(slot), i.piece));
   }
 
   void in_order(Rank n, const std::vector<Instruction>& instructions) {
     for (std::size_t k = 1; k < instructions.size(); ++k) {
       const Instruction &before = instructions[k - 1], &i = instructions[k];
-      if (i.step < before.step) complain(n, i, "comes after an instruction of a later step");
+      if (i.step < before.step) complain(Kind::Match, n, i, "comes after an instruction of a later step");
       if (i.step == before.step && is_local(before.opcode) && !is_local(i.opcode))
-        complain(n, i, "communicates after local instructions of its step");
+        complain(Kind::Match, n, i, "communicates after local instructions of its step");
     }
   }
 
@@ -123,21 +124,22 @@ class ProgramReferee : FaultList {
     std::set<std::pair<Rank, Rank>> linked;
     for (const Link& link : topology_.links) linked.insert({link.src, link.dst});
     for (const auto& [message, ends] : messages) {
-      if (message < 0) say("message {}: numbers start from 0", message);
+      if (message < 0) say(Kind::Match, {}, "message {}: numbers start from 0", message);
       if (ends.sends != 1 || ends.recvs != 1) {
-        say("message {}: {} and {}", message, counted(ends.sends, "send"), counted(ends.recvs, "receive"));
+        say(Kind::Match, {}, "message {}: {} and {}", message, counted(ends.sends, "send"),
+            counted(ends.recvs, "receive"));
         continue;
       }
       if (ends.send->peer != ends.dst || ends.recv->peer != ends.src)
-        say("message {}: rank {} sends it to rank {}, rank {} receives it from rank {}", message, ends.src,
-            ends.send->peer, ends.dst, ends.recv->peer);
+        say(Kind::Match, {}, "message {}: rank {} sends it to rank {}, rank {} receives it from rank {}",
+            message, ends.src, ends.send->peer, ends.dst, ends.recv->peer);
       else if (!linked.contains({ends.src, ends.dst}))
-        say("message {}: there is no link {} -> {}", message, ends.src, ends.dst);
+        say(Kind::Match, {}, "message {}: there is no link {} -> {}", message, ends.src, ends.dst);
       if (ends.send->step != ends.recv->step)
-        say("message {}: sent in step {}, received in step {}", message, ends.send->step + 1,
+        say(Kind::Match, {}, "message {}: sent in step {}, received in step {}", message, ends.send->step + 1,
             ends.recv->step + 1);
       if (ends.send->piece != ends.recv->piece)
-        say("message {}: piece {} is sent, piece {} is received", message, ends.send->piece,
+        say(Kind::Match, {}, "message {}: piece {} is sent, piece {} is received", message, ends.send->piece,
             ends.recv->piece);
     }
   }
@@ -196,12 +198,13 @@ class ProgramReferee : FaultList {
           } else {
             recvs.push_back({n, i});
             if (!received.insert(where(n, i->dst)).second)
-              complain(n, *i, "a second message lands there in this step");
+              complain(Kind::Race, n, *i, "a second message lands there in this step");
           }
         }
       for (const Slot& slot : received)
         if (sent.contains(slot))
-          say("rank {}, step {}: {} is sent and received into", n, step_ + 1, to_string(slot));
+          say(Kind::Race, {.rank = n, .step = step_}, "rank {}, step {}: {} is sent and received into", n,
+              step_ + 1, to_string(slot));
     }
     for (const auto& [n, i] : recvs) at(n, i->dst) = in_flight.at(i->message);
     for (Rank n = 0; n < ranks(); ++n)
@@ -220,11 +223,13 @@ class ProgramReferee : FaultList {
       u.shared |= u.block >= 0 && u.block != b;
       u.written |= writes;
       u.block = b;
-      if (u.shared && u.written) complain(n, i, to_string(slot) + " is in use by another thread block");
+      if (u.shared && u.written)
+        complain(Kind::Race, n, i, to_string(slot) + " is in use by another thread block");
     };
     use(i.src, false);
     use(i.dst, true);
-    if (i.src != i.dst && where(n, i.src) == where(n, i.dst)) complain(n, i, "both lie in one place");
+    if (i.src != i.dst && where(n, i.src) == where(n, i.dst))
+      complain(Kind::Race, n, i, "both lie in one place");
     const Value src = read(n, i, i.src);
     if (i.opcode == Opcode::Copy) {
       at(n, i.dst) = src;
@@ -241,9 +246,10 @@ class ProgramReferee : FaultList {
   Value read(Rank n, const Instruction& i, const Slot& slot) {
     const Value& value = at(n, slot);
     if (!value.sum)
-      complain(n, i, to_string(slot) + " was never written");
+      complain(Kind::Absent, n, i, to_string(slot) + " was never written");
     else if (value.piece != i.piece)
-      complain(n, i, fmt::format("{} holds piece {}, not {}", to_string(slot), value.piece, i.piece));
+      complain(Kind::Match, n, i,
+               fmt::format("{} holds piece {}, not {}", to_string(slot), value.piece, i.piece));
     return value;
   }
 
@@ -254,13 +260,16 @@ class ProgramReferee : FaultList {
         const Sum* const wanted = promise_.output(n, o);
         if (wanted == nullptr) {
           if (value.sum && !program_.in_place)
-            say("at the end: rank {} has written output[{}], where nothing is promised", n, o);
+            say(Kind::Written, {.rank = n, .chunk = o},
+                "at the end: rank {} has written output[{}], where nothing is promised", n, o);
         } else if (!value.sum) {
-          say("at the end: rank {} has not written output[{}]", n, o);
+          say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end: rank {} has not written output[{}]", n, o);
         } else if (*value.sum != *wanted) {
-          say("at the end: output[{}] of rank {} {}", o, n, promise_.difference(*wanted, *value.sum));
+          say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end: output[{}] of rank {} {}", o, n,
+              promise_.difference(*wanted, *value.sum));
         } else if (value.piece != o % program_.chunks_per_block) {
-          say("at the end: output[{}] of rank {} holds piece {}", o, n, value.piece);
+          say(Kind::Outcome, {.rank = n, .chunk = o}, "at the end: output[{}] of rank {} holds piece {}", o,
+              n, value.piece);
         }
       }
   }
@@ -276,8 +285,8 @@ class ProgramReferee : FaultList {
 
 }  // namespace
 
-std::vector<std::string> violations(const Topology& topology, const Collective& collective,
-                                    const Program& program, int limit) {
+std::vector<Fault> violations(const Topology& topology, const Collective& collective, const Program& program,
+                              int limit) {
   return ProgramReferee(topology, collective, program, limit).run();
 }
 

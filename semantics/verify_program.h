@@ -2,16 +2,16 @@
 // and compares with the collective. Written from ir/program.h alone; it shares nothing with codegen/.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/program.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// Everything that is wrong, in words, at most `limit` of them; empty if the program performs the collective
+// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
 // on this topology, whatever the timing. Wrong is: buffers of another size than the collective's; a slot,
 // peer, step or piece out of range; instructions out of order; a message without exactly one send and one
 // receive that agree on ranks, step and piece; a message where no link is; reading what was never written;
@@ -20,6 +20,6 @@ namespace chorale {
 // promises, or is written though nothing is promised. In place (Program::in_place) slots of input and output
 // that share memory are one, a local instruction between two such slots is wrong, and outputs that nothing is
 // promised for may hold anything.
-std::vector<std::string> violations(const Topology&, const Collective&, const Program&, int limit = 10);
+std::vector<Fault> violations(const Topology&, const Collective&, const Program&, int limit = 10);
 
 }  // namespace chorale

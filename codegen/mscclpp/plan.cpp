@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -235,8 +236,11 @@ class PlanWriter {
         if (!event.gone) parts[components.of(event)].push_back(&event);
       parts_.push_back(std::move(parts));
     }
-    share_out();
+    limit_ = share_out();
   }
+
+  // Why the executor cannot hold it; none: it has all blocks.
+  const std::optional<Fault>& limit() const { return limit_; }
 
   Json gpus() const {
     Json result = Json::array();
@@ -262,7 +266,7 @@ class PlanWriter {
   }
 
   // Which components a thread block does, the same on all ranks: as few blocks as keep the limits.
-  void share_out() {
+  std::optional<Fault> share_out() {
     std::set<int> components;
     for (const auto& parts : parts_)
       for (const auto& [component, events] : parts) components.insert(component);
@@ -276,16 +280,18 @@ class PlanWriter {
       if (placed) continue;
       blocks_.push_back({component});
       if (!fits(blocks_.back()))
-        throw InputError(
-            program_.name,
-            fmt::format(
+        return Fault{
+            .kind = Fault::Kind::Limit,
+            .words = fmt::format(
                 "chunks that belong together need more than {} operations or {} peers in a thread block",
                 options_.most_operations, kMostChannelsABlock),
-            "use fewer chunks, or another target");
+            .remedy = "use fewer chunks, or another target"};
       if (static_cast<int>(blocks_.size()) > kMostBlocks)
-        throw InputError(program_.name, fmt::format("needs more than {} thread blocks", kMostBlocks),
-                         "use fewer chunks");
+        return Fault{.kind = Fault::Kind::Limit,
+                     .words = fmt::format("needs more than {} thread blocks", kMostBlocks),
+                     .remedy = "use fewer chunks"};
     }
+    return std::nullopt;
   }
 
   bool fits(const std::vector<int>& block) const {
@@ -344,25 +350,23 @@ class PlanWriter {
   Landings landings_ = {};
   std::vector<std::map<int, std::vector<const Event*>>> parts_ = {};  // by rank and component
   std::vector<std::vector<int>> blocks_ = {};                         // components
+  std::optional<Fault> limit_ = {};
 };
 
 // A fault out of place is ours; in place it may be the algorithm's, which was made for two buffers.
 void require_right(const std::string& text, const std::string& name, const MscclppOptions& options) {
   const MscclppFile file = mscclpp_from_json(text, name, options.most_operations);
-  const std::vector<std::string> faults =
-      violations(file.collective, file.program, {.packets = file.packets}, 1);
+  const std::vector<Fault> faults = violations(file.collective, file.program, {.packets = file.packets}, 1);
   if (faults.empty()) return;
-  if (!options.in_place) throw std::logic_error("to_mscclpp_plan: " + faults.front());
-  throw InputError(name, "is wrong in place: " + faults.front(), "use it out of place");
+  if (!options.in_place) throw std::logic_error("to_mscclpp_plan: " + faults.front().words);
+  throw InputError(name, "is wrong in place: " + faults.front().words, "use it out of place");
 }
 
 // Chunks that are one message belong together; where that is too much for a thread block, they go one by one.
 PlanWriter within_limits(const Program& program, const MscclppOptions& options) {
-  try {
-    return PlanWriter(program, options, true);
-  } catch (const InputError&) {
-    return PlanWriter(program, options, false);
-  }
+  PlanWriter merged(program, options, true);
+  if (!merged.limit()) return merged;
+  return PlanWriter(program, options, false);
 }
 
 }  // namespace
@@ -373,6 +377,7 @@ std::string to_mscclpp_plan(const Collective& collective, const Program& program
     throw InputError(program.name, "MSCCL++ has no name for the collective " + collective.name,
                      "use another target");
   const PlanWriter writer = within_limits(program, options);
+  if (writer.limit()) throw InputError(program.name, *writer.limit());
   const Json plan = {
       {"name", program.name},
       {"collective", collective.name},

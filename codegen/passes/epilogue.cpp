@@ -186,9 +186,10 @@ BlockProgram with_epilogue(const Collective& collective, const BlockProgram& pro
       for (BlockInstruction& i : block.instructions)
         for (BlockReference& before : i.after) before.instruction = last[before.block][before.instruction];
   }
-  if (const auto faults = violations(collective, result, result.queue_depth, result.in_place, 1);
+  if (const auto faults =
+          violations(collective, result, {.depth = result.queue_depth, .in_place = result.in_place}, 1);
       !faults.empty())
-    throw std::logic_error("the epilogue in " + program.name + " is wrong: " + faults.front());
+    throw std::logic_error("the epilogue in " + program.name + " is wrong: " + faults.front().words);
   return result;
 }
 

@@ -112,7 +112,7 @@ Program in_place(const Topology& topology, const Collective& collective, const P
   }
   result = reuse_scratch(std::move(result));
   if (const auto faults = violations(topology, collective, result, 1); !faults.empty())
-    throw std::logic_error("in place, " + program.name + " is wrong: " + faults.front());
+    throw std::logic_error("in place, " + program.name + " is wrong: " + faults.front().words);
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 void require_valid(const Topology& topology, const Collective& collective, const Schedule& schedule) {
   if (const auto faults = violations(topology, collective, schedule, 1); !faults.empty())
-    throw InputError("schedule of " + collective.name, faults.front(),
+    throw InputError("schedule of " + collective.name, faults.front().words,
                      "run only what `chorale check` accepts");
 }
 
@@ -31,7 +31,7 @@ void require_same_pieces(const Collective& collective) {
 
 Program verified(const Topology& topology, const Collective& collective, Program program) {
   if (const auto faults = violations(topology, collective, program, 1); !faults.empty())
-    throw std::logic_error("lowering of " + collective.name + " is wrong: " + faults.front());
+    throw std::logic_error("lowering of " + collective.name + " is wrong: " + faults.front().words);
   return program;
 }
 

@@ -236,8 +236,8 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
                             .counters = mail.counters[n],
                             .blocks = {PeerBlockWriter(n, mail, ends).write(hops)}});
   }
-  if (const std::vector<std::string> faults = violations(collective, result, {}, 1); !faults.empty())
-    throw std::logic_error("to_peers: " + faults.front());
+  if (const std::vector<Fault> faults = violations(collective, result, {}, 1); !faults.empty())
+    throw std::logic_error("to_peers: " + faults.front().words);
   return result;
 }
 

@@ -42,14 +42,14 @@ int longest_block(const BlockProgram& program) {
 
 }  // namespace
 
-BlockProgram relax(const Collective& collective, const Program& program, const RelaxOptions& asked) {
+Relaxed try_relax(const Collective& collective, const Program& program, const RelaxOptions& asked) {
   constexpr int kMostChannels = 32;
   // Blocks that hand values on first: they are fewest, and fuse. Where they would hang on queues as deep as
   // there are, a block for each direction.
   constexpr std::pair<bool, int> attempts[] = {{true, 1},  {true, 2},  {true, 4},  {true, 8},
                                                {false, 1}, {false, 2}, {false, 4}, {false, 8}};
   RelaxOptions options = asked;
-  std::string fault;
+  std::optional<Fault> fault;
   for (; options.channels <= kMostChannels; ++options.channels) {
     bool too_long = false;
     for (const auto& [paired, depth] : attempts) {
@@ -60,23 +60,30 @@ BlockProgram relax(const Collective& collective, const Program& program, const R
         too_long = true;
         continue;
       }
-      const auto faults = violations(collective, result, depth, options.in_place, 1);
-      if (faults.empty()) return result;
+      const auto faults = violations(collective, result, {.depth = depth, .in_place = options.in_place}, 1);
+      if (faults.empty()) return {.program = std::move(result)};
       fault = faults.front();
-      if (fault.find("waits forever") == std::string::npos) break;
+      if (fault->kind != Fault::Kind::Deadlock) break;
     }
     if (!too_long) break;
   }
-  if (fault.empty() || options.channels > kMostChannels)
-    throw InputError(program.name,
-                     fmt::format("has blocks of more than {} instructions even on {} channels",
-                                 options.most_instructions, kMostChannels),
-                     "use fewer chunks");
-  if (fault.find("waits forever") != std::string::npos)
-    throw InputError(program.name, "needs deeper queues: " + fault, "raise the depth, if the target has it");
-  if (options.in_place)
-    throw InputError(program.name, "cannot be done in place: " + fault, "use it out of place");
-  throw std::logic_error("relaxing " + program.name + " is wrong: " + fault);
+  if (!fault || options.channels > kMostChannels)
+    return {.fault = Fault{.kind = Fault::Kind::Limit,
+                           .words = fmt::format("has blocks of more than {} instructions even on {} channels",
+                                                options.most_instructions, kMostChannels),
+                           .remedy = "use fewer chunks"}};
+  const bool hangs = fault->kind == Fault::Kind::Deadlock;
+  if (!hangs && !options.in_place)
+    throw std::logic_error("relaxing " + program.name + " is wrong: " + fault->words);
+  fault->words = (hangs ? "needs deeper queues: " : "cannot be done in place: ") + fault->words;
+  fault->remedy = hangs ? "raise the depth, if the target has it" : "use it out of place";
+  return {.fault = std::move(fault)};
+}
+
+BlockProgram relax(const Collective& collective, const Program& program, const RelaxOptions& options) {
+  Relaxed relaxed = try_relax(collective, program, options);
+  if (relaxed.fault) throw InputError(program.name, *relaxed.fault);
+  return std::move(relaxed.program);
 }
 
 }  // namespace chorale

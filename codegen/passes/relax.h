@@ -2,8 +2,11 @@
 // order; each takes a whole program and leaves a whole program.
 #pragma once
 
+#include <optional>
+
 #include "ir/block_program.h"
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -17,9 +20,17 @@ struct RelaxOptions {
   int most_instructions = 0;  // of a block: use more channels, up to 32, until none has more; 0: no limit
 };
 
+struct Relaxed {
+  BlockProgram program = {};
+  std::optional<Fault> fault = {};  // why there is none: Limit, Deadlock, or what is wrong in place
+};
+
 // The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one
-// asked for), and in place where that was asked for. Throws InputError where a limit cannot be kept, or where
-// the collective cannot be done in place.
+// asked for), and in place where that was asked for. None where a limit cannot be kept, or where the collective
+// cannot be done in place.
+Relaxed try_relax(const Collective&, const Program&, const RelaxOptions& = {});
+
+// The same; throws InputError where there is none.
 BlockProgram relax(const Collective&, const Program&, const RelaxOptions& = {});
 
 }  // namespace chorale

@@ -60,7 +60,7 @@ TEST(Relax, EveryAlgorithmBecomesABlockProgram) {
               relax(s.collective, s.program, {.channels = channels, .fuse = fuse, .merge = merge});
           for (int depth : {1, 2, 4, 8}) {
             if (depth < program.queue_depth) continue;
-            EXPECT_EQ(violations(s.collective, program, depth, false), std::vector<std::string>()) << s.name;
+            EXPECT_EQ(violations(s.collective, program, {.depth = depth}), std::vector<Fault>()) << s.name;
           }
           ++programs;
         }
@@ -72,7 +72,7 @@ TEST(Relax, QueuesOfDepthOne) {
   for (const Subject& s : subjects()) {
     const BlockProgram program = relax(s.collective, s.program, {.queue_depth = 1});
     EXPECT_EQ(program.queue_depth, 1);
-    EXPECT_EQ(violations(s.collective, program, 1, false), std::vector<std::string>()) << s.name;
+    EXPECT_EQ(violations(s.collective, program, {.depth = 1}), std::vector<Fault>()) << s.name;
   }
 }
 
@@ -81,7 +81,7 @@ TEST(Relax, InPlaceWhereNcclHasIt) {
   for (const Subject& s : subjects()) {
     if (s.collective.name == "alltoall") continue;
     const BlockProgram program = relax(s.collective, s.program, {.in_place = true});
-    EXPECT_EQ(violations(s.collective, program, program.queue_depth, true), std::vector<std::string>())
+    EXPECT_EQ(violations(s.collective, program, {.depth = program.queue_depth, .in_place = true}), std::vector<Fault>())
         << s.name;
     ++in_place;
   }
@@ -171,7 +171,7 @@ TEST(Relax, TheRefereeNoticesChanges) {
     std::shuffle(changed.begin(), changed.end(), random);
     if (changed.size() > 60) changed.resize(60);
     for (const Mutant& mutant : changed) {
-      const bool noticed = !violations(s.collective, mutant.program, 8, false, 1).empty();
+      const bool noticed = !violations(s.collective, mutant.program, {.depth = 8}, 1).empty();
       ++all;
       caught += noticed;
       killed[mutant.what].first += noticed;
@@ -217,7 +217,7 @@ BlockProgram with_barriers(const Collective& collective, BlockProgram program) {
                {.opcode = BlockOpcode::Barrier, .barrier = number});
         insert(rank, b, i, {.opcode = BlockOpcode::Barrier, .barrier = number, .position = 1});
         ++number;
-        if (violations(collective, program, program.queue_depth, false, 1).empty())
+        if (violations(collective, program, {.depth = program.queue_depth}, 1).empty())
           ++i;
         else
           rank = saved;
@@ -252,7 +252,7 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
 void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least, int percent = 95) {
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   for (const auto& [collective, mutant] : all) {
-    killed[mutant.what].first += !violations(collective, mutant.program, 8, false, 1).empty();
+    killed[mutant.what].first += !violations(collective, mutant.program, {.depth = 8}, 1).empty();
     ++killed[mutant.what].second;
   }
   EXPECT_GT(static_cast<int>(all.size()), least);
@@ -271,7 +271,7 @@ TEST(Barriers, TakeThePlaceOfDependencies) {
     for (bool fuse : {false, true}) {
       const BlockProgram program =
           with_barriers(s.collective, relax(s.collective, s.program, {.fuse = fuse}));
-      EXPECT_EQ(violations(s.collective, program, program.queue_depth, false), std::vector<std::string>());
+      EXPECT_EQ(violations(s.collective, program, {.depth = program.queue_depth}), std::vector<Fault>());
       const std::string text = to_json(s.collective, program);
       const BlockProgramFile file = block_program_from_json(text, "test");
       EXPECT_EQ(to_json(file.collective, file.program), text);
@@ -295,14 +295,15 @@ TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
                                    .blocks = {{.instructions = {bar(1), copy, bar(2)}},
                                               {.instructions = {bar(first), bar(second)}}}}}};
   };
-  EXPECT_EQ(violations(c, program(1, 2), 1, false), std::vector<std::string>());
-  const auto faults = violations(c, program(2, 1), 1, false);
+  EXPECT_EQ(violations(c, program(1, 2), {.depth = 1}), std::vector<Fault>());
+  const auto faults = violations(c, program(2, 1), {.depth = 1});
   ASSERT_EQ(faults.size(), 2U);
-  EXPECT_EQ(faults[0],
+  EXPECT_EQ(faults[0].kind, Fault::Kind::Deadlock);
+  EXPECT_EQ(faults[0].words,
             "rank 0, block 0, instruction 0 (bar 1) waits forever for block 1 at barrier 1, with queues of "
             "depth 1");
-  EXPECT_EQ(violations(c, program(1, 1), 1, false).front(), "rank 0: block 1 has barrier 1 twice");
-  EXPECT_EQ(violations(c, program(1, 3), 1, false).front(), "rank 0: nobody else has barrier 2 of block 0");
+  EXPECT_EQ(violations(c, program(1, 1), {.depth = 1}).front().words, "rank 0: block 1 has barrier 1 twice");
+  EXPECT_EQ(violations(c, program(1, 3), {.depth = 1}).front().words, "rank 0: nobody else has barrier 2 of block 0");
 }
 
 bool combines(const Collective& c) {

@@ -12,7 +12,7 @@ void block_program(std::string_view text) {
             "a program does not come back");
     if (program.chunks_per_block > 1000 || collective.chunks.size() > 1000 || collective.ranks > 64) return;
     for (bool in_place : {false, true})
-      for (int depth : {1, 2}) violations(collective, program, depth, in_place);
+      for (int depth : {1, 2}) violations(collective, program, {.depth = depth, .in_place = in_place});
   });
 }
 

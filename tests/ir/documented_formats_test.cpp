@@ -26,7 +26,7 @@ TEST(DocumentedFormats, AreRead) {
     if (text.find("\"chorale_program\"") != std::string::npos) {
       const BlockProgramFile file = block_program_from_json(text, "docs/formats.md");
       EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
-      EXPECT_EQ(violations(file.collective, file.program, 1, false), std::vector<std::string>());
+      EXPECT_EQ(violations(file.collective, file.program, {.depth = 1}), std::vector<Fault>());
       ++programs;
     } else if (text.find("\"chorale_result\"") != std::string::npos) {
       const Result result = result_from_json(text, "docs/formats.md");

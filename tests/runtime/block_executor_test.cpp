@@ -180,7 +180,7 @@ TEST(BlockExecutor, BlocksMeetAtBarriers) {
                                                                       .src = {Buffer::Scratch, 0},
                                                                       .dst = {Buffer::Output, 0}}}}}}}};
   const Collective c = make_collective("allgather", 1, 1);
-  ASSERT_EQ(violations(c, program, 1, false), std::vector<std::string>());
+  ASSERT_EQ(violations(c, program, {.depth = 1}), std::vector<Fault>());
   const RunOptions options{.bytes = {4, 4 * 10007}, .types = {ElementType::Int32}, .iterations = 50};
   EXPECT_EQ(wrong(run_blocks_on_threads(program, c, options)), 0);
   BlockProgram alone = program;
@@ -205,7 +205,7 @@ TEST(BlockExecutor, RunsWhatOthersWrote) {
     const MscclFile file = msccl_from_xml(read_file(each.path().string()), each.path().filename().string());
     for (bool in_place : {false, true}) {
       if (in_place ? !file.in_place : !file.out_of_place) continue;
-      ASSERT_EQ(violations(file.collective, file.program, 2, in_place), std::vector<std::string>())
+      ASSERT_EQ(violations(file.collective, file.program, {.depth = 2, .in_place = in_place}), std::vector<Fault>())
           << each.path();
       const RunOptions options{.bytes = {4 * 1000}, .iterations = 1, .warm_up = 0};
       EXPECT_EQ(wrong(run_blocks_on_threads(file.program, file.collective, options, {.in_place = in_place})),

@@ -263,9 +263,9 @@ TEST(InPlace, NotWithoutThePass) {
   const Topology ring = test::ring(4);
   const Collective c = make_collective("allreduce", 4, 4);
   Program p = lower(ring, c, test::ring_allreduce(4, 1));
-  EXPECT_EQ(violations(ring, c, p), std::vector<std::string>());
+  EXPECT_EQ(violations(ring, c, p), std::vector<Fault>());
   p.in_place = true;
-  EXPECT_NE(violations(ring, c, p), std::vector<std::string>());
+  EXPECT_NE(violations(ring, c, p), std::vector<Fault>());
 }
 
 // Rank 0 has 2048, where halves are 2 apart, and 15 ranks have 1: who adds ones to the large number loses all

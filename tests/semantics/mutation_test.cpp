@@ -203,9 +203,9 @@ TEST(Mutations, TheRefereeAndASlowJudgeAgree) {
       Case mutant = good;
       const std::string kind = mutate(mutant, random);
       if (same_sends(mutant.schedule, good.schedule)) continue;
-      const std::vector<std::string> faults = violations(mutant.topology, mutant.collective, mutant.schedule);
+      const std::vector<Fault> faults = violations(mutant.topology, mutant.collective, mutant.schedule);
       ASSERT_EQ(faults.empty(), is_right(mutant.topology, mutant.collective, mutant.schedule))
-          << good.name << ", " << kind << ": " << (faults.empty() ? "nothing found" : faults[0]);
+          << good.name << ", " << kind << ": " << (faults.empty() ? "nothing found" : faults[0].words);
       ++changed;
       ++tally[kind].first;
       caught += !faults.empty();

@@ -6,12 +6,15 @@
 
 #include <functional>
 
+#include "tests/faults.h"
+
 namespace chorale {
 namespace {
 
+using test::Kind;
+using test::says;
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -117,7 +120,8 @@ TEST(VerifyPeers, two_scratches_need_no_acknowledgement_from_who_sends_in_each_l
 TEST(VerifyPeers, a_lag_of_two_launches_orders_two_scratches) {
   PeerProgram p = mailboxes();
   for (Rank n : {0, 1}) block(p, n)[0].lag = 2;
-  EXPECT_THAT(violations(gather, p), ElementsAre(HasSubstr("nothing orders"), HasSubstr("nothing orders")));
+  EXPECT_THAT(violations(gather, p),
+              ElementsAre(says(Kind::Race, "nothing orders"), says(Kind::Race, "nothing orders")));
   p.double_scratch = true;
   EXPECT_THAT(violations(gather, p), IsEmpty());
 }
@@ -129,17 +133,18 @@ TEST(VerifyPeers, a_mailbox_without_acknowledgement_is_overwritten) {
   EXPECT_THAT(
       violations(gather, p),
       ElementsAre(
-          "rank 0, block 0, instruction 1 (move rank 0's input[0] to rank 1's scratch[0] and rank 0's "
-          "output[0]) of launch 1: writes rank 1's scratch[0], and nothing orders that with rank 1, "
-          "block 0, instruction 7 (move rank 1's scratch[0] to rank 1's output[0]) of launch 0, which "
-          "reads it"));
+          says(Kind::Race,
+               "rank 0, block 0, instruction 1 (move rank 0's input[0] to rank 1's scratch[0] and rank 0's "
+               "output[0]) of launch 1: writes rank 1's scratch[0], and nothing orders that with rank 1, "
+               "block 0, instruction 7 (move rank 1's scratch[0] to rank 1's output[0]) of launch 0, which "
+               "reads it")));
 }
 
 // The signal may overtake the store, which other threads make.
 TEST(VerifyPeers, a_signal_without_sync_says_nothing_of_the_move_before) {
   PeerProgram p = mailboxes();
   erase(p, 0, 3);
-  EXPECT_THAT(violations(gather, p, {}, 1), ElementsAre(HasSubstr("reads rank 1's scratch[0]")));
+  EXPECT_THAT(violations(gather, p, {}, 1), ElementsAre(says(Kind::Race, "reads rank 1's scratch[0]")));
 }
 
 // One thread waits, others read at once.
@@ -147,20 +152,20 @@ TEST(VerifyPeers, what_a_wait_was_for_is_there_after_the_next_sync) {
   PeerProgram p = mailboxes();
   erase(p, 0, 6);
   EXPECT_THAT(violations(gather, p, {}, 1),
-              ElementsAre(HasSubstr("rank 0, block 0, instruction 6 (move rank 0's scratch[0]")));
+              ElementsAre(says(Kind::Race, "rank 0, block 0, instruction 6 (move rank 0's scratch[0]")));
 }
 
 TEST(VerifyPeers, a_missing_wait_is_a_race) {
   PeerProgram p = mailboxes();
   erase(p, 1, 5);
-  EXPECT_THAT(violations(gather, p, {}, 1), ElementsAre(HasSubstr("nothing orders")));
+  EXPECT_THAT(violations(gather, p, {}, 1), ElementsAre(says(Kind::Race, "nothing orders")));
 }
 
 // The last thing is a store into the other's memory: the other's user may look before, or write over it.
 TEST(VerifyPeers, a_rank_must_not_end_before_its_outputs_are_there) {
   PeerProgram p = remote_sum();
   for (Rank n : {0, 1}) erase(p, n, 6);
-  EXPECT_THAT(violations(sum, p, {}, 100), testing::Contains(HasSubstr("the user of rank")));
+  EXPECT_THAT(violations(sum, p, {}, 100), testing::Contains(says(Kind::Race, "the user of rank")));
 }
 
 // Without the handshake at the start the other's user may still be writing his input.
@@ -172,7 +177,8 @@ TEST(VerifyPeers, inputs_of_others_are_there_when_their_launch_has_begun) {
     block(p, n)[3] = raise(1 - n, 0, 1);
     block(p, n)[4] = wait(0, 1);
   }
-  EXPECT_THAT(violations(sum, p, {}, 1), ElementsAre(HasSubstr("the user of rank 1, between launches")));
+  EXPECT_THAT(violations(sum, p, {}, 1),
+              ElementsAre(says(Kind::Race, "the user of rank 1, between launches")));
 }
 
 // The same program with a relaxed signal at the end: wrong, unless relaxed signals order data.
@@ -191,12 +197,13 @@ TEST(VerifyPeers, moves_of_a_block_need_a_sync_between_them) {
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}), sync, move({scratch(0, 0)}, {output(0, 0)})};
   EXPECT_THAT(violations(one, p), IsEmpty());
   erase(p, 0, 1);  // read after write
-  EXPECT_THAT(violations(one, p), ElementsAre(HasSubstr("no sync in between")));
+  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "no sync in between")));
   block(p, 0) = {move({input(0, 0)}, {output(0, 0)}), move({input(0, 0)}, {output(0, 0)})};
-  EXPECT_THAT(violations(one, p), ElementsAre(HasSubstr("no sync in between")));  // write after write
+  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "no sync in between")));  // write after write
   p.in_place = true;  // Input and output are one slot.
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}), move({input(0, 0)}, {output(0, 0)})};
-  EXPECT_THAT(violations(one, p), ElementsAre(HasSubstr("and instruction 0 reads it")));  // write after read
+  EXPECT_THAT(violations(one, p),
+              ElementsAre(says(Kind::Race, "and instruction 0 reads it")));  // write after read
 }
 
 // Chunk by chunk a move may write what it reads; shifted it may not, as another thread reads that.
@@ -210,7 +217,7 @@ TEST(VerifyPeers, a_move_may_not_shift_in_place) {
   EXPECT_THAT(violations(one, p), IsEmpty());
   block(p, 0)[2] = move({scratch(0, 0)}, {scratch(0, 1)}, 0, 2);
   block(p, 0)[4] = move({scratch(0, 1)}, {output(0, 0)}, 0, 2);
-  EXPECT_THAT(violations(one, p), ElementsAre(HasSubstr("before or after it is written")));
+  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "before or after it is written")));
 }
 
 // Both wait first.
@@ -218,16 +225,17 @@ TEST(VerifyPeers, waiting_for_each_other_hangs) {
   PeerProgram p = mailboxes();
   for (Rank n : {0, 1}) block(p, n)[0] = wait(0);
   EXPECT_THAT(violations(gather, p),
-              ElementsAre(HasSubstr("rank 0, block 0, instruction 0 (wait for counter 0 to be 1) waits "
-                                    "forever in launch 0"),
-                          HasSubstr("rank 1")));
+              ElementsAre(says(Kind::Deadlock,
+                               "rank 0, block 0, instruction 0 (wait for counter 0 to be 1) waits "
+                               "forever in launch 0"),
+                          says(Kind::Deadlock, "rank 1")));
 }
 
 // Rank 0 goes into the next launch, where it waits for what rank 1 will never do.
 TEST(VerifyPeers, ranks_run_ahead_of_each_other_as_far_as_counters_let_them) {
   PeerProgram p = mailboxes();
   block(p, 0)[0].lag = 0;
-  EXPECT_THAT(violations(gather, p), Each(HasSubstr("forever in launch 0")));
+  EXPECT_THAT(violations(gather, p), Each(says(Kind::Deadlock, "forever in launch 0")));
 }
 
 // Rank 1 empties the mailbox before it lets rank 0 fill it. All is in order, but what it takes out is what
@@ -239,7 +247,8 @@ TEST(VerifyPeers, data_of_an_earlier_launch_are_not_this_one_s) {
              {.output_chunks = 1, .scratch_chunks = 1, .counters = 1, .blocks = {{}}}};
   block(p, 0) = {wait(0), sync, move({input(0, 0)}, {output(0, 0), scratch(1, 0)}), sync, raise(1, 0)};
   block(p, 1) = {move({scratch(1, 0)}, {output(1, 0)}), sync, raise(0, 0), wait(0)};
-  EXPECT_THAT(violations(broadcast, p, {}, 1), ElementsAre(HasSubstr("scratch[0] was never written")));
+  EXPECT_THAT(violations(broadcast, p, {}, 1),
+              ElementsAre(says(Kind::Absent, "scratch[0] was never written")));
   block(p, 1) = {raise(0, 0), wait(0), sync, move({scratch(1, 0)}, {output(1, 0)})};
   EXPECT_THAT(violations(broadcast, p), IsEmpty());
 }
@@ -249,55 +258,61 @@ TEST(VerifyPeers, contributions_are_counted) {
   PeerProgram p = remote_sum();
   block(p, 0)[3].from = {input(1, 0), input(1, 0)};
   EXPECT_THAT(violations(sum, p, {}, 1),
-              ElementsAre("at the end of launch 0: output[0] of rank 0 lacks input[0] of rank 0"));
+              ElementsAre(says(Kind::Outcome,
+                               "at the end of launch 0: output[0] of rank 0 lacks input[0] of rank 0")));
 }
 
 TEST(VerifyPeers, outputs_are_written) {
   PeerProgram p = mailboxes();
   block(p, 0)[2].to.pop_back();
   EXPECT_THAT(violations(gather, p, {}, 1),
-              ElementsAre("at the end of launch 0: output[0] of rank 0 is not written"));
+              ElementsAre(says(Kind::Outcome, "at the end of launch 0: output[0] of rank 0 is not written")));
 }
 
 TEST(VerifyPeers, the_input_is_read_only_out_of_place) {
   PeerProgram p = mailboxes();
   block(p, 0)[7].to = {input(0, 0)};
-  EXPECT_THAT(violations(gather, p), ElementsAre(HasSubstr("writes the input")));
+  EXPECT_THAT(violations(gather, p), ElementsAre(says(Kind::Written, "writes the input")));
 }
 
 TEST(VerifyPeers, form_is_checked_first) {
   const auto fault = [](const std::function<void(PeerProgram&)>& change) {
     PeerProgram p = mailboxes();
     change(p);
-    const std::vector<std::string> found = violations(gather, p);
-    return found.empty() ? "" : found.front();
+    const std::vector<Fault> found = violations(gather, p);
+    return found.empty() ? Fault{} : found.front();
   };
-  EXPECT_THAT(fault([](auto& p) { p.ranks.pop_back(); }), HasSubstr("for 2 ranks, the program for 1"));
-  EXPECT_THAT(fault([](auto& p) { p.chunks_per_block = 2; }), HasSubstr("2 chunks a block"));
-  EXPECT_THAT(fault([](auto& p) { p.ranks[1].input_chunks = 2; }), HasSubstr("the input has 2 chunks"));
-  EXPECT_THAT(fault([](auto& p) { p.ranks[1].output_chunks = 1; }), HasSubstr("the output has 1 chunk,"));
-  EXPECT_THAT(fault([](auto& p) { p.ranks[1].scratch_chunks = -1; }), HasSubstr("scratch has -1"));
-  EXPECT_THAT(fault([](auto& p) { p.ranks[1].counters = -1; }), HasSubstr("-1 counters"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].from.clear(); }), HasSubstr("moves from nowhere"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].count = 0; }), HasSubstr("moves 0 chunks"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].piece = 1; }), HasSubstr("piece 1 of 1"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].rank = 2; }), HasSubstr("there is no rank 2"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].slot.index = 1; }), HasSubstr("the buffer has 1"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].rank = 2; }), HasSubstr("there is no rank 2"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].counter = 2; }), HasSubstr("has 2 counters"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].value = 0; }), HasSubstr("values begin at 1"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].value = 2; }), HasSubstr("is at 0 and can become 1 only"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[5].value = 2; }), HasSubstr("becomes 1 at most"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[0].lag = 3; }), HasSubstr("a lag of 3"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks.pop_back(); }), says(Kind::Size, "for 2 ranks, the program for 1"));
+  EXPECT_THAT(fault([](auto& p) { p.chunks_per_block = 2; }), says(Kind::Size, "2 chunks a block"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks[1].input_chunks = 2; }),
+              says(Kind::Size, "the input has 2 chunks"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks[1].output_chunks = 1; }),
+              says(Kind::Size, "the output has 1 chunk,"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks[1].scratch_chunks = -1; }), says(Kind::Size, "scratch has -1"));
+  EXPECT_THAT(fault([](auto& p) { p.ranks[1].counters = -1; }), says(Kind::Form, "-1 counters"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].from.clear(); }), says(Kind::Form, "moves from nowhere"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].count = 0; }), says(Kind::Form, "moves 0 chunks"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].piece = 1; }), says(Kind::Form, "piece 1 of 1"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].rank = 2; }), says(Kind::Form, "there is no rank 2"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].slot.index = 1; }),
+              says(Kind::Form, "the buffer has 1"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].rank = 2; }), says(Kind::Form, "there is no rank 2"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].counter = 2; }), says(Kind::Form, "has 2 counters"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].value = 0; }), says(Kind::Form, "values begin at 1"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].value = 2; }),
+              says(Kind::Match, "is at 0 and can become 1 only"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[5].value = 2; }), says(Kind::Deadlock, "becomes 1 at most"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[0].lag = 3; }), says(Kind::Form, "a lag of 3"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[0].blocks.push_back({{raise(1, 0)}}); }),
-              HasSubstr("is raised by rank 0, block 0 too"));
+              says(Kind::Match, "is raised by rank 0, block 0 too"));
 }
 
 // A slot of the second piece under the name of the first.
 TEST(VerifyPeers, pieces_are_kept_apart) {
   PeerProgram p = remote_sum();
   block(p, 0)[3].from[1] = input(1, 1);
-  EXPECT_THAT(violations(sum, p), ElementsAre(HasSubstr("rank 1's input[1] is not piece 0 of its block")));
+  EXPECT_THAT(violations(sum, p),
+              ElementsAre(says(Kind::Form, "rank 1's input[1] is not piece 0 of its block")));
 }
 
 }  // namespace

@@ -6,14 +6,16 @@
 
 #include <functional>
 
+#include "tests/faults.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using test::Kind;
+using test::says;
 
 // Two ranks exchange their blocks of two pieces and keep their own: an Allgather by hand.
 Program exchange() {
@@ -60,7 +62,7 @@ const Topology pair = test::full(2);
 const Collective gather = make_collective("allgather", 2, 2);
 const Collective add = make_collective("allreduce", 2, 1);
 
-std::vector<std::string> faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
+std::vector<Fault> faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
   Program p = exchange();
   std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
   change(p, list);
@@ -68,7 +70,7 @@ std::vector<std::string> faults(const std::function<void(Program&, std::vector<I
   return violations(pair, gather, p, 1000);
 }
 
-std::vector<std::string> sum_faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
+std::vector<Fault> sum_faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
   Program p = sum();
   std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
   change(p, list);
@@ -84,50 +86,50 @@ TEST(VerifyProgram, AcceptsWhatIsRight) {
 }
 
 TEST(VerifyProgram, Sizes) {
-  const auto expect = [](auto change, const char* words) {
-    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  const auto expect = [](auto change, Kind kind, const char* words) {
+    EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program& p, List&) { p.ranks.clear(); }, "the program for 0");
-  expect([](Program& p, List&) { p.chunks_per_block = 1; }, "1 chunk a block, the collective 2");
-  expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, "rank 1: the input has 3 chunks");
-  expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, "rank 1: the output has 3 chunks");
-  expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, "rank 1: the scratch has -1 chunks");
+  expect([](Program& p, List&) { p.ranks.clear(); }, Kind::Size, "the program for 0");
+  expect([](Program& p, List&) { p.chunks_per_block = 1; }, Kind::Size, "1 chunk a block, the collective 2");
+  expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, Kind::Size, "rank 1: the input has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, Kind::Size, "rank 1: the output has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, Kind::Size, "rank 1: the scratch has -1 chunks");
 }
 
 TEST(VerifyProgram, Form) {
-  const auto expect = [](auto change, const char* words) {
-    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  const auto expect = [](auto change, Kind kind, const char* words) {
+    EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l[0].src.index = 2; }, "there is no input[2]");
-  expect([](Program&, List& l) { l[2].dst.index = -1; }, "there is no output[-1]");
-  expect([](Program&, List& l) { l[4].dst = {Buffer::Scratch, 1}; }, "there is no scratch[1]");
-  expect([](Program&, List& l) { l[4].dst = {Buffer::Input, 0}; }, "writes the input");
-  expect([](Program&, List& l) { l[0].peer = 2; }, "no such peer");
-  expect([](Program&, List& l) { l[0].peer = 0; }, "no such peer");
-  expect([](Program&, List& l) { l[0].piece = 2; }, "piece 2 of 2");
-  expect([](Program&, List& l) { l[0].piece = 1; }, "input[0] is not piece 1");
-  expect([](Program&, List& l) { l[5].step = 1; }, "the program has 1 step");
-  expect([](Program& p, List&) { p.steps = 0; }, "the program has 0 steps");
-  expect([](Program&, List& l) { std::swap(l[3], l[4]); }, "communicates after local");
-  expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, "after an instruction of a later step");
+  expect([](Program&, List& l) { l[0].src.index = 2; }, Kind::Form, "there is no input[2]");
+  expect([](Program&, List& l) { l[2].dst.index = -1; }, Kind::Form, "there is no output[-1]");
+  expect([](Program&, List& l) { l[4].dst = {Buffer::Scratch, 1}; }, Kind::Form, "there is no scratch[1]");
+  expect([](Program&, List& l) { l[4].dst = {Buffer::Input, 0}; }, Kind::Written, "writes the input");
+  expect([](Program&, List& l) { l[0].peer = 2; }, Kind::Form, "no such peer");
+  expect([](Program&, List& l) { l[0].peer = 0; }, Kind::Form, "no such peer");
+  expect([](Program&, List& l) { l[0].piece = 2; }, Kind::Form, "piece 2 of 2");
+  expect([](Program&, List& l) { l[0].piece = 1; }, Kind::Form, "input[0] is not piece 1");
+  expect([](Program&, List& l) { l[5].step = 1; }, Kind::Form, "the program has 1 step");
+  expect([](Program& p, List&) { p.steps = 0; }, Kind::Form, "the program has 0 steps");
+  expect([](Program&, List& l) { std::swap(l[3], l[4]); }, Kind::Match, "communicates after local");
+  expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, Kind::Match, "after an instruction of a later step");
 }
 
 TEST(VerifyProgram, Messages) {
-  const auto expect = [](auto change, const char* words) {
-    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  const auto expect = [](auto change, Kind kind, const char* words) {
+    EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l.erase(l.begin()); }, "message 0: 0 sends and 1 receive");
-  expect([](Program&, List& l) { l.erase(l.begin() + 2); }, "message 2: 1 send and 0 receives");
-  expect([](Program&, List& l) { l[1].message = 0; }, "message 0: 2 sends");
-  expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, "message 0: piece 1 is sent");
-  expect([](Program&, List& l) { l[0].message = l[2].message; }, "message 2: 2 sends and 1 receive");
+  expect([](Program&, List& l) { l.erase(l.begin()); }, Kind::Match, "message 0: 0 sends and 1 receive");
+  expect([](Program&, List& l) { l.erase(l.begin() + 2); }, Kind::Match, "message 2: 1 send and 0 receives");
+  expect([](Program&, List& l) { l[1].message = 0; }, Kind::Match, "message 0: 2 sends");
+  expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, Kind::Match, "message 0: piece 1 is sent");
+  expect([](Program&, List& l) { l[0].message = l[2].message; }, Kind::Match, "message 2: 2 sends and 1 receive");
   Program later = exchange();
   later.steps = 2;
   for (Instruction& i : later.ranks[1].blocks[0].instructions) i.step = 1;
-  EXPECT_THAT(violations(pair, gather, later), Contains(HasSubstr("sent in step 1, received in step 2")));
+  EXPECT_THAT(violations(pair, gather, later), Contains(says(Kind::Match, "sent in step 1, received in step 2")));
   Topology one_way = pair;
   one_way.links.pop_back();
-  EXPECT_THAT(violations(one_way, gather, exchange()), Contains(HasSubstr("there is no link 1 -> 0")));
+  EXPECT_THAT(violations(one_way, gather, exchange()), Contains(says(Kind::Match, "there is no link 1 -> 0")));
   // Three ranks, so that a wrong peer exists.
   Program three = exchange();
   three.ranks.push_back({});
@@ -136,38 +138,38 @@ TEST(VerifyProgram, Messages) {
   EXPECT_THAT(violations(test::full(3), group, three), IsEmpty());
   three.ranks[0].blocks[0].instructions[0].peer = 2;
   EXPECT_THAT(violations(test::full(3), group, three),
-              Contains(HasSubstr("message 0: rank 0 sends it to rank 2, rank 1 receives it from rank 0")));
+              Contains(says(Kind::Match, "message 0: rank 0 sends it to rank 2, rank 1 receives it from rank 0")));
 }
 
 TEST(VerifyProgram, Data) {
-  const auto expect = [](auto change, const char* words) {
-    EXPECT_THAT(faults(change), Contains(HasSubstr(words)));
+  const auto expect = [](auto change, Kind kind, const char* words) {
+    EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l[4].src = {Buffer::Scratch, 0}; }, "scratch[0] was never written");
-  expect([](Program&, List& l) { l.pop_back(); }, "rank 0 has not written output[1]");
-  expect([](Program&, List& l) { l[2].dst.index = 0; }, "has not written output[2]");
+  expect([](Program&, List& l) { l[4].src = {Buffer::Scratch, 0}; }, Kind::Absent, "scratch[0] was never written");
+  expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome, "rank 0 has not written output[1]");
+  expect([](Program&, List& l) { l[2].dst.index = 0; }, Kind::Outcome, "has not written output[2]");
   expect(
       [](Program&, List& l) {
         l[4].src = {Buffer::Output, 2};
       },
-      "output[0] of rank 0 lacks input[0] of rank 0");
+      Kind::Outcome, "output[0] of rank 0 lacks input[0] of rank 0");
   expect(
       [](Program&, List& l) {
         l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}});
       },
-      "counts input[0] of rank 0 2 times, not 1");
+      Kind::Outcome, "counts input[0] of rank 0 2 times, not 1");
   expect(
       [](Program&, List& l) {
         l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 2}});
       },
-      "contains input[0] of rank 0, which does not belong there");
+      Kind::Outcome, "contains input[0] of rank 0, which does not belong there");
   // Through scratch, whose slots are of no piece.
   expect(
       [](Program&, List& l) {
         l.insert(l.begin() + 4, {.src = {Buffer::Input, 0}, .dst = {Buffer::Scratch, 0}, .piece = 0});
         l.push_back({.src = {Buffer::Scratch, 0}, .dst = {Buffer::Output, 1}, .piece = 1});
       },
-      "scratch[0] holds piece 0, not 1");
+      Kind::Match, "scratch[0] holds piece 0, not 1");
   // Between the promised positions lies one of which the collective says nothing.
   Collective gap = gather;
   for (ChunkSpec& spec : gap.chunks) spec.output *= spec.output < 2 ? 1 : 2;
@@ -182,16 +184,16 @@ TEST(VerifyProgram, Data) {
     for (Instruction& i : r.blocks[0].instructions) i.piece = 0;
   EXPECT_THAT(violations(pair, gap, wide), IsEmpty());
   wide.ranks[0].blocks[0].instructions.push_back({.dst = {Buffer::Output, 3}});
-  EXPECT_THAT(violations(pair, gap, wide), Contains(HasSubstr("output[3], where nothing is promised")));
+  EXPECT_THAT(violations(pair, gap, wide), Contains(says(Kind::Written, "output[3], where nothing is promised")));
 }
 
 TEST(VerifyProgram, SumsCountEveryInputOnce) {
-  const auto expect = [](auto change, const char* words) {
-    EXPECT_THAT(sum_faults(change), Contains(HasSubstr(words)));
+  const auto expect = [](auto change, Kind kind, const char* words) {
+    EXPECT_THAT(sum_faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l.pop_back(); }, "output[0] of rank 0 lacks input[0] of rank 0");
-  expect([](Program&, List& l) { l.push_back(l.back()); }, "counts input[0] of rank 0 2 times, not 1");
-  expect([](Program&, List& l) { l[2].opcode = Opcode::Copy; }, "lacks input[0] of rank 1");
+  expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome, "output[0] of rank 0 lacks input[0] of rank 0");
+  expect([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome, "counts input[0] of rank 0 2 times, not 1");
+  expect([](Program&, List& l) { l[2].opcode = Opcode::Copy; }, Kind::Outcome, "lacks input[0] of rank 1");
 }
 
 TEST(VerifyProgram, RacesWithinAnEpoch) {
@@ -209,14 +211,14 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
                  .step = 1});
   }
   EXPECT_THAT(violations(pair, add, p),
-              Contains(HasSubstr("rank 0, step 2: output[0] is sent and received")));
+              Contains(says(Kind::Race, "rank 0, step 2: output[0] is sent and received")));
   p.ranks[0].blocks[0].instructions.back().dst.buffer = Buffer::Scratch;
   EXPECT_THAT(violations(pair, add, p), IsEmpty());
 
   EXPECT_THAT(faults([](Program&, List& l) {
                 for (int k : {2, 3}) l[k].dst = {Buffer::Scratch, 0};
               }),
-              Contains(HasSubstr("a second message lands there")));
+              Contains(says(Kind::Race, "a second message lands there")));
 }
 
 TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
@@ -230,7 +232,7 @@ TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
   // A block that writes what another one reads in the same epoch cannot be ordered with it.
   blocks[1].instructions.push_back({.src = {Buffer::Output, 0}, .dst = {Buffer::Scratch, 0}});
   EXPECT_THAT(violations(pair, gather, p),
-              Contains(HasSubstr("output[0] is in use by another thread block")));
+              Contains(says(Kind::Race, "output[0] is in use by another thread block")));
 }
 
 // Ranks 0 and 1 promise the same data, so it is right to take it from either.

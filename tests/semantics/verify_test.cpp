@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tests/faults.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -15,13 +16,15 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using ::testing::StartsWith;
+using test::is;
+using test::Kind;
+using test::says;
 
 struct Case {
   Topology topology = {};
   Collective collective = {};
   Schedule schedule = {};
-  std::vector<std::string> faults(int limit = 10) const {
+  std::vector<Fault> faults(int limit = 10) const {
     return violations(topology, collective, schedule, limit);
   }
   Send& send(int step, int i) { return schedule.steps[step].sends[i]; }
@@ -86,68 +89,68 @@ TEST(Violations, CopyBeforeAdditionInOneStep) {
   EXPECT_THAT(c.faults(), IsEmpty());
   c.schedule.steps.erase(c.schedule.steps.begin());
   EXPECT_THAT(c.faults(),
-              ElementsAre("at the end: the sum of chunk 0 at rank 1 lacks the contribution of rank 1"));
+              ElementsAre(is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 TEST(Violations, RemovedSend) {
   Case c = direct_allgather();
   c.schedule.steps[0].sends.erase(c.schedule.steps[0].sends.begin() + 3);
-  EXPECT_THAT(c.faults(), ElementsAre("at the end: rank 2 does not have chunk 1"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Outcome, {.rank = 2, .chunk = 1})));
 }
 
 TEST(Violations, RemovedAddition) {
   Case c = reduce_then_broadcast();
   c.schedule.steps[0].sends.clear();
   EXPECT_THAT(c.faults(),
-              ElementsAre("at the end: the sum of chunk 0 at rank 0 lacks the contribution of rank 0",
-                          "at the end: the sum of chunk 0 at rank 1 lacks the contribution of rank 0",
-                          "at the end: the sum of chunk 0 at rank 2 lacks the contribution of rank 0"));
+              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 1, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 2, .chunk = 0})));
 }
 
 TEST(Violations, SameSendTwice) {
   Case c = direct_allgather();
   c.schedule.steps[0].sends.push_back({.chunk = 0, .link = 1});  // far from its twin: order does not matter
-  EXPECT_THAT(c.faults(), ElementsAre("step 1: chunk 0 is sent twice over link 1 (0 -> 2)",
-                                      "step 1: link 1 (0 -> 2) carries 2 chunks, at most 1 in 1 round",
-                                      "step 1: rank 2 receives two copies of chunk 0"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.step = 0, .chunk = 0, .link = 1}),
+                                      is(Kind::Bandwidth, {.step = 0, .link = 1}),
+                                      is(Kind::Repeated, {.rank = 2, .step = 0, .chunk = 0})));
 }
 
 TEST(Violations, SecondCopyLater) {
   Case c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 2, .link = 0}}});
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 2: rank 1 receives chunk 2 over link 0 (0 -> 1), but already has it"));
+              ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 1, .chunk = 2, .link = 0})));
 }
 
 TEST(Violations, CopyOfACompleteSum) {
   Case c = reduce_then_broadcast();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 0}}});
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 4: rank 1 receives chunk 0 over link 0 (0 -> 1), but already has it"));
+              ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 3, .chunk = 0, .link = 0})));
 }
 
 TEST(Violations, TwoCopiesInOneStep) {
   Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}}},                            // 0 -> 1
                       {.sends = {{.chunk = 0, .link = 2}, {.chunk = 0, .link = 5}}}};  // 1 -> 2 and 0 -> 2
-  EXPECT_THAT(c.faults(), ElementsAre("step 2: rank 2 receives two copies of chunk 0"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 2, .step = 1, .chunk = 0})));
 }
 
 TEST(Violations, SwappedLink) {
   Case c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 round",
-                          "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it",
-                          "step 1: rank 2 receives two copies of chunk 0",
-                          "at the end: rank 1 does not have chunk 0"));
+              ElementsAre(is(Kind::Bandwidth, {.step = 0, .link = 3}),
+                          is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 3}),
+                          is(Kind::Repeated, {.rank = 2, .step = 0, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 TEST(Violations, WrongChunk) {
   Case c = direct_allgather();
   c.send(0, 2).chunk = 2;  // 1 -> 0
   EXPECT_THAT(c.faults(),
-              Contains("step 1: rank 1 sends chunk 2 over link 2 (1 -> 0), but does not hold it"));
+              Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 2, .link = 2})));
 }
 
 // What arrives in a step cannot be passed on in the same step.
@@ -155,7 +158,7 @@ TEST(Violations, PassedOnTooEarly) {
   Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}, {.chunk = 0, .link = 2}}}};
   EXPECT_THAT(c.faults(),
-              Contains("step 1: rank 1 sends chunk 0 over link 2 (1 -> 2), but does not hold it"));
+              Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 2})));
 }
 
 TEST(Violations, TooManyChunksOnALink) {
@@ -163,9 +166,9 @@ TEST(Violations, TooManyChunksOnALink) {
   c.schedule.steps = {{.rounds = 2}};
   c.topology.links[0].bandwidth = 2;
   for (Chunk k = 0; k < 4; ++k) c.schedule.steps[0].sends.push_back({.chunk = k, .link = 0});
-  EXPECT_THAT(c.faults(1), ElementsAre(StartsWith("at the end")));  // 4 chunks fit into 2 rounds of 2
+  EXPECT_THAT(c.faults(1), ElementsAre(is(Kind::Outcome)));  // 4 chunks fit into 2 rounds of 2
   c.schedule.steps[0].rounds = 1;
-  EXPECT_EQ(c.faults(1)[0], "step 1: link 0 (0 -> 1) carries 4 chunks, at most 2 in 1 round");
+  EXPECT_THAT(c.faults(1)[0], is(Kind::Bandwidth, {.step = 0, .link = 0}));
 }
 
 // On hub(3) each rank sends two chunks, and one may leave in a round.
@@ -173,7 +176,7 @@ TEST(Violations, TooManyChunksInASharedLimit) {
   Case c = direct_allgather();
   c.topology = test::hub(3);
   EXPECT_THAT(c.faults(), SizeIs(6));
-  EXPECT_THAT(c.faults(), Contains("step 1: shared limit 3 (into 1) carries 2 chunks, at most 1 in 1 round"));
+  EXPECT_THAT(c.faults(), Contains(is(Kind::Bandwidth, {.step = 0})));
   c.schedule.steps[0].rounds = 2;
   EXPECT_THAT(c.faults(), IsEmpty());
 }
@@ -189,21 +192,21 @@ TEST(Violations, HugeBandwidthDoesNotOverflow) {
 TEST(Violations, ReducedRounds) {
   Case c = direct_allgather();
   c.schedule.steps[0].rounds = 0;
-  EXPECT_THAT(c.faults(), ElementsAre("step 1: 0 rounds, at least 1 is needed"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0})));
 }
 
 TEST(Violations, ReduceFlagFlippedOff) {
   Case c = reduce_then_broadcast();
   c.send(0, 0).reduce = false;  // rank 1 loses its own contribution
   EXPECT_THAT(c.faults(1),
-              ElementsAre("at the end: the sum of chunk 0 at rank 0 lacks the contribution of rank 1"));
+              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 TEST(Violations, ReduceFlagFlippedOn) {
   Case c = direct_allgather();
   c.send(0, 0).reduce = true;
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 1: chunk 0 is added up at rank 1, but this collective only copies"));
+              ElementsAre(is(Kind::Match, {.rank = 1, .step = 0, .chunk = 0, .link = 0})));
 }
 
 // An addition onto a copy, where nothing may be added: said, and no reason to look further.
@@ -211,8 +214,8 @@ TEST(Violations, AdditionOntoACopy) {
   Case c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 2, .reduce = true}}});
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 2: chunk 0 is added up at rank 0, but this collective only copies",
-                          "at the end: the sum of chunk 0 at rank 0 counts a contribution more than once"));
+              ElementsAre(is(Kind::Match, {.rank = 0, .step = 1, .chunk = 0, .link = 2}),
+                          is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 // As sets {0, 1} + {0, 1, 2} would be all of it; as sums 0 and 1 are counted twice.
@@ -220,8 +223,8 @@ TEST(Violations, ContributionTwice) {
   Case c = reduce_then_broadcast();
   c.send(2, 0).reduce = true;  // 2 adds the sum to what 1 has
   EXPECT_THAT(c.faults(),
-              ElementsAre("step 3: the contribution of rank 0 to chunk 0 is counted 2 times at rank 1",
-                          "at the end: the sum of chunk 0 at rank 1 counts a contribution more than once"));
+              ElementsAre(is(Kind::CountedTwice, {.rank = 1, .step = 2, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 // Two neighbours that add to each other every step double what they count; no counter may wrap to a right
@@ -231,7 +234,7 @@ TEST(Violations, CountsDoNotWrapAround) {
   for (int s = 0; s < 300; ++s)
     c.schedule.steps.push_back(
         {.sends = {{.chunk = 0, .link = 0, .reduce = true}, {.chunk = 0, .link = 1, .reduce = true}}});
-  const std::vector<std::string> faults = c.faults(100'000);
+  const std::vector<Fault> faults = c.faults(100'000);
   EXPECT_THAT(faults, SizeIs(299 * 2 + 1));  // every step but the first, at both; and the end
 }
 
@@ -242,11 +245,11 @@ TEST(Violations, OutOfRange) {
   c.send(0, 2).link = 6;
   c.send(0, 3).link = -1;
   c.schedule.steps[0].rounds = -5;
-  EXPECT_THAT(c.faults(), ElementsAre("step 1: -5 rounds, at least 1 is needed",
-                                      "step 1: there is no chunk 3, the collective has 3",
-                                      "step 1: there is no chunk -1, the collective has 3",
-                                      "step 1: there is no link 6, the topology has 6",
-                                      "step 1: there is no link -1, the topology has 6"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0}),
+                                      is(Kind::Form, {.step = 0, .chunk = 3}),
+                                      is(Kind::Form, {.step = 0, .chunk = -1}),
+                                      is(Kind::Form, {.step = 0, .link = 6}),
+                                      is(Kind::Form, {.step = 0, .link = -1})));
 }
 
 TEST(Violations, LinkToASwitch) {
@@ -255,20 +258,39 @@ TEST(Violations, LinkToASwitch) {
   c.topology.links[4].dst = 3;
   EXPECT_THAT(
       c.faults(),
-      ElementsAre("step 1: link 4 (2 -> 3) ends at a switch; schedules need a topology without switches"));
+      ElementsAre(is(Kind::Form, {.step = 0, .link = 4})));
 }
 
 TEST(Violations, CollectiveThatDoesNotFit) {
   Case c = direct_allgather();
   c.collective = make_collective("allgather", 4, 1);
-  EXPECT_THAT(c.faults(), ElementsAre("the collective is for 4 ranks, the topology has 3"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Size)));
   c = direct_allgather();
   c.collective.chunks[1].post = {0, 1, 7};
   c.collective.chunks[2].pre = {};
   c.collective.chunks[0].post = {2, 1, 1};
-  EXPECT_THAT(c.faults(), ElementsAre("the collective: chunk 0 names a rank twice or out of order",
-                                      "the collective: chunk 1 names a rank that is not one of 3",
-                                      "the collective: no rank has chunk 2 at the start"));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.chunk = 0}),
+                                      is(Kind::Form, {.chunk = 1}),
+                                      is(Kind::Form, {.chunk = 2})));
+}
+
+// People are told in whole sentences, and count steps from 1.
+TEST(Violations, InWords) {
+  Case c = direct_allgather();
+  c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
+  EXPECT_THAT(c.faults(),
+              ElementsAre(says(Kind::Bandwidth, "step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 round"),
+                          says(Kind::Absent,
+                               "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it"),
+                          says(Kind::Repeated, "step 1: rank 2 receives two copies of chunk 0"),
+                          says(Kind::Outcome, "at the end: rank 1 does not have chunk 0")));
+  c = reduce_then_broadcast();
+  c.send(2, 0).reduce = true;
+  c.schedule.steps[0].sends.clear();
+  EXPECT_THAT(c.faults(),
+              testing::IsSupersetOf(
+                  {says(Kind::Outcome, "the sum of chunk 0 at rank 0 lacks the contribution of rank 0"),
+                   says(Kind::CountedTwice, "the contribution of rank 1 to chunk 0 is counted 2 times at rank 1")}));
 }
 
 TEST(Violations, EmptyScheduleMissesEverything) {
@@ -320,12 +342,10 @@ TEST(Differences, GatheringEverythingIsAnAllReduce) {
 TEST(Differences, AllgatherIsNotAnAllReduce) {
   const auto found = differences(make_collective("allreduce", 2, 1), make_collective("allgather", 2, 1));
   EXPECT_THAT(found,
-              ElementsAre("output 0 of rank 0: asked is input 0 of rank 0 + input 0 of rank 1, done is "
-                          "input 0 of rank 0",
-                          "output 1 of rank 0: nothing is asked, done is input 0 of rank 1",
-                          "output 0 of rank 1: asked is input 0 of rank 0 + input 0 of rank 1, done is "
-                          "input 0 of rank 0",
-                          "output 1 of rank 1: nothing is asked, done is input 0 of rank 1"));
+              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 0, .chunk = 1}),
+                          is(Kind::Outcome, {.rank = 1, .chunk = 0}),
+                          is(Kind::Outcome, {.rank = 1, .chunk = 1})));
 }
 
 // A sum is not a union: the same rank twice is another sum.
@@ -333,8 +353,7 @@ TEST(Differences, CountsMatter) {
   Collective twice = make_collective("allreduce_by_gather", 2, 1);
   twice.chunks.push_back(twice.chunks[1]);
   EXPECT_THAT(differences(make_collective("allreduce", 2, 1), twice),
-              Contains("output 0 of rank 0: asked is input 0 of rank 0 + input 0 of rank 1, done is "
-                       "input 0 of rank 0 + 2 x input 0 of rank 1"));
+              Contains(is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 }  // namespace
