@@ -1,5 +1,6 @@
-// What synthesis must show: the grid of known topologies and collectives proven, ours against the published
-// encodings on the same questions in one run, and schedules for 64 ranks. Prints tables; --json keeps them.
+// What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16 ranks is
+// within a minute a frontier, ours against the published encodings on the same questions in one run, and schedules for
+// 64 ranks. Prints tables; --json keeps them.
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
@@ -31,15 +32,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<std::string> kTopologies = {"dgx1",   "dgx2",   "amd-z52", "line:4",
-                                              "ring:4", "ring:8", "full:8",  "hypercube:3"};
+// Machines, chunk counts 1 to this, and how long a frontier may take.
+struct Grid {
+  std::string name = {};
+  std::vector<std::string> topologies = {};
+  int max_chunks = 1;
+  std::chrono::seconds limit{-1};
+};
+const Grid kGrid = {
+    "grid", {"dgx1", "dgx2", "amd-z52", "line:4", "ring:4", "ring:8", "full:8", "hypercube:3"}, 5};
+const Grid kGrid16 = {
+    "grid16", {"dgx2", "dgx-a100:2", "mesh:4x4", "torus:4x4", "hypercube:4"}, 3, std::chrono::seconds(60)};
 const std::vector<std::string> kCollectives = {"broadcast", "scatter",       "gather",   "allgather",
                                                "alltoall",  "reducescatter", "allreduce"};
 
 struct Options {
-  std::vector<std::string> topologies = kTopologies;
+  std::vector<std::string> topologies = {};  // of the grid; empty: all of it
   std::vector<std::string> collectives = kCollectives;
-  int max_chunks = 5;
+  int max_chunks = 0;  // of the grid; 0: those it has
   double limit_seconds = 300;
   int jobs = 1;
   std::string results = {};  // directory for a result file a grid cell
@@ -59,26 +69,35 @@ struct Question {
   Verdict expected;
 };
 
-// The grid: per topology, collective and chunk count the frontier, all of it proven. Returns the questions at
-// its corners: each end of a frontier, and what lies just below it.
-std::vector<Question> grid(const Options& options, Json& out) {
+std::string rate(const std::optional<Rate>& rate) {
+  return rate ? fmt::format("{}/{}", rate->rounds, rate->chunks) : "none";
+}
+
+// The grid: per topology, collective and chunk count the frontier, all of it proven, or what remains open. Returns the
+// questions at its corners: each end of a frontier, and what lies just below it.
+std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
+  if (!options.topologies.empty()) grid.topologies = options.topologies;
+  if (options.max_chunks > 0) grid.max_chunks = options.max_chunks;
   std::vector<Question> questions;
   const auto started = std::chrono::steady_clock::now();
-  int points = 0, unproven = 0, by_bound = 0, refuted = 0;
+  int points = 0, unproven = 0, by_bound = 0, refuted = 0, frontiers = 0, complete = 0;
   double slowest = 0;
   std::string slowest_name;
   fmt::print(
-      "\ngrid: frontier of each (steps,rounds,chunks); proven by bounds alone unless marked r "
-      "(refutation)\n");
-  for (const std::string& topology_name : options.topologies)
+      "\n{}: frontier of each (steps,rounds,chunks); proven by bounds alone unless marked r "
+      "(refutation){}\n",
+      grid.name, grid.limit.count() > 0 ? fmt::format("; at most {} s a frontier", grid.limit.count()) : "");
+  for (const std::string& topology_name : grid.topologies)
     for (const std::string& collective_name : options.collectives) {
       const Topology topology = machine(topology_name);
-      std::string row;
+      std::string row, open;
       double row_seconds = 0;
-      for (int chunks = 1; chunks <= options.max_chunks; ++chunks) {
-        const Result result =
-            search_frontier(topology, make_collective(collective_name, topology.ranks, 1),
-                            {.min_chunks = chunks, .max_chunks = chunks, .jobs = options.jobs});
+      for (int chunks = 1; chunks <= grid.max_chunks; ++chunks) {
+        const Result result = search_frontier(
+            topology, make_collective(collective_name, topology.ranks, 1),
+            {.min_chunks = chunks, .max_chunks = chunks, .time_limit = grid.limit, .jobs = options.jobs});
+        ++frontiers;
+        complete += result.complete;
         if (!options.results.empty())
           write_file(fmt::format("{}/{}_{}_{}.json", options.results, topology_name, collective_name, chunks),
                      to_json(result));
@@ -119,22 +138,28 @@ std::vector<Question> grid(const Options& options, Json& out) {
                                  Verdict::Unsat});
         }
         if (!result.complete) row += " INCOMPLETE";
+        for (const Opening& opening : result.openings)
+          open += fmt::format("  open: {} chunks, {} steps: {} rounds a chunk found, {} not excluded\n",
+                              chunks, opening.steps, rate(opening.found), rate(opening.bound));
       }
-      fmt::print("{:<12}{:<14}{:7.2f} s {}\n", topology_name, collective_name, row_seconds, row);
+      fmt::print("{:<12}{:<14}{:7.2f} s {}\n{}", topology_name, collective_name, row_seconds, row, open);
       std::fflush(stdout);
-      out["grid"].push_back({{"topology", topology_name},
-                             {"collective", collective_name},
-                             {"seconds", row_seconds},
-                             {"points", row}});
+      out[grid.name].push_back({{"topology", topology_name},
+                                {"collective", collective_name},
+                                {"seconds", row_seconds},
+                                {"points", row},
+                                {"open", open}});
     }
   const double total = seconds_since(started);
   fmt::print(
-      "grid: {} points, {} unproven; {} closed by bounds alone; {} checked refutations; {:.1f} s in all; "
-      "slowest {:.2f} s: {}\n",
-      points, unproven, by_bound, refuted, total, slowest, slowest_name);
-  out["grid_summary"] = {{"points", points},       {"unproven", unproven}, {"by_bounds", by_bound},
-                         {"refutations", refuted}, {"seconds", total},     {"slowest_seconds", slowest},
-                         {"slowest", slowest_name}};
+      "{}: {} of {} frontiers complete; {} points, {} unproven; {} closed by bounds alone; {} checked "
+      "refutations; "
+      "{:.1f} s in all; slowest {:.2f} s: {}\n",
+      grid.name, complete, frontiers, points, unproven, by_bound, refuted, total, slowest, slowest_name);
+  out[grid.name + "_summary"] = {
+      {"frontiers", frontiers}, {"complete", complete},       {"points", points},
+      {"unproven", unproven},   {"by_bounds", by_bound},      {"refutations", refuted},
+      {"seconds", total},       {"slowest_seconds", slowest}, {"slowest", slowest_name}};
   return questions;
 }
 
@@ -245,28 +270,31 @@ void scale(Json& out) {
 
 int run(int argc, char** argv) {
   Options options;
-  bool only_grid = false, only_compare = false, only_scale = false;
-  CLI::App app{"The claims about synthesis, measured. Without --grid, --compare or --scale: all three."};
+  bool only_grid = false, only_grid16 = false, only_compare = false, only_scale = false;
+  CLI::App app{
+      "The claims about synthesis, measured. Without --grid, --grid16, --compare or --scale: all four."};
   app.add_flag("--grid", only_grid, "the grid of topologies, collectives and chunk counts");
+  app.add_flag("--grid16", only_grid16, "machines of 16 ranks, up to 3 chunks, 60 s a frontier");
   app.add_flag("--compare", only_compare,
                "ours against --engine smt and --engine sat-partition (asks the grid first)");
   app.add_flag("--scale", only_scale, "Allgather on 64 ranks");
-  app.add_option("--topology", options.topologies, "topologies of the grid");
-  app.add_option("--collective", options.collectives, "collectives of the grid");
+  app.add_option("--topology", options.topologies, "topologies of the grids");
+  app.add_option("--collective", options.collectives, "collectives of the grids");
   app.add_option("--max-chunks", options.max_chunks, "chunk counts 1 to this")->check(CLI::PositiveNumber);
   app.add_option("--limit", options.limit_seconds, "seconds for one question of --compare")
       ->check(CLI::PositiveNumber);
   app.add_option("--jobs", options.jobs, "threads of one frontier search")->check(CLI::PositiveNumber);
   app.add_option("--results", options.results,
-                 "keep a result file for each cell of the grid in this directory")
+                 "keep a result file for each cell of the grids in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--json", options.json, "keep the figures in this file");
   CLI11_PARSE(app, argc, argv);
-  const bool all = !only_grid && !only_compare && !only_scale;
+  const bool all = !only_grid && !only_grid16 && !only_compare && !only_scale;
   fmt::print("{}", machine_line());
   Json out;
   std::vector<Question> questions;
-  if (all || only_grid || only_compare) questions = grid(options, out);
+  if (all || only_grid || only_compare) questions = ask_grid(kGrid, options, out);
+  if (all || only_grid16) ask_grid(kGrid16, options, out);
   if (all || only_compare) compare(options, questions, out);
   if (all || only_scale) scale(out);
   if (!options.json.empty()) write_file(options.json, out.dump(1) + "\n");
