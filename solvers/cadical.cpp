@@ -84,6 +84,12 @@ void SatSolver::add(const Formula& formula, std::size_t from_literal) {
   }
 }
 
+Assignment SatSolver::model(int variables) const {
+  Assignment model(variables + 1);
+  for (int v = 1; v <= variables; ++v) model[v] = value(v);
+  return model;
+}
+
 std::unique_ptr<SatSolver> make_cadical(int seed, const std::string& proof_path) {
   return std::make_unique<Cadical>(seed, proof_path);
 }

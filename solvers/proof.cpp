@@ -238,10 +238,7 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
     solver->add(formula);
     result.verdict = solver->solve({}, limits);
     result.conflicts = solver->conflicts();
-    if (result.verdict == Verdict::Sat) {
-      result.model.resize(formula.variables + 1);
-      for (int v = 1; v <= formula.variables; ++v) result.model[v] = solver->value(v);
-    }
+    if (result.verdict == Verdict::Sat) result.model = solver->model(formula.variables);
   }
   if (result.verdict != Verdict::Unsat) return result;
   result.proof = read_file(path);

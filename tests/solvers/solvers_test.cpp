@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "solvers/deadline.h"
 #include "solvers/proof.h"
 #include "solvers/sat_solver.h"
 #include "solvers/smt_solver.h"
@@ -137,6 +138,27 @@ TEST(Z3, AnswersAndValues) {
   EXPECT_EQ(answer.values.at("x"), 4);
   EXPECT_EQ(answer.values.at("b"), 1);
   EXPECT_EQ(solve_smtlib(text + "(assert (> x 4))", {}, {}).verdict, Verdict::Unsat);
+}
+
+TEST(Deadline, IsTheSoonerOfTimeAndFlag) {
+  EXPECT_FALSE(Deadline().over());
+  const SolveLimits unlimited = *Deadline().limits(7);
+  EXPECT_EQ(unlimited.conflicts, 7);
+  EXPECT_LT(unlimited.time.count(), 0);
+
+  std::atomic<bool> stop = false;
+  const Deadline hour(std::chrono::hours(1), &stop);
+  const auto minutes = [](const Deadline& d) { return d.limits()->time / std::chrono::minutes(1); };
+  EXPECT_EQ(minutes(hour), 59);
+  EXPECT_EQ(minutes(hour.or_in(std::chrono::minutes(10))), 9);
+  EXPECT_EQ(minutes(hour.or_in(std::chrono::hours(2))), 59);
+  EXPECT_EQ(minutes(hour.or_in(std::chrono::milliseconds(-1))), 59);
+  stop = true;
+  EXPECT_TRUE(hour.interrupted() && hour.over() && !hour.passed());
+  EXPECT_FALSE(hour.limits().has_value());
+
+  const Deadline now(std::chrono::milliseconds(0), nullptr);
+  EXPECT_TRUE(now.passed() && now.over() && !now.interrupted());
 }
 
 }  // namespace
