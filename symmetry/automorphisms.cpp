@@ -136,6 +136,21 @@ std::vector<Subgroup> grow(const std::vector<Permutation>& elements, int ranks) 
   return result;
 }
 
+// How far each element carries the ranks, in hops: the same for subgroups that a symmetry of the machine carries to each
+// other, which answer the same questions.
+using Reach = std::vector<std::vector<int>>;
+
+Reach reach_of(const Subgroup& group, const std::vector<std::vector<int>>& hops_between) {
+  Reach reach;
+  for (const Permutation& p : group.elements) {
+    std::vector<int>& moves = reach.emplace_back();
+    for (std::size_t n = 0; n < p.size(); ++n) moves.push_back(hops_between[n][p[n]]);
+    std::sort(moves.begin(), moves.end());
+  }
+  std::sort(reach.begin(), reach.end());
+  return reach;
+}
+
 }  // namespace
 
 Automorphism compose(const Automorphism& first, const Automorphism& then) {
@@ -238,12 +253,13 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topol
     return a.elements.size() > b.elements.size();
   });
   std::vector<std::vector<Automorphism>> result;
-  std::set<std::set<Permutation>> known;
+  if (group.generators.size() > 1) result.push_back(group.generators);
+  std::vector<std::vector<int>> hops_between;
+  for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops(topology, {n}));
+  std::set<Reach> known;
   for (const Subgroup& subgroup : subgroups) {
     if (static_cast<int>(result.size()) == most) break;
-    if (!subgroup.elements.empty() &&
-        !known.insert(std::set<Permutation>(subgroup.elements.begin(), subgroup.elements.end())).second)
-      continue;
+    if (!subgroup.elements.empty() && !known.insert(reach_of(subgroup, hops_between)).second) continue;
     result.emplace_back();
     for (const Permutation& p : subgroup.generators) result.back().push_back(*automorphism(topology, p));
   }
