@@ -27,8 +27,8 @@
 // formula of a claim is what its DRAT proof refutes.
 //
 // Symmetric schedules: with generators of a group of automorphisms, variables of one orbit are one variable
-// and of the constraints of an orbit one is written. Models are schedules; an Unsat says nothing about
-// others.
+// and of the constraints of an orbit one is written. With `nearer`, only sends that bring their chunk nearer to a
+// destination have a variable. Models are schedules; an Unsat says nothing about others.
 #pragma once
 
 #include <optional>
@@ -45,6 +45,7 @@ namespace chorale {
 
 struct EncodingOptions {
   std::vector<Automorphism> symmetry = {};  // generators; empty: all schedules
+  bool nearer = false;       // only sends to ranks that have fewer hops to a destination; not of sums
   bool order_chunks = true;  // (order); left out under symmetry, where it need not be consistent
   Counter counter = Counter::Totalizer;
 };
@@ -63,7 +64,7 @@ class StepRoundEncoding {
 
  private:
   void prune();
-  void number_orbits(const std::vector<Automorphism>&);
+  void number_orbits(const EncodingOptions&);
   void stays(Chunk, Rank);
   void arrives(Chunk, Rank);
   void moves(Chunk, LinkId);

@@ -10,7 +10,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/sizes.h"
-#include "pareto/instance_solver.h"
+#include "pareto/formulas.h"
 #include "pareto/space_check.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"

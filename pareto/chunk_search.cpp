@@ -248,36 +248,28 @@ class ChunkSearch {
   // false, noted.
   bool ask(int steps, int rounds, bool keep = true) {
     asked_ = {.steps = steps, .rounds = rounds};
+    std::int64_t conflicts = options_.synthesis.limits.conflicts;
+    if (!keep) conflicts = conflicts < 0 ? kMostConflictsAsked : std::min(conflicts, kMostConflictsAsked);
     return answered(std::to_string(steps) + " steps, " + std::to_string(rounds) + " rounds", keep,
-                    [&](InstanceSolver& solver) {
-                      const Budget budget = {.steps = steps, .rounds = rounds};
-                      if (options_.synthesis.engine == Engine::Sat) return solver.ask(budget);
-                      SynthesisOptions synthesis = options_.synthesis;
-                      synthesis.limits = clock_.next_limits().value_or(synthesis.limits);
-                      return synthesize(topology_, collective_, budget, synthesis);
-                    });
+                    [&](InstanceSolver& solver) { return solver.ask(asked_, clock_.next(), conflicts); });
   }
 
   bool ask_any_rounds(int steps) {
     asked_ = {.steps = steps, .rounds = kAnyRounds};
     return answered(std::to_string(steps) + " steps, any number of rounds", true,
-                    [&](InstanceSolver& solver) { return solver.ask_any_rounds(steps); });
+                    [&](InstanceSolver& solver) { return solver.ask_any_rounds(steps, clock_.next()); });
   }
 
   template <class Question>
   bool answered(const std::string& what, bool keep, const Question& question) {
-    std::optional<SolveLimits> limits = clock_.next_limits();
-    if (limits && !keep)
-      limits->conflicts =
-          limits->conflicts < 0 ? kMostConflictsAsked : std::min(limits->conflicts, kMostConflictsAsked);
-    if (!limits) {
-      over();  // notes why
-      return false;
-    }
+    if (over()) return false;
     clock_.report(collective_.name + ", " + std::to_string(collective_.chunks_per_block) +
                   (collective_.chunks_per_block == 1 ? " chunk: " : " chunks: ") + what);
-    if (!solver_) solver_.emplace(topology_, collective_, options_.synthesis);
-    solver_->set_limits(*limits);
+    if (!solver_) {
+      SynthesisOptions options = options_.synthesis;
+      options.use_bounds = false;  // they are asked here
+      solver_.emplace(topology_, collective_, options);
+    }
     const steady_clock::time_point before = steady_clock::now();
     Answer answer = question(*solver_);
     const double seconds = duration_cast<milliseconds>(steady_clock::now() - before).count() / 1000.0;
@@ -366,18 +358,8 @@ class ChunkSearch {
 
 }  // namespace
 
-SearchClock::SearchClock(const FrontierOptions& options) : options_(options) {}
-
-std::optional<SolveLimits> SearchClock::next_limits() const {
-  if (over()) return std::nullopt;
-  SolveLimits limits = options_.synthesis.limits;
-  if (options_.time_limit.count() >= 0) {
-    const auto remaining = options_.time_limit - duration_cast<milliseconds>(steady_clock::now() - started_);
-    if (limits.time.count() < 0 || remaining < limits.time)
-      limits.time = std::max(remaining, milliseconds(1));
-  }
-  return limits;
-}
+SearchClock::SearchClock(const FrontierOptions& options)
+    : options_(options), deadline_(options.time_limit, options.synthesis.limits.stop) {}
 
 void SearchClock::report(const std::string& doing) {
   if (options_.progress) options_.progress({.doing = doing, .points = points_, .seconds = seconds()});
@@ -388,11 +370,9 @@ double SearchClock::seconds() const {
 }
 
 Stopped SearchClock::why_stopped() const {
-  const std::atomic<bool>* stop = options_.synthesis.limits.stop;
-  if (stop != nullptr && *stop) return Stopped::Interrupted;
-  if (options_.time_limit.count() >= 0 && steady_clock::now() - started_ >= options_.time_limit)
-    return Stopped::TimeLimit;
-  return Stopped::No;
+  return deadline_.interrupted() ? Stopped::Interrupted
+         : deadline_.passed()    ? Stopped::TimeLimit
+                                 : Stopped::No;
 }
 
 void join(ChunkFrontier& known, const ChunkFrontier& more) {

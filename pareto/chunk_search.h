@@ -10,6 +10,7 @@
 
 #include "ir/frontier.h"
 #include "pareto/search.h"
+#include "solvers/deadline.h"
 
 namespace chorale {
 
@@ -17,8 +18,8 @@ namespace chorale {
 class SearchClock {
  public:
   explicit SearchClock(const FrontierOptions&);
-  // Limits for the next question; none if the search is over.
-  std::optional<SolveLimits> next_limits() const;
+  // Of the next question.
+  Deadline next() const { return deadline_.or_in(options_.synthesis.limits.time); }
   bool over() const { return why_stopped() != Stopped::No; }
   Stopped why_stopped() const;  // No while it goes on
   void report(const std::string& doing);
@@ -28,6 +29,7 @@ class SearchClock {
  private:
   const FrontierOptions& options_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  const Deadline deadline_;
   std::atomic<int> points_ = 0;
 };
 

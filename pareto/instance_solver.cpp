@@ -1,295 +1,301 @@
+// The idea: most questions have a cheap answer, and which cheap way gives it is not known beforehand. So all ways are
+// tried in turn, the cheapest first, each with little effort; whoever has not answered is asked again with four times
+// as much. A question that has a schedule does not wait for the proof that it has none, nor the other way round, and no
+// way costs more than a few times what the lucky one would have cost alone.
+//
+// Invariants: Sat comes with a schedule; Unsat only from a bound that its checker accepted, or from the full formula
+// with a proof that was checked. Narrower questions and constructions are never believed when they find nothing.
+//
+// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other budgets. On
+// dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; symmetric under all that the machine is symmetric
+// under, it takes 594.
 #include "pareto/instance_solver.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
-#include <stdexcept>
-#include <variant>
+#include <utility>
 
 #include "bounds/growth.h"
 #include "bounds/lower_bounds.h"
 #include "construct/greedy.h"
 #include "construct/plan_filling.h"
-#include "encoder/contribution_encoding.h"
-#include "encoder/step_round_encoding.h"
 #include "ir/json.h"
 #include "ir/tidy.h"
-#include "semantics/verify.h"
-#include "solvers/proof.h"
-#include "symmetry/automorphisms.h"
-#include "symmetry/induced_chunks.h"
+#include "pareto/baselines.h"
+#include "pareto/narrowing.h"
 
 namespace chorale {
-// One of the two encodings, as the collective needs.
-class InstanceEncoding {
- public:
-  InstanceEncoding(const Topology& t, const Collective& c, const Budget& horizon,
-                   const EncodingOptions& options)
-      : encoding_(c.combining ? Either(std::in_place_type<ContributionEncoding>, t, c, horizon, options)
-                              : Either(std::in_place_type<StepRoundEncoding>, t, c, horizon, options)) {}
-  const Formula& formula() const {
-    return std::visit([](const auto& e) -> const Formula& { return e.formula(); }, encoding_);
-  }
-  std::vector<Lit> assume(const Budget& budget) const {
-    return std::visit([&](const auto& e) { return e.assume(budget); }, encoding_);
-  }
-  Schedule decode(const Assignment& model) const {
-    return std::visit([&](const auto& e) { return e.decode(model); }, encoding_);
-  }
-
- private:
-  using Either = std::variant<StepRoundEncoding, ContributionEncoding>;
-  const Either encoding_;
-};
-
 namespace {
 
 constexpr std::int64_t kFirstConflicts = 2000;
-constexpr double kMostClauses = 3e7;  // about 2 GB; a formula of more is not built
+constexpr double kFirstSize = 2e4;
+constexpr int kMore = 4;  // times as much in the next turn
 
-bool single_destinations(const Collective& collective) {
-  return std::all_of(collective.chunks.begin(), collective.chunks.end(),
-                     [](const ChunkSpec& spec) { return spec.post.size() == 1; });
-}
-
-bool solved_as_dual(const Collective& collective) {
-  return collective.combining && single_destinations(collective);
-}
-
-Formula with_units(const InstanceEncoding& encoding, const Budget& budget) {
-  Formula formula = encoding.formula();
-  for (Lit lit : encoding.assume(budget)) formula.add({lit});
-  return formula;
-}
-
-// The collective of that one chunk.
-Collective only(const Collective& collective, Chunk chunk) {
-  Collective one = collective;
-  one.chunks = {collective.chunks[chunk]};
-  return one;
-}
-
-// So many rounds that one chunk never has to wait for a link: it crosses each at most once in a step.
-Budget ample(const Topology& topology, int steps) {
-  std::size_t rounds = 1;
-  for (const SharedLimit& limit : topology.limits)
-    rounds = std::max(rounds, (limit.links.size() + limit.bandwidth - 1) / limit.bandwidth);
-  return {.steps = steps, .rounds = steps * static_cast<int>(rounds)};
-}
-
-// Of the counters of links and limits, and of rounds, which are most of a formula; of the values of ranks, which
-// are where links are few; and of the parts of sums, by chunk, link, step and contribution.
-double clauses(const Topology& topology, const Collective& collective, const Budget& budget) {
-  const double chunks = static_cast<double>(collective.chunks.size()), rounds = budget.rounds;
-  double step = rounds * rounds + chunks * topology.ranks;
-  const auto count = [&](double links, int bandwidth) {
-    step += links * chunks * std::min(links * chunks, bandwidth * rounds + 1);
-  };
-  for (const Link& link : topology.links) count(1, link.bandwidth);
-  for (const SharedLimit& limit : topology.limits)
-    count(static_cast<double>(limit.links.size()), limit.bandwidth);
-  if (collective.combining) step += chunks * static_cast<double>(topology.links.size()) * topology.ranks;
-  return step * budget.steps;
-}
+// Of greedy_schedule: the splits that it knows; later ones are random.
+constexpr int kTries = 7;
+// Up to this, trying it costs less than the simplest bound; beyond, it is tried with more care.
+constexpr double kLarge = 1e5;
+constexpr double kSizeForOneConflict = 2e3;
+constexpr int kPlans = 64;
+constexpr unsigned kFillings = 50;
 
 }  // namespace
 
-struct InstanceSolver::Part {
-  std::vector<Automorphism> symmetry = {};
+struct InstanceSolver::Formulation {
+  Narrowing narrowing = {};
+  Collective collective = {};
   Budget horizon = {.steps = 0, .rounds = 0};
   std::optional<InstanceEncoding> encoding = {};
   std::unique_ptr<SatSolver> solver = {};
   bool given_up = false;  // for this question
 };
 
-Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
-  const bool turn = solved_as_dual(collective);
-  if (claim.rounds == kNoSchedule)
-    return with_units(InstanceEncoding(topology, only(collective, claim.certificate.chunk),
-                                       ample(topology, claim.steps), {}),
-                      ample(topology, claim.steps));
-  const Budget budget{.steps = claim.steps, .rounds = claim.rounds - 1};
-  const InstanceEncoding encoding(turn ? reversed(topology) : topology, turn ? dual(collective) : collective,
-                                  budget, {});
-  return with_units(encoding, budget);
-}
+// Of one turn. Conflicts in a large formula take longer, so it has to wait for a later turn.
+struct InstanceSolver::Effort {
+  int turn = 0;
+  std::int64_t conflicts = 0;  // for each question to a solver
+  double size = 0;             // the largest formula that is asked
+};
 
-bool too_large_to_refute(const Topology& topology, const Collective& collective, const Claim& claim) {
-  if (claim.rounds != kNoSchedule)
-    return clauses(topology, solved_as_dual(collective) ? dual(collective) : collective,
-                   {.steps = claim.steps, .rounds = claim.rounds - 1}) > kMostClauses;
-  const Collective one = only(collective, claim.certificate.chunk);
-  if (clauses(topology, one, {.steps = claim.steps, .rounds = claim.steps}) > kMostClauses) return true;
-  return clauses(topology, one, ample(topology, claim.steps)) > kMostClauses;
-}
+struct InstanceSolver::Attempt {
+  Answer (InstanceSolver::*make)(const Budget&, const Effort&);
+  enum class Turn { First, Later, Every } turn;
+  bool due(const Effort& effort) const {
+    return turn == Turn::Every || (turn == Turn::First) == (effort.turn == 0);
+  }
+};
 
 InstanceSolver::InstanceSolver(const Topology& topology, const Collective& collective,
                                const SynthesisOptions& options)
     : topology_(topology),
       collective_(collective),
-      dual_(solved_as_dual(collective)),
-      solved_topology_(dual_ ? reversed(topology) : topology),
-      solved_collective_(dual_ ? dual(collective) : collective),
+      solved_(topology, collective),
       options_(options),
-      full_(std::make_unique<Part>()) {}
-
-void InstanceSolver::find_symmetry() {
-  if (!options_.use_symmetry || sought_symmetry_) return;
-  sought_symmetry_ = true;
-  for (auto& generators : candidate_subgroups(solved_topology_, rank_colours(solved_collective_))) {
-    const bool usable = std::all_of(generators.begin(), generators.end(), [this](const Automorphism& g) {
-      return induced_chunks(solved_collective_, g).has_value();
-    });
-    if (!usable) continue;
-    symmetric_.push_back(std::make_unique<Part>());
-    symmetric_.back()->symmetry = std::move(generators);
-  }
+      full_(std::make_unique<Formulation>()) {
+  full_->collective = solved_.collective;
 }
 
 InstanceSolver::~InstanceSolver() = default;
 
-Answer InstanceSolver::ask(const Budget& budget) {
-  started_ = std::chrono::steady_clock::now();
+// They are found when they are first needed: that takes longer than most answers.
+std::vector<std::unique_ptr<InstanceSolver::Formulation>>& InstanceSolver::narrower() {
+  if (!options_.use_symmetry || std::exchange(narrowed_, true)) return narrower_;
+  for (Narrowing& narrowing : narrowings(solved_.topology, solved_.collective)) {
+    narrower_.push_back(std::make_unique<Formulation>());
+    narrower_.back()->collective = first_of(solved_.collective, narrowing.together);
+    narrower_.back()->narrowing = std::move(narrowing);
+  }
+  return narrower_;
+}
+
+Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline) {
+  return ask(budget, deadline, options_.limits.conflicts);
+}
+
+Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::int64_t conflicts) {
+  using enum Attempt::Turn;
+  static constexpr Attempt kOurs[] = {
+      {&InstanceSolver::too_few_hops, First},
+      {&InstanceSolver::fill, First},  // less than the simplest bound takes, and makes it superfluous
+      {&InstanceSolver::bound, First},
+      {&InstanceSolver::plan, First},        // where spreading is what takes long
+      {&InstanceSolver::fill_large, First},  // where a formula would take longer to write
+      {&InstanceSolver::ask_narrower, Every},
+      {&InstanceSolver::ask_full, First},
+      {&InstanceSolver::fill_more, Later},  // where solving did not answer soon
+      {&InstanceSolver::refute, Later},
+  };
+  static constexpr Attempt kTheirs[] = {{&InstanceSolver::too_few_hops, First},
+                                        {&InstanceSolver::bound, First},
+                                        {&InstanceSolver::published, First}};
+  const std::span<const Attempt> attempts =
+      options_.engine == Engine::Sat ? std::span<const Attempt>(kOurs) : std::span<const Attempt>(kTheirs);
+  deadline_ = deadline;
   conflicts_ = 0;
-  if (Answer answer = try_greedily(budget); answer.verdict != Verdict::Unknown) return answer;
-  find_symmetry();
-  for (auto& part : symmetric_) part->given_up = false;
-  const std::int64_t most = options_.limits.conflicts < 0 ? INT64_MAX / 8 : options_.limits.conflicts;
-  const std::int64_t first = std::min(kFirstConflicts, most);
-  for (std::int64_t effort = first;; effort = std::min(effort * 4, most)) {
-    Answer answer = attempt(budget, effort, effort == first);
-    answer.conflicts = conflicts_;
-    const bool hopeless =
-        too_large(*full_, budget) && std::all_of(symmetric_.begin(), symmetric_.end(), [&](const auto& part) {
-          return part->given_up || too_large(*part, budget);
-        });
-    answer.too_large = hopeless && answer.verdict == Verdict::Unknown;
-    if (answer.verdict != Verdict::Unknown || effort == most || hopeless || !time_left()) return answer;
+  for (auto& one : narrower_) one->given_up = false;
+  const std::int64_t most = conflicts < 0 ? INT64_MAX / kMore : conflicts;
+  Effort effort{.conflicts = std::min(kFirstConflicts, most), .size = kFirstSize};
+  for (;; ++effort.turn, effort.conflicts = std::min(effort.conflicts * kMore, most), effort.size *= kMore) {
+    if (effort.conflicts == most) effort.size = std::numeric_limits<double>::infinity();  // the last one
+    limited_ = false;
+    for (const Attempt& attempt : attempts) {
+      if (!attempt.due(effort)) continue;
+      Answer answer = (this->*attempt.make)(budget, effort);
+      answer.conflicts = conflicts_;
+      if (answer.verdict != Verdict::Unknown) return answer;
+    }
+    if (!limited_ || effort.conflicts == most || deadline_.over())
+      return {.too_large = !limited_, .conflicts = conflicts_};
   }
 }
 
-// Links times chunks times steps: about the variables of a formula.
-double InstanceSolver::size(const Budget& budget) const {
-  return static_cast<double>(solved_topology_.links.size()) *
-         static_cast<double>(solved_collective_.chunks.size()) * budget.steps;
+Answer InstanceSolver::too_few_hops(const Budget& budget, const Effort&) {
+  if (!options_.use_bounds) return {};
+  const StepBound steps = fewest_steps(topology_, collective_);
+  if (std::min(budget.steps, budget.rounds) >= steps.steps) return {};
+  return {.verdict = Verdict::Unsat, .claim = steps.claim};
 }
 
-Answer InstanceSolver::try_greedily(const Budget& budget) {
-  constexpr double kSmall = 1e5;
-  constexpr int kTries = 7;
-  if (solved_collective_.combining || size(budget) > kSmall || greedy_failed_ == budget) return {};
-  std::optional<Schedule> schedule =
-      greedy_schedule(solved_topology_, solved_collective_, budget, {}, Claim{}, kTries);
-  if (!schedule) {
-    greedy_failed_ = budget;
-    return {};
+Answer InstanceSolver::bound(const Budget& budget, const Effort&) {
+  if (!options_.use_bounds) return {};
+  Claim claim = fewest_rounds_in(topology_, collective_, budget.steps, budget.rounds + 1);
+  if (claim.rounds <= budget.rounds) return {};
+  return {.verdict = Verdict::Unsat, .claim = std::move(claim)};
+}
+
+// By how much the formula is smaller; no more than there are ranks, which is mostly so.
+double InstanceSolver::group_order(const Formulation& one) const {
+  double group = 1;
+  for (const Automorphism& g : one.narrowing.symmetry) group *= order(g);
+  return std::min(group, static_cast<double>(solved_.topology.ranks));
+}
+
+// Links times chunks times steps, and of sums times contributions: about the variables of a formula.
+double InstanceSolver::size(const Formulation& one, const Budget& budget) const {
+  return static_cast<double>(solved_.topology.links.size()) *
+         static_cast<double>(one.collective.chunks.size()) * budget.steps *
+         (one.collective.combining ? solved_.topology.ranks : 1) / group_order(one);
+}
+
+Answer InstanceSolver::fill(const Budget& budget, const Effort&) {
+  if (solved_.collective.combining || size(*full_, budget) > kLarge) return {};
+  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, Claim{}, kTries));
+}
+
+Answer InstanceSolver::fill_large(const Budget& budget, const Effort&) {
+  if (solved_.collective.combining || size(*full_, budget) <= kLarge) return {};
+  for (const auto& one : narrower())
+    if (const Narrowing& n = one->narrowing; !n.nearer && n.together == 1)
+      if (auto schedule = greedy_schedule(solved_.topology, solved_.collective, budget, n.symmetry,
+                                          fewest_rounds(), kTries))
+        return found(std::move(schedule));
+  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, fewest_rounds(), kTries));
+}
+
+// As many tries as cost about as much as solving.
+Answer InstanceSolver::fill_more(const Budget& budget, const Effort& effort) {
+  if (solved_.collective.combining) return {};
+  const double tries = std::clamp(
+      kSizeForOneConflict * static_cast<double>(effort.conflicts) / size(*full_, budget), 1.0, 1e5);
+  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, fewest_rounds(),
+                               static_cast<int>(tries)));
+}
+
+// Where every rank can send to every other.
+Answer InstanceSolver::plan(const Budget& budget, const Effort&) {
+  if (solved_.collective.combining || solved_.topology.limits.empty()) return {};
+  std::set<std::pair<Node, Node>> linked;
+  for (const Link& link : solved_.topology.links) linked.insert({link.src, link.dst});
+  const std::size_t ranks = static_cast<std::size_t>(solved_.topology.ranks);
+  if (linked.size() < ranks * (ranks - 1)) return {};
+  for (const GrowthPlan& plan : growth_plans(solved_.topology, solved_.collective, budget, kPlans))
+    for (unsigned seed = 0; seed < kFillings; ++seed)
+      if (auto schedule = fill_plan(solved_.topology, solved_.collective, plan, seed))
+        return found(std::move(schedule));
+  return {};
+}
+
+Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) {
+  for (auto& one : narrower()) {
+    if (one->given_up || deadline_.over()) continue;
+    const int together = one->narrowing.together;
+    const Budget each{.steps = budget.steps, .rounds = budget.rounds / together};
+    if (together > 1 && !may_be_told(each, budget, together)) {
+      one->given_up = true;
+      continue;
+    }
+    Schedule schedule;
+    if (ask(*one, each, effort, schedule) != Verdict::Sat) continue;
+    if (together > 1) schedule = told_for_all(solved_.topology, solved_.collective, together, schedule);
+    return found(std::move(schedule));
   }
-  return {.verdict = Verdict::Sat, .point = verified(std::move(*schedule))};
+  return {};
 }
 
-Answer InstanceSolver::attempt(const Budget& budget, std::int64_t effort, bool first) {
-  Schedule found;
-  if (!solved_collective_.combining)
-    if (std::optional<Schedule> schedule = greedy(budget, effort, first))
-      return {.verdict = Verdict::Sat, .point = verified(std::move(*schedule))};
-  for (auto& part : symmetric_)
-    if (!part->given_up && ask_part(*part, budget, effort, found) == Verdict::Sat)
-      return {.verdict = Verdict::Sat, .point = verified(std::move(found))};
-  if (!first) return refute(budget, effort);
-  switch (ask_part(*full_, budget, effort, found)) {
+// What is told so many times over has a step for each hop, too, and all of it no fewer rounds than there can be.
+bool InstanceSolver::may_be_told(const Budget& each, const Budget& all, int together) {
+  if (each.rounds < fewest_steps(solved_.topology, solved_.collective).steps) return false;
+  return each.rounds * together == all.rounds || each.rounds * together >= fewest_rounds().rounds;
+}
+
+Answer InstanceSolver::ask_full(const Budget& budget, const Effort& effort) {
+  Schedule schedule;
+  switch (ask(*full_, budget, effort, schedule)) {
     case Verdict::Sat:
-      return {.verdict = Verdict::Sat, .point = verified(std::move(found))};
+      return found(std::move(schedule));
     case Verdict::Unsat:
-      return refute(budget, -1);  // was soon found, so its proof is too
+      return refuted(budget, -1);  // was soon found, so its proof is too
     case Verdict::Unknown:
       break;
   }
   return {};
 }
 
-// Where every rank can send to every other.
-std::optional<Schedule> InstanceSolver::planned(const Budget& budget) const {
-  constexpr int kPlans = 64;
-  constexpr unsigned kTries = 50;
-  std::set<std::pair<Node, Node>> linked;
-  for (const Link& link : solved_topology_.links) linked.insert({link.src, link.dst});
-  const std::size_t ranks = static_cast<std::size_t>(solved_topology_.ranks);
-  if (solved_topology_.limits.empty() || linked.size() < ranks * (ranks - 1)) return std::nullopt;
-  for (const GrowthPlan& plan : growth_plans(solved_topology_, solved_collective_, budget, kPlans))
-    for (unsigned seed = 0; seed < kTries; ++seed)
-      if (auto schedule = fill_plan(solved_topology_, solved_collective_, plan, seed)) return schedule;
-  return std::nullopt;
+Answer InstanceSolver::refute(const Budget& budget, const Effort& effort) {
+  return refuted(budget, effort.conflicts);
 }
 
-// At first only where a formula would take longer to write; then where solving did not answer soon, with as
-// many tries as cost about as much.
-std::optional<Schedule> InstanceSolver::greedy(const Budget& budget, std::int64_t effort, bool first) const {
-  constexpr double kLarge = 1e5, kSizeForOneConflict = 2e3;
-  if (first)
-    if (std::optional<Schedule> schedule = planned(budget)) return schedule;
-  if (first && size(budget) < kLarge) return std::nullopt;
-  const Claim bound = fewest_rounds(solved_topology_, solved_collective_);
-  if (first) {
-    constexpr int kTries = 7;
-    for (const auto& part : symmetric_)
-      if (auto schedule =
-              greedy_schedule(solved_topology_, solved_collective_, budget, part->symmetry, bound, kTries))
-        return schedule;
-    return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, kTries);
+Answer InstanceSolver::published(const Budget& budget, const Effort&) {
+  const BaselineAnswer answer =
+      ask_baseline(options_.engine, solved_, budget, deadline_, options_.limits.conflicts, options_.seed);
+  conflicts_ += answer.conflicts;
+  limited_ = answer.verdict == Verdict::Unknown;
+  if (answer.verdict == Verdict::Sat) return found(answer.schedule);
+  return {.verdict = answer.verdict};
+}
+
+const Claim& InstanceSolver::fewest_rounds() {
+  if (!fewest_rounds_) fewest_rounds_ = chorale::fewest_rounds(solved_.topology, solved_.collective);
+  return *fewest_rounds_;
+}
+
+bool InstanceSolver::too_large(const Formulation& one, const Budget& budget) const {
+  return clauses(solved_.topology, one.collective, budget) / group_order(one) > kMostClauses;
+}
+
+Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort& effort,
+                            Schedule& schedule) {
+  if (size(one, budget) > effort.size) {
+    limited_ = true;
+    return Verdict::Unknown;
   }
-  const double tries = std::clamp(kSizeForOneConflict * static_cast<double>(effort) / size(budget), 1.0, 1e5);
-  return greedy_schedule(solved_topology_, solved_collective_, budget, {}, bound, static_cast<int>(tries));
-}
-
-bool InstanceSolver::too_large(const Part& part, const Budget& budget) const {
-  double group = 1;
-  for (const Automorphism& g : part.symmetry) group *= order(g);
-  group = std::min(group, static_cast<double>(solved_topology_.ranks));
-  return clauses(solved_topology_, solved_collective_, budget) / group > kMostClauses;
-}
-
-Verdict InstanceSolver::ask_part(Part& part, const Budget& budget, std::int64_t conflicts, Schedule& found) {
-  if (budget.steps > part.horizon.steps || budget.rounds > part.horizon.rounds) {
-    if (too_large(part, budget)) return Verdict::Unknown;
-    const bool again = part.horizon.steps > 0;
-    part.horizon.steps = again ? std::max(budget.steps, part.horizon.steps + 1) : budget.steps;
-    part.horizon.rounds = std::max(budget.rounds, again ? part.horizon.rounds + 2 : budget.rounds);
-    part.encoding.emplace(solved_topology_, solved_collective_, part.horizon,
-                          EncodingOptions{.symmetry = part.symmetry});
-    part.solver = make_cadical(options_.seed);
-    part.solver->add(part.encoding->formula());
+  if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {
+    if (too_large(one, budget)) return Verdict::Unknown;
+    one.horizon = budget;
+    one.encoding.emplace(solved_.topology, one.collective, one.horizon,
+                         EncodingOptions{.symmetry = one.narrowing.symmetry, .nearer = one.narrowing.nearer});
+    one.solver = make_cadical(options_.seed);
+    one.solver->add(one.encoding->formula());
   }
-  std::optional<SolveLimits> limits = time_left();
+  limited_ = true;
+  const std::optional<SolveLimits> limits = deadline_.limits(effort.conflicts);
   if (!limits) return Verdict::Unknown;
-  limits->conflicts = conflicts;
-  const std::int64_t before = part.solver->conflicts();
-  const std::vector<Lit> assumptions = part.encoding->assume(budget);
-  const Verdict verdict = part.solver->solve(assumptions, *limits);
-  conflicts_ += part.solver->conflicts() - before;
-  part.given_up = verdict == Verdict::Unsat;
-  if (verdict != Verdict::Sat) return verdict;
-  Assignment model(part.encoding->formula().variables + 1);
-  for (int v = 1; v <= part.encoding->formula().variables; ++v) model[v] = part.solver->value(v);
-  found = part.encoding->decode(model);
+  const std::int64_t before = one.solver->conflicts();
+  const Verdict verdict = one.solver->solve(one.encoding->assume(budget), *limits);
+  conflicts_ += one.solver->conflicts() - before;
+  one.given_up = verdict == Verdict::Unsat;
+  if (verdict == Verdict::Sat)
+    schedule = one.encoding->decode(one.solver->model(one.encoding->formula().variables));
   return verdict;
 }
 
 // The full formula afresh, with a proof.
-Answer InstanceSolver::refute(const Budget& budget, std::int64_t conflicts) {
-  std::optional<SolveLimits> limits = time_left();
-  if (!limits) return {};
-  limits->conflicts = conflicts;
+Answer InstanceSolver::refuted(const Budget& budget, std::int64_t conflicts) {
   if (too_large(*full_, budget)) return {};
-  const InstanceEncoding encoding(solved_topology_, solved_collective_, budget, {});
+  limited_ = true;
+  const std::optional<SolveLimits> limits = deadline_.limits(conflicts);
+  if (!limits) return {};
+  const InstanceEncoding encoding(solved_.topology, solved_.collective, budget);
   const Formula formula = with_units(encoding, budget);
   const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
   conflicts_ += refutation.conflicts;
-  Answer answer{.verdict = refutation.verdict};
-  if (refutation.verdict == Verdict::Sat) answer.point = verified(encoding.decode(refutation.model));
-  if (refutation.verdict == Verdict::Unsat)
-    answer.claim = kept({.steps = budget.steps, .rounds = budget.rounds + 1}, formula, refutation);
-  return answer;
+  if (refutation.verdict == Verdict::Sat) return found(encoding.decode(refutation.model));
+  if (refutation.verdict == Verdict::Unknown) return {};
+  return {.verdict = Verdict::Unsat,
+          .claim = kept({.steps = budget.steps, .rounds = budget.rounds + 1}, formula, refutation)};
 }
 
 // The claim with its certificate; the formula and its proof on disk, where that is wanted.
@@ -306,10 +312,11 @@ Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation
   return claim;
 }
 
-Answer InstanceSolver::ask_any_rounds(int steps) {
-  started_ = std::chrono::steady_clock::now();
+// Chunk after chunk, and each kind of chunk once.
+Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
+  deadline_ = deadline;
   conflicts_ = 0;
-  if (!solved_collective_.combining) return {};
+  if (!solved_.collective.combining) return {};
   const Budget budget = ample(topology_, steps);
   if (clauses(topology_, only(collective_, 0), budget) > kMostClauses) return {.too_large = true};
   Schedule schedule{.steps = std::vector<Step>(steps)};
@@ -318,9 +325,9 @@ Answer InstanceSolver::ask_any_rounds(int steps) {
     const ChunkSpec& spec = collective_.chunks[c];
     const auto [at, fresh] = known.try_emplace({spec.pre, spec.post});
     if (fresh) {
-      const std::optional<SolveLimits> limits = time_left();
-      if (!limits) return {};
-      const InstanceEncoding encoding(topology_, only(collective_, c), budget, {});
+      const std::optional<SolveLimits> limits = deadline_.limits(options_.limits.conflicts);
+      if (!limits) return {.conflicts = conflicts_};
+      const InstanceEncoding encoding(topology_, only(collective_, c), budget);
       const Formula formula = with_units(encoding, budget);
       const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
       conflicts_ += refutation.conflicts;
@@ -338,31 +345,19 @@ Answer InstanceSolver::ask_any_rounds(int steps) {
         schedule.steps[s].sends.push_back(send);
       }
   }
-  return {.verdict = Verdict::Sat,
-          .point = verified(tidy(topology_, collective_, std::move(schedule))),
-          .conflicts = conflicts_};
+  Answer answer = found(tidy(topology_, collective_, std::move(schedule)));
+  answer.conflicts = conflicts_;
+  return answer;
 }
 
-Point InstanceSolver::verified(Schedule schedule) const {
-  Point point{.method = dual_ ? "dual" : "direct", .collective = collective_};
-  point.schedule = dual_ ? reversed(schedule, true) : std::move(schedule);
-  const std::vector<Fault> wrong = violations(topology_, collective_, point.schedule);
-  if (!wrong.empty())
-    throw std::logic_error("a schedule of our own encoding is wrong: " + wrong.front().words);
+Answer InstanceSolver::found(std::optional<Schedule> of_solved) const {
+  if (!of_solved) return {};
+  Point point{.method = solved_.method(), .collective = collective_};
+  point.schedule = solved_.answer(std::move(*of_solved));
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),
                 .chunks = collective_.chunks_per_block};
-  return point;
-}
-
-std::optional<SolveLimits> InstanceSolver::time_left() const {
-  SolveLimits limits = options_.limits;
-  if (limits.stop != nullptr && *limits.stop) return std::nullopt;
-  if (limits.time.count() < 0) return limits;
-  limits.time -=
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_);
-  if (limits.time.count() <= 0) return std::nullopt;
-  return limits;
+  return {.verdict = Verdict::Sat, .point = std::move(point)};
 }
 
 }  // namespace chorale

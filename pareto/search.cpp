@@ -1,3 +1,12 @@
+// The idea: each chunk count of each family (an AllReduce has three) is a search of its own, told to Findings as it goes;
+// composing, merging and marking are done on what is there whenever the result is asked for. The direct search of an
+// AllReduce waits for both halves of its chunk count, since what they are composed to is what it has to beat.
+//
+// Invariants: no search looks at what larger chunk counts found, so that asking for more finds no less, and threads change
+// nothing. Findings has an answer at any time and for any thread. What leaves has passed the referee: finish_result.
+//
+// What lost: with a k, parts searched with all of it and then split. Two parts share the k, and which share is best is
+// known only when they are put together: hub:6 AllReduce --k 3 found less than --k 2.
 #include "pareto/search.h"
 
 #include <algorithm>
@@ -51,7 +60,7 @@ void run_all(const std::vector<Task>& tasks, int jobs) {
 void require_sound(const Topology& topology, const Collective& asked, const Point& point) {
   std::vector<Fault> wrong = violations(topology, point.collective, point.schedule);
   if (wrong.empty()) wrong = differences(asked, point.collective);
-  if (!wrong.empty()) throw std::logic_error("a composed schedule is wrong: " + wrong.front().words);
+  if (!wrong.empty()) throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
 }
 
 // ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there.

@@ -1,0 +1,61 @@
+#include "pareto/baselines.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "encoder/partition_encoding.h"
+#include "encoder/sccl_smt_encoding.h"
+#include "ir/error.h"
+#include "solvers/smt_solver.h"
+
+namespace chorale {
+namespace {
+
+BaselineAnswer ask_smt(const Instance& instance, const Deadline& deadline, std::int64_t conflicts) {
+  const std::optional<SolveLimits> limits = deadline.limits(conflicts);
+  if (!limits) return {};
+  const SmtEncoding encoding(instance);
+  const SmtAnswer smt = solve_smtlib(encoding.text(), encoding.wanted(), *limits);
+  BaselineAnswer answer{.verdict = smt.verdict, .conflicts = smt.conflicts};
+  if (smt.verdict == Verdict::Sat) answer.schedule = encoding.decode(smt.values);
+  return answer;
+}
+
+// Every split of the rounds over the steps is a formula of its own; Unsat if all are.
+BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, std::int64_t conflicts, int seed) {
+  instance.budget.steps = std::min(instance.budget.steps, instance.budget.rounds);
+  std::vector<int> split(instance.budget.steps, 1);
+  split.back() = instance.budget.rounds - instance.budget.steps + 1;
+  BaselineAnswer answer{.verdict = Verdict::Unsat};
+  do {
+    const std::optional<SolveLimits> limits = deadline.limits(conflicts);
+    if (!limits) return {.conflicts = answer.conflicts};
+    const PartitionEncoding encoding(instance, split);
+    const std::unique_ptr<SatSolver> solver = make_cadical(seed);
+    solver->add(encoding.formula());
+    const Verdict verdict = solver->solve({}, *limits);
+    answer.conflicts += solver->conflicts();
+    if (verdict == Verdict::Unknown) answer.verdict = Verdict::Unknown;
+    if (verdict != Verdict::Sat) continue;
+    answer.schedule = encoding.decode(solver->model(encoding.formula().variables));
+    answer.verdict = Verdict::Sat;
+    return answer;
+  } while (next_partition(split));
+  return answer;
+}
+
+}  // namespace
+
+BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion& solved, const Budget& budget,
+                            const Deadline& deadline, std::int64_t conflicts, int seed) {
+  if (solved.collective.combining)
+    throw InputError("--engine",
+                     "this engine knows " + solved.collective.name + " only as ReduceScatter and Allgather",
+                     "use --engine sat, or ask for the two parts");
+  const Instance instance{.topology = solved.topology, .collective = solved.collective, .budget = budget};
+  return engine == Engine::Smt ? ask_smt(instance, deadline, conflicts)
+                               : ask_partitions(instance, deadline, conflicts, seed);
+}
+
+}  // namespace chorale

@@ -1,0 +1,20 @@
+// The engines of the literature, for comparison: the same question, without bounds, constructions and symmetry of ours.
+#pragma once
+
+#include "ir/instance.h"
+#include "pareto/solved_question.h"
+#include "pareto/synthesize.h"
+#include "solvers/deadline.h"
+
+namespace chorale {
+
+struct BaselineAnswer {
+  Verdict verdict = Verdict::Unknown;
+  Schedule schedule = {};  // Sat: of the solved question
+  std::int64_t conflicts = 0;
+};
+// Throws InputError where the engine has no word for the collective: sums with several destinations. `engine` is not ours.
+BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion&, const Budget&, const Deadline&,
+                            std::int64_t conflicts, int seed);
+
+}  // namespace chorale

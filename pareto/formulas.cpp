@@ -1,0 +1,63 @@
+#include "pareto/formulas.h"
+
+#include <algorithm>
+
+#include "pareto/solved_question.h"
+
+namespace chorale {
+
+Formula with_units(const InstanceEncoding& encoding, const Budget& budget) {
+  Formula formula = encoding.formula();
+  for (Lit lit : encoding.assume(budget)) formula.add({lit});
+  return formula;
+}
+
+Collective only(const Collective& collective, Chunk chunk) {
+  Collective one = collective;
+  one.chunks = {collective.chunks[chunk]};
+  return one;
+}
+
+// A chunk crosses each link at most once in a step.
+Budget ample(const Topology& topology, int steps) {
+  std::size_t rounds = 1;
+  for (const SharedLimit& limit : topology.limits)
+    rounds = std::max(rounds, (limit.links.size() + limit.bandwidth - 1) / limit.bandwidth);
+  return {.steps = steps, .rounds = steps * static_cast<int>(rounds)};
+}
+
+// Of the counters of links and limits, and of rounds, which are most of a formula; of the values of ranks, which
+// are where links are few; and of the parts of sums, by chunk, link, step and contribution.
+double clauses(const Topology& topology, const Collective& collective, const Budget& budget) {
+  const double chunks = static_cast<double>(collective.chunks.size()), rounds = budget.rounds;
+  double step = rounds * rounds + chunks * topology.ranks;
+  const auto count = [&](double links, int bandwidth) {
+    step += links * chunks * std::min(links * chunks, bandwidth * rounds + 1);
+  };
+  for (const Link& link : topology.links) count(1, link.bandwidth);
+  for (const SharedLimit& limit : topology.limits)
+    count(static_cast<double>(limit.links.size()), limit.bandwidth);
+  if (collective.combining) step += chunks * static_cast<double>(topology.links.size()) * topology.ranks;
+  return step * budget.steps;
+}
+
+Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
+  if (claim.rounds == kNoSchedule) {
+    const Budget budget = ample(topology, claim.steps);
+    return with_units({topology, only(collective, claim.certificate.chunk), budget}, budget);
+  }
+  const SolvedQuestion solved(topology, collective);
+  const Budget budget{.steps = claim.steps, .rounds = claim.rounds - 1};
+  return with_units({solved.topology, solved.collective, budget}, budget);
+}
+
+bool too_large_to_refute(const Topology& topology, const Collective& collective, const Claim& claim) {
+  if (claim.rounds != kNoSchedule)
+    return clauses(topology, SolvedQuestion(topology, collective).collective,
+                   {.steps = claim.steps, .rounds = claim.rounds - 1}) > kMostClauses;
+  const Collective one = only(collective, claim.certificate.chunk);
+  if (clauses(topology, one, {.steps = claim.steps, .rounds = claim.steps}) > kMostClauses) return true;
+  return clauses(topology, one, ample(topology, claim.steps)) > kMostClauses;
+}
+
+}  // namespace chorale

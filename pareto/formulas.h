@@ -1,0 +1,59 @@
+// The formulas of questions and of claims, and how large they become.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "encoder/contribution_encoding.h"
+#include "encoder/step_round_encoding.h"
+#include "ir/formula.h"
+#include "ir/frontier.h"
+#include "ir/instance.h"
+#include "ir/schedule.h"
+
+namespace chorale {
+
+// One of the two encodings, as the collective needs.
+class InstanceEncoding {
+ public:
+  InstanceEncoding(const Topology& t, const Collective& c, const Budget& horizon,
+                   const EncodingOptions& options = {})
+      : encoding_(c.combining ? Either(std::in_place_type<ContributionEncoding>, t, c, horizon, options)
+                              : Either(std::in_place_type<StepRoundEncoding>, t, c, horizon, options)) {}
+  const Formula& formula() const {
+    return std::visit([](const auto& e) -> const Formula& { return e.formula(); }, encoding_);
+  }
+  std::vector<Lit> assume(const Budget& budget) const {
+    return std::visit([&](const auto& e) { return e.assume(budget); }, encoding_);
+  }
+  Schedule decode(const Assignment& model) const {
+    return std::visit([&](const auto& e) { return e.decode(model); }, encoding_);
+  }
+
+ private:
+  using Either = std::variant<StepRoundEncoding, ContributionEncoding>;
+  const Either encoding_;
+};
+
+// With the budget as unit clauses: what has a proof has no assumptions.
+Formula with_units(const InstanceEncoding&, const Budget&);
+
+// The collective of that one chunk.
+Collective only(const Collective&, Chunk);
+// So many rounds that one chunk never has to wait for a link.
+Budget ample(const Topology&, int steps);
+
+// A formula of more clauses is not built: about 2 GB.
+inline constexpr double kMostClauses = 3e7;
+// About as many as the formula has, from above.
+double clauses(const Topology&, const Collective&, const Budget&);
+
+// The formula that a refutation of this claim refutes: full, unsymmetric, its budget (one round less than
+// claimed) as unit clauses. Reduce and ReduceScatter are asked as their duals on the reversed topology. A
+// claim that there is no schedule at all is about one chunk of a sum with several destinations, with as many
+// rounds as its steps can use. Requires a finite number of steps, a number of rounds over 1, and that chunk.
+Formula refutable_formula(const Topology&, const Collective&, const Claim&);
+// No formula of that size is built; asked before, of claims that somebody else makes.
+bool too_large_to_refute(const Topology&, const Collective&, const Claim&);
+
+}  // namespace chorale

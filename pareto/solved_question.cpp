@@ -1,0 +1,17 @@
+#include "pareto/solved_question.h"
+
+#include <algorithm>
+
+namespace chorale {
+
+SolvedQuestion::SolvedQuestion(const Topology& asked_on, const Collective& asked)
+    : turned(asked.combining &&
+             std::ranges::all_of(asked.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; })),
+      topology(turned ? reversed(asked_on) : asked_on),
+      collective(turned ? dual(asked) : asked) {}
+
+Schedule SolvedQuestion::answer(Schedule of_solved) const {
+  return turned ? reversed(of_solved, true) : std::move(of_solved);
+}
+
+}  // namespace chorale

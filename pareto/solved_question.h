@@ -1,0 +1,26 @@
+// What is asked, and what is put to encodings and constructions in its place.
+#pragma once
+
+#include <string>
+
+#include "ir/collective.h"
+#include "ir/schedule.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// A sum of which every chunk has one destination (Reduce, ReduceScatter) is a copy told backwards: its dual on the
+// reversed machine has just its schedules, last step first, and needs no contributions in its formula. This is the one
+// place that decides so.
+struct SolvedQuestion {
+  SolvedQuestion(const Topology& asked_on, const Collective& asked);
+
+  Schedule answer(Schedule of_solved) const;  // for what was asked
+  std::string method() const { return turned ? "dual" : "direct"; }
+
+  bool turned = false;
+  Topology topology = {};
+  Collective collective = {};
+};
+
+}  // namespace chorale
