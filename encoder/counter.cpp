@@ -1,3 +1,8 @@
+// A unary number is its literals, "at least 1", "at least 2", ...; adding two of them is one clause a pair of values.
+// What is beyond the cap is not distinguished: the last output stands for "cap or more".
+//
+// Measured by benchmarks/counters over 16 questions: a sequential counter takes 1.16 times as long as a totalizer in the
+// mean, and has more clauses in every one; it won on dgx1 Allgather (3,7,6) alone by much.
 #include "encoder/counter.h"
 
 #include <algorithm>

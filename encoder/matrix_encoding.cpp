@@ -1,3 +1,9 @@
+// The idea: the product of the factors of a row is the size of its axis, and of a column the fan-out of its level;
+// factored into primes, each of these is a sum of exponents, which CNF can count. Primes do not meet, so each is a problem
+// of its own, which only conditions tie together.
+//
+// Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at least v" is one
+// literal.
 #include "encoder/matrix_encoding.h"
 
 #include <algorithm>

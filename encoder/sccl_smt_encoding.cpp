@@ -1,3 +1,5 @@
+// The published text, as it stands in the paper but for steps that may have no round (see the header). It is kept to be
+// measured against, so nothing is to be improved here.
 #include "encoder/sccl_smt_encoding.h"
 
 #include <fmt/format.h>
