@@ -20,8 +20,7 @@ struct Element {
   std::vector<Chunk> chunks = {};
 };
 
-// The group that the generators generate; only the identity if it is too large or does not preserve the
-// collective.
+// The group that the generators generate; nothing if it is too large or does not preserve the collective.
 std::vector<Element> group_elements(const Topology& topology, const Collective& collective,
                                     const std::vector<Automorphism>& generators) {
   std::vector<Rank> ranks(topology.ranks);
@@ -32,14 +31,10 @@ std::vector<Element> group_elements(const Topology& topology, const Collective& 
     for (const Automorphism& g : generators)
       if (Automorphism next = compose(elements[i].on, g); known.insert(next.ranks).second)
         elements.push_back({.on = std::move(next)});
-  if (elements.size() > kMostElements) elements.resize(1);
+  if (elements.size() > kMostElements) return {};
   for (Element& element : elements) {
-    auto chunks = induced_chunks(collective, element.on);
-    if (!chunks) {
-      elements.resize(1);
-      elements[0].chunks = *induced_chunks(collective, elements[0].on);
-      return elements;
-    }
+    std::optional<std::vector<Chunk>> chunks = induced_chunks(collective, element.on);
+    if (!chunks) return {};
     element.chunks = std::move(*chunks);
   }
   return elements;
@@ -243,6 +238,7 @@ std::optional<Schedule> greedy_schedule(const Topology& topology, const Collecti
                                         const Claim& bound, int tries) {
   if (budget.rounds < budget.steps) return std::nullopt;
   const std::vector<Element> elements = group_elements(topology, collective, generators);
+  if (elements.empty()) return std::nullopt;
   Filling filling(topology, collective, elements,
                   blocks(tight_set(topology, bound), elements, topology.ranks));
   std::mt19937 random(1);
