@@ -46,7 +46,7 @@ constexpr unsigned kFillings = 50;
 
 struct InstanceSolver::Formulation {
   Narrowing narrowing = {};
-  Collective collective = {};
+  double group = 1;  // by how much the symmetry makes the formula smaller
   Budget horizon = {.steps = 0, .rounds = 0};
   std::optional<InstanceEncoding> encoding = {};
   std::unique_ptr<SatSolver> solver = {};
@@ -74,9 +74,7 @@ InstanceSolver::InstanceSolver(const Topology& topology, const Collective& colle
       collective_(collective),
       solved_(topology, collective),
       options_(options),
-      full_(std::make_unique<Formulation>()) {
-  full_->collective = solved_.collective;
-}
+      full_(std::make_unique<Formulation>()) {}
 
 InstanceSolver::~InstanceSolver() = default;
 
@@ -84,9 +82,11 @@ InstanceSolver::~InstanceSolver() = default;
 std::vector<std::unique_ptr<InstanceSolver::Formulation>>& InstanceSolver::narrower() {
   if (!options_.use_symmetry || std::exchange(narrowed_, true)) return narrower_;
   for (Narrowing& narrowing : narrowings(solved_.topology, solved_.collective)) {
-    narrower_.push_back(std::make_unique<Formulation>());
-    narrower_.back()->collective = first_of(solved_.collective, narrowing.together);
-    narrower_.back()->narrowing = std::move(narrowing);
+    Formulation& one = *narrower_.emplace_back(std::make_unique<Formulation>());
+    for (const Automorphism& g : narrowing.symmetry) one.group *= order(g);
+    one.group = std::min(one.group, static_cast<double>(solved_.topology.ranks));  // mostly so
+    if (narrowing.together > 1 && !packets_) packets_ = first_of(solved_.collective, narrowing.together);
+    one.narrowing = std::move(narrowing);
   }
   return narrower_;
 }
@@ -111,8 +111,9 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
   static constexpr Attempt kTheirs[] = {{&InstanceSolver::too_few_hops, First},
                                         {&InstanceSolver::bound, First},
                                         {&InstanceSolver::published, First}};
+  const bool ours = options_.engine == Engine::Sat;
   const std::span<const Attempt> attempts =
-      options_.engine == Engine::Sat ? std::span<const Attempt>(kOurs) : std::span<const Attempt>(kTheirs);
+      ours ? std::span<const Attempt>(kOurs) : std::span<const Attempt>(kTheirs);
   deadline_ = deadline;
   conflicts_ = 0;
   for (auto& one : narrower_) one->given_up = false;
@@ -127,7 +128,7 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       answer.conflicts = conflicts_;
       if (answer.verdict != Verdict::Unknown) return answer;
     }
-    if (!limited_ || effort.conflicts == most || deadline_.over())
+    if (!limited_ || !ours || effort.conflicts == most || deadline_.over())
       return {.too_large = !limited_, .conflicts = conflicts_};
   }
 }
@@ -146,18 +147,19 @@ Answer InstanceSolver::bound(const Budget& budget, const Effort&) {
   return {.verdict = Verdict::Unsat, .claim = std::move(claim)};
 }
 
-// By how much the formula is smaller; no more than there are ranks, which is mostly so.
-double InstanceSolver::group_order(const Formulation& one) const {
-  double group = 1;
-  for (const Automorphism& g : one.narrowing.symmetry) group *= order(g);
-  return std::min(group, static_cast<double>(solved_.topology.ranks));
+const Collective& InstanceSolver::collective_of(const Formulation& one) const {
+  return one.narrowing.together > 1 ? *packets_ : solved_.collective;
 }
 
 // Links times chunks times steps, and of sums times contributions: about the variables of a formula.
 double InstanceSolver::size(const Formulation& one, const Budget& budget) const {
-  return static_cast<double>(solved_.topology.links.size()) *
-         static_cast<double>(one.collective.chunks.size()) * budget.steps *
-         (one.collective.combining ? solved_.topology.ranks : 1) / group_order(one);
+  const Collective& collective = collective_of(one);
+  return static_cast<double>(solved_.topology.links.size()) * static_cast<double>(collective.chunks.size()) *
+         budget.steps * (collective.combining ? solved_.topology.ranks : 1) / one.group;
+}
+
+bool InstanceSolver::too_large(const Formulation& one, const Budget& budget) const {
+  return clauses(solved_.topology, collective_of(one), budget) / one.group > kMostClauses;
 }
 
 Answer InstanceSolver::fill(const Budget& budget, const Effort&) {
@@ -177,7 +179,7 @@ Answer InstanceSolver::fill_large(const Budget& budget, const Effort&) {
 
 // As many tries as cost about as much as solving.
 Answer InstanceSolver::fill_more(const Budget& budget, const Effort& effort) {
-  if (solved_.collective.combining) return {};
+  if (solved_.collective.combining || deadline_.over()) return {};
   const double tries = std::clamp(
       kSizeForOneConflict * static_cast<double>(effort.conflicts) / size(*full_, budget), 1.0, 1e5);
   return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, fewest_rounds(),
@@ -209,8 +211,7 @@ Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) 
     }
     Schedule schedule;
     if (ask(*one, each, effort, schedule) != Verdict::Sat) continue;
-    if (together > 1) schedule = told_for_all(solved_.topology, solved_.collective, together, schedule);
-    return found(std::move(schedule));
+    return found(told_for_all(solved_.topology, solved_.collective, together, std::move(schedule)));
   }
   return {};
 }
@@ -235,6 +236,9 @@ Answer InstanceSolver::ask_full(const Budget& budget, const Effort& effort) {
 }
 
 Answer InstanceSolver::refute(const Budget& budget, const Effort& effort) {
+  if (too_large(*full_, budget)) return {};
+  limited_ = true;
+  if (size(*full_, budget) > effort.size) return {};
   return refuted(budget, effort.conflicts);
 }
 
@@ -252,25 +256,18 @@ const Claim& InstanceSolver::fewest_rounds() {
   return *fewest_rounds_;
 }
 
-bool InstanceSolver::too_large(const Formulation& one, const Budget& budget) const {
-  return clauses(solved_.topology, one.collective, budget) / group_order(one) > kMostClauses;
-}
-
 Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort& effort,
                             Schedule& schedule) {
-  if (size(one, budget) > effort.size) {
-    limited_ = true;
-    return Verdict::Unknown;
-  }
+  if (too_large(one, budget)) return Verdict::Unknown;
+  limited_ = true;
+  if (size(one, budget) > effort.size) return Verdict::Unknown;
   if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {
-    if (too_large(one, budget)) return Verdict::Unknown;
     one.horizon = budget;
-    one.encoding.emplace(solved_.topology, one.collective, one.horizon,
+    one.encoding.emplace(solved_.topology, collective_of(one), budget,
                          EncodingOptions{.symmetry = one.narrowing.symmetry, .nearer = one.narrowing.nearer});
     one.solver = make_cadical(options_.seed);
     one.solver->add(one.encoding->formula());
   }
-  limited_ = true;
   const std::optional<SolveLimits> limits = deadline_.limits(effort.conflicts);
   if (!limits) return Verdict::Unknown;
   const std::int64_t before = one.solver->conflicts();
@@ -284,8 +281,6 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
 
 // The full formula afresh, with a proof.
 Answer InstanceSolver::refuted(const Budget& budget, std::int64_t conflicts) {
-  if (too_large(*full_, budget)) return {};
-  limited_ = true;
   const std::optional<SolveLimits> limits = deadline_.limits(conflicts);
   if (!limits) return {};
   const InstanceEncoding encoding(solved_.topology, solved_.collective, budget);

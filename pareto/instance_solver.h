@@ -50,7 +50,7 @@ class InstanceSolver {
   Answer published(const Budget&, const Effort&);
 
   std::vector<std::unique_ptr<Formulation>>& narrower();
-  double group_order(const Formulation&) const;
+  const Collective& collective_of(const Formulation&) const;
   double size(const Formulation&, const Budget&) const;
   const Claim& fewest_rounds();
   bool may_be_told(const Budget& each, const Budget& all, int together);
@@ -65,7 +65,8 @@ class InstanceSolver {
   const SolvedQuestion solved_;
   const SynthesisOptions options_;
   std::vector<std::unique_ptr<Formulation>> narrower_;
-  bool narrowed_ = false;  // narrower_ is known
+  bool narrowed_ = false;                   // narrower_ is known
+  std::optional<Collective> packets_ = {};  // what narrower questions ask in which chunks go together
   std::unique_ptr<Formulation> full_;
   std::optional<Claim> fewest_rounds_ = {};
 

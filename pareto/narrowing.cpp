@@ -79,8 +79,8 @@ Collective first_of(const Collective& collective, int together) {
   return first;
 }
 
-Schedule told_for_all(const Topology& topology, const Collective& whole, int together,
-                      const Schedule& of_first) {
+Schedule told_for_all(const Topology& topology, const Collective& whole, int together, Schedule of_first) {
+  if (together == 1) return of_first;
   std::map<Chunk, std::vector<Chunk>> packets;  // by the first of them
   for (const std::vector<Chunk>& chunks : equal_chunks(whole))
     for (std::size_t i = 0; i < chunks.size(); ++i) packets[chunks[i - i % together]].push_back(chunks[i]);

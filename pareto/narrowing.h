@@ -28,6 +28,6 @@ std::vector<Narrowing> narrowings(const Topology&, const Collective&);
 // Of each so many equal chunks the first; requires that their numbers can be divided.
 Collective first_of(const Collective&, int together);
 // The schedule of first_of(whole, together) as one of the whole, in so many times the rounds.
-Schedule told_for_all(const Topology&, const Collective& whole, int together, const Schedule&);
+Schedule told_for_all(const Topology&, const Collective& whole, int together, Schedule);
 
 }  // namespace chorale
