@@ -107,8 +107,8 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
           refutations += claim.certificate.kind == Certificate::Kind::Refutation;
           if (claim.seconds > slowest) {
             slowest = claim.seconds;
-            slowest_name =
-                fmt::format("a claim of {} {} {} chunks", topology_name, claim.collective, claim.chunks);
+            slowest_name = fmt::format("a claim of {} {} {} chunks", topology_name, name_of(claim.collective),
+                                       claim.chunks);
           }
         }
         refuted += refutations;
@@ -124,7 +124,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
             slowest_name = fmt::format("{} {} ({},{},{})", topology_name, collective_name, point.cost.steps,
                                        point.cost.rounds, point.cost.chunks);
           }
-          if (point.method != "direct" && point.method != "dual") continue;
+          if (point.method != Method::Direct && point.method != Method::Dual) continue;
           questions.push_back({topology_name,
                                collective_name,
                                chunks,

@@ -292,9 +292,9 @@ std::string rounds_fault(const Shown& shown, int rounds) {
 }  // namespace
 
 std::string fault(const Topology& topology, const Collective& collective, const Claim& claim) {
-  if (claim.collective != collective.name || claim.chunks != collective.chunks_per_block)
-    return fmt::format("the claim is about {} with {} chunks, not {} with {}", claim.collective, claim.chunks,
-                       collective.name, collective.chunks_per_block);
+  if (claim.collective != collective.kind || claim.chunks != collective.chunks_per_block)
+    return fmt::format("the claim is about {} with {} chunks, not {} with {}", name_of(claim.collective),
+                       claim.chunks, name_of(collective), collective.chunks_per_block);
   if (std::string wrong = misfit(topology, collective); !wrong.empty()) return wrong;
   if (claim.steps < 0) return "the claim is about a negative number of steps";
   if (claim.rounds <= 0) return claim.rounds < 0 ? "the claim is about a negative number of rounds" : "";

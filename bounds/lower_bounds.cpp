@@ -63,7 +63,7 @@ class Search {
  public:
   Search(const Topology& topology, const Collective& collective)
       : topology_(topology), collective_(collective), copyings_(as_copying(topology, collective)) {
-    best_ = {.collective = collective.name, .chunks = collective.chunks_per_block};
+    best_ = {.collective = collective.kind, .chunks = collective.chunks_per_block};
   }
 
   void any_steps() {
@@ -134,7 +134,7 @@ class Search {
 };
 
 Claim too_far(const Collective& collective, const Farthest& far, int steps) {
-  return {.collective = collective.name,
+  return {.collective = collective.kind,
           .chunks = collective.chunks_per_block,
           .steps = steps,
           .rounds = kNoSchedule,
@@ -148,7 +148,7 @@ StepBound fewest_steps(const Topology& topology, const Collective& collective) {
   const auto started = std::chrono::steady_clock::now();
   const Farthest far = farthest(topology, collective);
   StepBound bound{.steps = far.steps,
-                  .claim = {.collective = collective.name, .chunks = collective.chunks_per_block}};
+                  .claim = {.collective = collective.kind, .chunks = collective.chunks_per_block}};
   if (far.steps == 0) return bound;  // nothing has to move, and nothing is claimed
   bound.claim = too_far(collective, far, far.steps - 1);
   if (const std::string wrong = fault(topology, collective, bound.claim); !wrong.empty())

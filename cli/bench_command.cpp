@@ -54,7 +54,7 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
     const Result result = load_sound_result(name);
     Candidate file{.name = name, .topology = result.topology};
     for (const Point& point : result.points)
-      if (point.on_frontier && point.collective.name == command.collective &&
+      if (point.on_frontier && name_of(point.collective) == command.collective &&
           point.collective.root == command.root.value_or(0))
         file.points.push_back(point);
     if (file.points.empty() || result.topology.ranks != ranks)
@@ -64,13 +64,15 @@ Candidate candidate(const std::string& name, const BenchCommand& command, int ra
   }
   const std::vector<ClassicEntry>& known = classic_catalogue();
   const auto entry = std::find_if(known.begin(), known.end(), [&](const ClassicEntry& each) {
-    return each.name == name || each.name == name + "_" + command.collective;
+    const std::string method = name_of(each.method);
+    return method == name || method == name + "_" + command.collective;
   });
-  if (entry == known.end() || entry->collective != command.collective)
+  if (entry == known.end() || name_of(entry->collective) != command.collective)
     throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + command.collective,
                      "use mpi, nccl, one of 'chorale classic list', or a result file");
-  Candidate classic{.name = entry->name, .topology = named_topology(fmt::format("full:{}", ranks))};
-  classic.points = {classic_algorithm(entry->name, classic.topology, {.root = command.root.value_or(0)})};
+  Candidate classic{.name = name_of(entry->method),
+                    .topology = named_topology(fmt::format("full:{}", ranks))};
+  classic.points = {classic_algorithm(entry->method, classic.topology, {.root = command.root.value_or(0)})};
   return classic;
 }
 
@@ -151,7 +153,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   for (const BenchLine& line : lines) {
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
                      type_name(line.type), line.redop,
-                     std::to_string(is_rooted(collective.name) ? collective.root : -1)});
+                     std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
     for (const Half& half : {line.apart, line.in_place}) {
       append(cells.back(), half, command.check);
       wrong += half.row.wrong;
@@ -163,7 +165,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   // The names of the halves stand over their first columns.
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
   std::string text =
-      fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", collective.name,
+      fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
                   collective.ranks, command.gpus ? " with a GPU each" : "", command.iterations) +
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
       fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
@@ -177,7 +179,7 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
   std::string text = fmt::format(
       "{{\n\"chorale_bench\": 1,\n\"collective\": \"{}\",\n\"ranks\": {},\n\"iterations\": {},\n\"rows\": "
       "[\n",
-      collective.name, collective.ranks, command.iterations);
+      name_of(collective), collective.ranks, command.iterations);
   for (const BenchLine& line : lines)
     text += fmt::format(
         R"({{"algorithm":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{{{}}}}}{})",
@@ -191,13 +193,13 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const int ranks = session.ranks();
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
-  require_rooted("-r", command.collective, command.root);
+  require_rooted("-r", collective.kind, command.root);
   require_sums_of_halves(command.accumulation, command.types, collective);
   std::vector<Candidate> candidates;
   std::vector<std::string> names = command.algorithms;
   if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
   for (const std::string& name : names) candidates.push_back(candidate(name, command, ranks));
-  const int blocks = blocks_of(collective.name, ranks);
+  const int blocks = blocks_of(collective.kind, ranks);
   std::vector<BenchLine> lines;
   std::int64_t wrong = 0;
   for (ElementType type : command.types)
@@ -224,7 +226,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
                                 .accumulation = command.accumulation},
                                command.gpus, shared);
             half.algorithm_gbs = algbw(static_cast<double>(line.bytes), half.row.median_us);
-            half.bus_gbs = busbw(collective.name, ranks, static_cast<double>(line.bytes), half.row.median_us);
+            half.bus_gbs = busbw(collective.kind, ranks, static_cast<double>(line.bytes), half.row.median_us);
             wrong += half.row.wrong;
           }
           lines.push_back(std::move(line));

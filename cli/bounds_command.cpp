@@ -77,8 +77,8 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Collective collective =
       with_chunks(communication(command.collective, topology, command.root), command.chunks);
   std::string text =
-      fmt::format("{}, {}: {}, {} a block\n", topology.name, collective.name, counted(topology.ranks, "rank"),
-                  counted(collective.chunks_per_block, "chunk"));
+      fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
+                  counted(topology.ranks, "rank"), counted(collective.chunks_per_block, "chunk"));
   // The bounds that are there stand, whatever became of the next.
   const auto publish = [&](const std::string& next) {
     supervisor.publish([text, next](Stopped stopped) -> Outcome {

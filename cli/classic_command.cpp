@@ -14,18 +14,17 @@ namespace {
 std::string known_algorithms() {
   std::vector<std::vector<std::string>> rows = {{"name", "collective", "description"}};
   for (const ClassicEntry& entry : classic_catalogue())
-    rows.push_back({entry.name, entry.collective, entry.description});
+    rows.push_back({name_of(entry.method), name_of(entry.collective), entry.description});
   return table(rows, "lll");
 }
 
 // With the bounds of its collective, so that one sees how far from the best it is.
 Result as_result(const Topology& topology, const Point& point) {
   const int chunks = point.cost.chunks;
-  const std::string name = point.collective.name;
-  const Collective asked = make_collective(name, topology.ranks, chunks, point.collective.root);
+  const Collective& asked = point.collective;
   Result result{.kind = ResultKind::Algorithm,
                 .topology = topology,
-                .collective = make_collective(name, topology.ranks, 1, point.collective.root),
+                .collective = make_collective(asked.kind, asked.ranks, 1, asked.root),
                 .space = {.min_chunks = chunks, .max_chunks = chunks},
                 .points = {point}};
   const StepBound steps = fewest_steps(topology, asked);
@@ -42,7 +41,7 @@ Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology);
   const Point point = classic_algorithm(
       command.name, topology, {.chunks = command.chunks, .order = {}, .root = command.root.value_or(0)});
-  require_rooted("--root", point.collective.name, command.root);
+  require_rooted("--root", point.collective.kind, command.root);
   const Result result = as_result(topology, point);
   supervisor.take_floor();
   Outcome outcome{.text = heading(result) + points_table(result, {0}, {}) + bound_line(result)};

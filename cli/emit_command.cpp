@@ -92,7 +92,7 @@ std::vector<EmittedFile> cuda_directory(const Topology& topology, const Point& p
   const int ranks = point.collective.ranks;
   return to_cuda_sources(point.collective, to_peers(point.collective, program),
                          to_peers(point.collective, in_place(topology, point.collective, program)),
-                         {.bus_factor = busbw(point.collective.name, ranks, 1, 1) / algbw(1, 1),
+                         {.bus_factor = busbw(point.collective.kind, ranks, 1, 1) / algbw(1, 1),
                           .owners = all_pairs_owners(point.collective, program)});
 }
 
@@ -105,8 +105,8 @@ std::string plain(const std::string& name) {
 
 // One page for all points, or with one of them only.
 Outcome page(const EmitCommand& command, Result result, Supervisor& supervisor) {
-  std::string path =
-      fmt::format("{}/{}_{}", command.directory, plain(result.topology.name), plain(result.collective.name));
+  std::string path = fmt::format("{}/{}_{}", command.directory, plain(result.topology.name),
+                                 plain(name_of(result.collective)));
   if (command.point) {
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
@@ -138,13 +138,13 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     try {
       Program program =
           lower(result.topology, point.collective, point.schedule, command.target != Target::Mscclpp);
-      program.name = fmt::format("{} on {}: {}, {}, {}", point.collective.name, result.topology.name,
+      program.name = fmt::format("{} on {}: {}, {}, {}", name_of(point.collective), result.topology.name,
                                  counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
                                  counted(point.cost.chunks, "chunk"));
       if (command.in_place && command.target == Target::Mscclpp)
         program = in_place(result.topology, point.collective, program);
       const std::string path = fmt::format("{}/{}_{}_{}.{}", command.directory, plain(result.topology.name),
-                                           plain(point.collective.name), i, extension(command.target));
+                                           plain(name_of(point.collective)), i, extension(command.target));
       std::string remark;
       if (command.target == Target::Cuda)
         for (const EmittedFile& file : cuda_directory(result.topology, point, program))

@@ -47,7 +47,7 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
                          std::optional<Rank> root) {
   if (!is_path(name_or_file)) {
     Collective named = make_collective(name_or_file, topology.ranks, 1, root.value_or(0));
-    require_rooted("--root", name_or_file, root);
+    require_rooted("--root", named.kind, root);
     return reachable(topology, std::move(named));
   }
   if (root)
@@ -56,17 +56,14 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
   // What a search cuts a block into is its own matter, and part of its cost.
   if (collective.chunks_per_block != 1)
     throw InputError(name_or_file, fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
-                     collective.custom ? "list a block as one chunk; the command's options cut it into more"
-                                       : "leave 'chunks' out; the command's options cut it into more");
+                     is_custom(collective)
+                         ? "list a block as one chunk; the command's options cut it into more"
+                         : "leave 'chunks' out; the command's options cut it into more");
   return reachable(topology, std::move(collective));
 }
 
-void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root) {
-  if (root && !is_rooted(collective)) throw InputError(option, collective + " has no root", "leave it out");
-}
-
-Collective with_chunks(const Collective& one, int chunks) {
-  return one.custom ? refined(one, chunks) : make_collective(one.name, one.ranks, chunks, one.root);
+void require_rooted(const std::string& option, CollectiveKind kind, std::optional<Rank> root) {
+  if (root && !is_rooted(kind)) throw InputError(option, name_of(kind) + " has no root", "leave it out");
 }
 
 Result load_result(const std::string& file) {
@@ -106,8 +103,8 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
 void require_sums_of_halves(Accumulation accumulation, const std::vector<ElementType>& types,
                             const Collective& collective) {
   if (accumulation != Accumulation::Float32) return;
-  if (!collective.combining && collective.name != "allreduce_by_gather")
-    throw InputError("--accumulate", collective.name + " adds nothing", "leave it out");
+  if (!adds(collective))
+    throw InputError("--accumulate", name_of(collective) + " adds nothing", "leave it out");
   if (std::none_of(types.begin(), types.end(), is_half_type))
     throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
 }

@@ -20,10 +20,7 @@ Topology machine(const std::string& spec_or_file);
 Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root);
 
 // A root that was asked for is no help to a collective that has none.
-void require_rooted(const std::string& option, const std::string& collective, std::optional<Rank> root);
-
-// The same with each block cut into so many.
-Collective with_chunks(const Collective& one, int chunks);
+void require_rooted(const std::string& option, CollectiveKind, std::optional<Rank> root);
 
 Result load_result(const std::string& file);
 

@@ -36,7 +36,8 @@ MscclFile load(const std::string& text, const std::string& path) {
           .out_of_place = true};
 }
 
-std::string summary(const BlockProgram& program) {
+std::string summary(const MscclFile& file) {
+  const BlockProgram& program = file.program;
   std::map<std::string, int> kinds;
   std::size_t blocks = 0, longest = 0;
   int channels = 1;
@@ -48,7 +49,7 @@ std::string summary(const BlockProgram& program) {
       for (const BlockInstruction& i : block.instructions) ++kinds[to_string(i.opcode)];
     }
   std::string text =
-      fmt::format("{}: {} over {}; {} in all, {}, at most {} each:", program.name, program.collective,
+      fmt::format("{}: {} over {}; {} in all, {}, at most {} each:", program.name, name_of(file.collective),
                   counted(static_cast<long long>(program.ranks.size()), "rank"),
                   counted(static_cast<long long>(blocks), "block"), counted(channels, "channel"),
                   counted(static_cast<long long>(longest), "instruction"));
@@ -71,7 +72,7 @@ std::string summary(const MscclppFile& file) {
   }
   std::string text =
       fmt::format("{}: {} over {} in shared memory; {} in all, {}, at most {} each:", program.name,
-                  program.collective, counted(static_cast<long long>(program.ranks.size()), "rank"),
+                  name_of(file.collective), counted(static_cast<long long>(program.ranks.size()), "rank"),
                   counted(static_cast<long long>(blocks), "block"), counted(counters, "counter"),
                   counted(static_cast<long long>(longest), "instruction"));
   for (const auto& [kind, count] : kinds) text += fmt::format(" {} {}", count, kind);
@@ -174,7 +175,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   if (!is_xml(source) && is_mscclpp_plan(source, command.file)) return peers(command, source, supervisor);
   const MscclFile file = load(source, command.file);
   require_sums_of_halves(command.accumulation, command.types, file.collective);
-  std::string text = summary(file.program);
+  std::string text = summary(file);
   publish(supervisor, text);
   for (bool in_place : {false, true}) {
     if (in_place ? !file.in_place : !file.out_of_place) continue;

@@ -18,16 +18,6 @@
 namespace chorale {
 namespace {
 
-// What a size of a block means to the person who asked.
-std::string block_of(const Collective& collective) {
-  if (collective.custom) return "a chunk of the file";
-  const std::string& name = collective.name;
-  if (name == "allgather") return "what a rank contributes";
-  if (name == "reducescatter") return "what a rank receives";
-  if (name == "alltoall" || name == "scatter" || name == "gather") return "what one rank sends to one other";
-  return "the whole vector";
-}
-
 // The certificate of what is proven; of what is not, how far from the bound it is.
 std::string proven_by(const Result& result, const Point& point) {
   if (point.proven) return explain(result, point);
@@ -42,9 +32,9 @@ std::string proven_by(const Result& result, const Point& point) {
 
 std::string heading(const Result& result) {
   const Topology& topology = result.topology;
-  std::string text =
-      fmt::format("{}, {}: {}, {}", topology.name, result.collective.name, counted(topology.ranks, "rank"),
-                  counted(static_cast<long long>(topology.links.size()), "link"));
+  std::string text = fmt::format("{}, {}: {}, {}", topology.name, name_of(result.collective),
+                                 counted(topology.ranks, "rank"),
+                                 counted(static_cast<long long>(topology.links.size()), "link"));
   if (!topology.limits.empty())
     text += ", " + counted(static_cast<long long>(topology.limits.size()), "shared limit");
   const Space& space = result.space;
@@ -56,7 +46,7 @@ std::string heading(const Result& result) {
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds)
     text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
-  return text + fmt::format("\n(a block is {})\n", block_of(result.collective));
+  return text + fmt::format("\n(a block is {})\n", row_of(result.collective.kind).block);
 }
 
 std::vector<std::string> best_sizes_in_words(const Result& result, const SizeModel& model) {
@@ -85,7 +75,7 @@ std::string points_table(const Result& result, const std::vector<int>& chosen, c
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
                     std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
                     point.on_frontier ? sizes[i] : "dominated", fmt::format("{:.2f}", point.seconds),
-                    point.method, proven_by(result, point)});
+                    name_of(point.method), proven_by(result, point)});
   }
   return table(rows, "rrrrllrll");
 }
@@ -93,7 +83,7 @@ std::string points_table(const Result& result, const std::vector<int>& chosen, c
 RateBound rate_bound(const Result& result) {
   RateBound best;
   for (const Claim& claim : result.claims) {
-    if (claim.collective != result.collective.name || claim.steps != kAnySteps) continue;
+    if (claim.collective != result.collective.kind || claim.steps != kAnySteps) continue;
     const Rate rate =
         rate_shown(result.topology, with_chunks(result.collective, claim.chunks), claim.certificate);
     if (rate.rounds * best.chunks > best.rounds * rate.chunks)

@@ -84,7 +84,7 @@ const char* who(On transport) {
 }
 
 std::string heading(const RunCommand& command, const Result& result) {
-  return fmt::format("{}, {}: {} as {}{}\n", result.topology.name, result.collective.name,
+  return fmt::format("{}, {}: {} as {}{}\n", result.topology.name, name_of(result.collective),
                      counted(result.topology.ranks, "rank"), who(command.transport),
                      command.in_place ? ", in place" : "");
 }

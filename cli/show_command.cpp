@@ -22,7 +22,8 @@ Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   }
   for (int i : chosen) {
     const Point& point = result.points[i];
-    outcome.text += fmt::format("\npoint {}: {}\n", i, point.method) + schedule_text(result.topology, point);
+    outcome.text +=
+        fmt::format("\npoint {}: {}\n", i, name_of(point.method)) + schedule_text(result.topology, point);
   }
   return outcome;
 }

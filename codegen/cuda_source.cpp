@@ -94,9 +94,9 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
 
 std::vector<EmittedFile> to_cuda_sources(const Collective& collective, const PeerProgram& program,
                                          const PeerProgram& in_place, const CudaOptions& options) {
-  if (collective.custom || collective.name == "allreduce_by_gather")
+  if (!is_offered(collective.kind))
     throw InputError(program.name,
-                     "the programs around the kernel do not know the collective " + collective.name,
+                     "the programs around the kernel do not know the collective " + name_of(collective),
                      "use another target");
   std::vector<EmittedFile> files = {{"out_of_place.h", algorithm_header(collective, program, options)},
                                     {"in_place.h", algorithm_header(collective, in_place, options)}};
@@ -107,7 +107,7 @@ std::vector<EmittedFile> to_cuda_sources(const Collective& collective, const Pee
 }
 
 std::vector<Rank> all_pairs_owners(const Collective& collective, const Program& program) {
-  if (collective.name != "allreduce" || collective.custom || program.steps != 2) return {};
+  if (collective.kind != CollectiveKind::AllReduce || program.steps != 2) return {};
   const int ranks = static_cast<int>(program.ranks.size()), chunks = program.chunks_per_block;
   // By chunk: who gets it in the first step, from how many; to how many he sends it in the second.
   std::vector<Rank> owner(chunks, -1);

@@ -80,8 +80,8 @@ Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
 }
 
 std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
-  if (collective.custom || collective.name == "allreduce_by_gather")
-    return limit({}, "MSCCL XML has no name for the collective " + collective.name, "use --target json");
+  if (!is_offered(collective.kind))
+    return limit({}, "MSCCL XML has no name for the collective " + name_of(collective), "use --target json");
   for (const BlockRank& rank : program.ranks)
     for (const Block& block : rank.blocks)
       for (const BlockInstruction& i : block.instructions)
@@ -166,12 +166,12 @@ std::string to_msccl_xml(const Collective& collective, const BlockProgram& progr
     chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
     for (const Block& block : rank.blocks) channels = std::max(channels, block.channel + 1);
   }
-  const std::string root = is_rooted(collective.name) ? fmt::format(" root=\"{}\"", collective.root) : "";
+  const std::string root = is_rooted(collective.kind) ? fmt::format(" root=\"{}\"", collective.root) : "";
   std::string text = fmt::format(
       "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\"{} "
       "inplace=\"{}\" "
       "outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
-      escaped(program.name), channels, chunks, program.ranks.size(), collective.name, root,
+      escaped(program.name), channels, chunks, program.ranks.size(), name_of(collective), root,
       program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) text += print_rank(n, program.ranks[n]);
   return text + "</algo>\n";

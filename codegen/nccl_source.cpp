@@ -31,10 +31,7 @@ std::string without_includes(const std::string& text, std::set<std::string>& inc
 
 // A custom collective may be called anything.
 std::string function_name(const Collective& collective) {
-  const std::vector<std::string>& known = collective_names();
-  return "chorale_" + (!collective.custom && std::ranges::find(known, collective.name) != known.end()
-                           ? collective.name
-                           : std::string(collective.name == "allreduce_by_gather" ? "allreduce" : "custom"));
+  return "chorale_" + name_of(row_of(collective.kind).result);
 }
 
 // Those that only move data by pieces and add them at the end are reductions all the same.
@@ -52,12 +49,12 @@ std::string function(const Collective& collective, const Program& program) {
       "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
       "ncclDataType_t type{}{}, "
       "ncclComm_t comm, cudaStream_t stream) {{\n",
-      printable_name(collective.name), collective.ranks,
-      is_rooted(collective.name) ? fmt::format(" with root {}", collective.root) : "",
+      printable_name(name_of(collective)), collective.ranks,
+      is_rooted(collective.kind) ? fmt::format(" with root {}", collective.root) : "",
       function_name(collective), adds(program) ? ", ncclRedOp_t op" : "",
-      is_rooted(collective.name) ? ", int root" : "");
+      is_rooted(collective.kind) ? ", int root" : "");
   const std::string root =
-      is_rooted(collective.name)
+      is_rooted(collective.kind)
           ? fmt::format("  if (root != {}) return ncclInvalidArgument;\n", collective.root)
           : "";
   return head + root +
@@ -65,19 +62,12 @@ std::string function(const Collective& collective, const Program& program) {
                      adds(program) ? "op" : "ncclSum");
 }
 
-// What NCCL's calls have in place (in_place_slot of ir/block_program.h).
-std::string input_lies(const std::string& collective) {
-  if (collective == "allgather" || collective == "gather") return "InOutput";
-  if (collective == "reducescatter" || collective == "scatter") return "AroundOutput";
-  return "AtOutput";
-}
-
 }  // namespace
 
 std::string to_nccl_source(const Collective& collective, const Program& program) {
   const std::string name = printable_name(program.name);
   const NumberTable messages = message_table(program), work = work_table(program);
-  const bool in_place = !collective.custom && collective.name != "alltoall";
+  const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
   const std::string runtime = without_includes(nccl_runtime_source(), includes);
   for (const char* each : {"cstdio", "cstdlib", "iterator", "thread"})
@@ -100,10 +90,11 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
              "constexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
              "constexpr std::size_t kMessageCount = {}, kWorkCount = {};\n"
-             "constexpr chorale::InputLies kInputLies = chorale::InputLies::{};\n"
+             "constexpr int kInputShift = {};  // in place, rank n's input begins n * this blocks after its "
+             "output\n"
              "constexpr int kInPlace = {};  // 1: input and output may lie so\n\n",
              name, program.ranks.size(), program.steps, program.chunks_per_block, messages.size(),
-             work.size(), input_lies(collective.name), in_place ? 1 : 0) +
+             work.size(), in_place_shift(collective.kind), in_place ? 1 : 0) +
          printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                        "std::array<int, 3>", "kSlots", sizes_table(program), 3) +
          printed_table("step, from rank, buffer, slot, to rank, buffer, slot, piece", "StepMessage",

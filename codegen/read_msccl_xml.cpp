@@ -42,21 +42,20 @@ class Reader {
                        "give an MSCCL algorithm file");
     MscclFile result;
     const int ranks = number(algo, "ngpus", 1, kMostRanks);
-    const std::string name = text(algo, "coll");
+    const CollectiveKind kind = known_kind(text(algo, "coll"));
     result.in_place = algo.attribute("inplace").as_int(0) != 0;
     // Older files leave it out where they are for in place only.
     result.out_of_place = algo.attribute("outofplace").as_int(result.in_place ? 0 : 1) != 0;
     const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
-    const bool by_blocks = name == "allgather" || name == "reducescatter" || name == "alltoall" ||
-                           name == "gather" || name == "scatter";
-    if (by_blocks && chunks % ranks != 0)
+    const int blocks = blocks_of(kind, ranks);
+    if (chunks % blocks != 0)
       throw InputError(file_, fmt::format("nchunksperloop {} is no multiple of the {} ranks", chunks, ranks),
                        "check the file");
-    const bool rooted = is_rooted(name) && algo.attribute("root");
-    result.collective = make_collective(name, ranks, by_blocks ? chunks / ranks : chunks,
-                                        rooted ? number(algo, "root", 0, ranks - 1) : 0);
+    const bool rooted = is_rooted(kind) && algo.attribute("root");
+    result.collective =
+        make_collective(kind, ranks, chunks / blocks, rooted ? number(algo, "root", 0, ranks - 1) : 0);
     result.program = {.name = text(algo, "name"),
-                      .collective = name,
+                      .collective = kind,
                       .chunks_per_block = result.collective.chunks_per_block,
                       .in_place = result.in_place,
                       .queue_depth = 2,

@@ -44,84 +44,105 @@ using Q = const Request&;
 
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
-      {.entry = {"ring_allgather", "allgather", "blocks go round one ring"},
+      {.entry = {Method::RingAllgather, CollectiveKind::Allgather, "blocks go round one ring"},
        .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
        .rings = Rings::One},
-      {.entry = {"ring_reducescatter", "reducescatter", "partial sums go round one ring"},
+      {.entry = {Method::RingReduceScatter, CollectiveKind::ReduceScatter, "partial sums go round one ring"},
        .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
        .rings = Rings::One},
-      {.entry = {"ring_allreduce", "allreduce", "ring ReduceScatter, then ring Allgather"},
+      {.entry = {Method::RingAllReduce, CollectiveKind::AllReduce, "ring ReduceScatter, then ring Allgather"},
        .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
        .rings = Rings::One,
        .composed = true},
-      {.entry = {"multi_ring_allgather", "allgather", "over all rings that share the machine, as NCCL does"},
+      {.entry = {Method::MultiRingAllgather, CollectiveKind::Allgather,
+                 "over all rings that share the machine, as NCCL does"},
        .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
        .rings = Rings::Many},
-      {.entry = {"multi_ring_reducescatter", "reducescatter", "over all rings that share the machine"},
+      {.entry = {Method::MultiRingReduceScatter, CollectiveKind::ReduceScatter,
+                 "over all rings that share the machine"},
        .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
        .rings = Rings::Many},
-      {.entry = {"multi_ring_allreduce", "allreduce", "over all rings that share the machine"},
+      {.entry = {Method::MultiRingAllReduce, CollectiveKind::AllReduce,
+                 "over all rings that share the machine"},
        .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
        .rings = Rings::Many,
        .composed = true},
-      {.entry = {"tree_broadcast", "broadcast", "down a binary tree, chunks as a pipeline"},
+      {.entry = {Method::TreeBroadcast, CollectiveKind::Broadcast,
+                 "down a binary tree, chunks as a pipeline"},
        .plan = [](Q q) { return tree_broadcast(heap_tree(q.order), q.chunks); }},
-      {.entry = {"tree_reduce", "reduce", "up a binary tree, chunks as a pipeline"},
+      {.entry = {Method::TreeReduce, CollectiveKind::Reduce, "up a binary tree, chunks as a pipeline"},
        .plan = [](Q q) { return backwards(tree_broadcast(heap_tree(q.order), q.chunks), true); }},
-      {.entry = {"tree_allreduce", "allreduce", "up a binary tree and down again, chunks as a pipeline"},
+      {.entry = {Method::TreeAllReduce, CollectiveKind::AllReduce,
+                 "up a binary tree and down again, chunks as a pipeline"},
        .plan = [](Q q) { return tree_allreduce({heap_tree(q.order)}, q.chunks); }},
-      {.entry = {"two_tree_allreduce", "allreduce", "over two trees that have no inner rank in common"},
+      {.entry = {Method::TwoTreeAllReduce, CollectiveKind::AllReduce,
+                 "over two trees that have no inner rank in common"},
        .plan =
            [](Q q) {
              const auto [first, second] = two_trees(q.order);
              return tree_allreduce({first, second}, q.chunks);
            },
        .fewest_chunks = 2},
-      {.entry = {"binomial_broadcast", "broadcast",
+      {.entry = {Method::BinomialBroadcast, CollectiveKind::Broadcast,
                  "in each step those that have it send it to as many others"},
        .plan = [](Q q) { return binomial_broadcast(q.order, q.chunks); }},
-      {.entry = {"binomial_reduce", "reduce", "in each step half of the ranks add into the other half"},
+      {.entry = {Method::BinomialReduce, CollectiveKind::Reduce,
+                 "in each step half of the ranks add into the other half"},
        .plan = [](Q q) { return backwards(binomial_broadcast(q.order, q.chunks), true); }},
-      {.entry = {"binomial_gather", "gather", "in each step half of the ranks pass on what they have"},
+      {.entry = {Method::BinomialGather, CollectiveKind::Gather,
+                 "in each step half of the ranks pass on what they have"},
        .plan = [](Q q) { return binomial_gather(q.order, q.chunks); }},
-      {.entry = {"binomial_scatter", "scatter", "in each step a rank hands on half of what it has"},
+      {.entry = {Method::BinomialScatter, CollectiveKind::Scatter,
+                 "in each step a rank hands on half of what it has"},
        .plan = [](Q q) { return backwards(binomial_gather(q.order, q.chunks), false); }},
-      {.entry = {"recursive_doubling_allgather", "allgather", "exchange all with the rank 1, 2, 4, ... away"},
+      {.entry = {Method::RecursiveDoublingAllgather, CollectiveKind::Allgather,
+                 "exchange all with the rank 1, 2, 4, ... away"},
        .plan = [](Q q) { return doubling_allgather(q.order, q.chunks); },
        .power_of_two = true},
-      {.entry = {"recursive_halving_reducescatter", "reducescatter",
+      {.entry = {Method::RecursiveHalvingReduceScatter, CollectiveKind::ReduceScatter,
                  "exchange half of the sums, a quarter, ..."},
        .plan = [](Q q) { return backwards(doubling_allgather(q.order, q.chunks), true); },
        .power_of_two = true},
-      {.entry = {"recursive_doubling_allreduce", "allreduce", "exchange the whole sum 1, 2, 4, ... away"},
+      {.entry = {Method::RecursiveDoublingAllReduce, CollectiveKind::AllReduce,
+                 "exchange the whole sum 1, 2, 4, ... away"},
        .plan = [](Q q) { return doubling_allreduce(q.order, q.chunks); },
        .power_of_two = true},
-      {.entry = {"halving_doubling_allreduce", "allreduce", "recursive halving, then recursive doubling"},
+      {.entry = {Method::HalvingDoublingAllReduce, CollectiveKind::AllReduce,
+                 "recursive halving, then recursive doubling"},
        .plan = [](Q q) { return scatter_then_gather(doubling_allgather(q.order, q.chunks)); },
        .composed = true,
        .power_of_two = true},
-      {.entry = {"direct_allgather", "allgather", "each rank sends its block to all others in one step"},
+      {.entry = {Method::DirectAllgather, CollectiveKind::Allgather,
+                 "each rank sends its block to all others in one step"},
        .plan = [](Q q) { return direct_allgather(q.ranks, q.chunks); }},
-      {.entry = {"direct_reducescatter", "reducescatter",
+      {.entry = {Method::DirectReduceScatter, CollectiveKind::ReduceScatter,
                  "each rank sends all others their blocks in one step"},
        .plan = [](Q q) { return backwards(direct_allgather(q.ranks, q.chunks), true); }},
-      {.entry = {"direct_allreduce", "allreduce", "direct ReduceScatter, then direct Allgather: two steps"},
+      {.entry = {Method::DirectAllReduce, CollectiveKind::AllReduce,
+                 "direct ReduceScatter, then direct Allgather: two steps"},
        .plan = [](Q q) { return scatter_then_gather(direct_allgather(q.ranks, q.chunks)); },
        .composed = true},
-      {.entry = {"one_shot_allreduce", "allreduce",
+      {.entry = {Method::OneShotAllReduce, CollectiveKind::AllReduce,
                  "each rank sends its whole vector to all others in one step"},
        .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
-      {.entry = {"direct_alltoall", "alltoall", "each rank sends each other its block in one step"},
+      {.entry = {Method::DirectAlltoall, CollectiveKind::Alltoall,
+                 "each rank sends each other its block in one step"},
        .plan = [](Q q) { return direct_alltoall(q.ranks, q.chunks); }},
   };
   return rows;
 }
 
-const Row& find_row(const std::string& name) {
+const Row& find_row(Method method) {
+  const auto row = std::ranges::find(table(), method, [](const Row& r) { return r.entry.method; });
+  assert(row != table().end());
+  return *row;
+}
+
+Method known_method(const std::string& name) {
   std::vector<std::string> known;
   for (const Row& row : table()) {
-    if (row.entry.name == name) return row;
-    known.push_back(row.entry.name);
+    known.push_back(name_of(row.entry.method));
+    if (known.back() == name) return row.entry.method;
   }
   throw InputError("hand-written algorithm", fmt::format("unknown name '{}'", name.substr(0, 60)),
                    did_you_mean(name, known, "use one of " + joined(known)));
@@ -170,9 +191,13 @@ const std::vector<ClassicEntry>& classic_catalogue() {
 }
 
 Point classic_algorithm(const std::string& name, const Topology& topology, const ClassicOptions& options) {
+  return classic_algorithm(known_method(name), topology, options);
+}
+
+Point classic_algorithm(Method method, const Topology& topology, const ClassicOptions& options) {
   assert(topology.switches == 0);
-  const Row& row = find_row(name);
-  const std::string where = name + " on " + topology.name;
+  const Row& row = find_row(method);
+  const std::string where = name_of(method) + " on " + topology.name;
   const int ranks = topology.ranks;
   if (row.power_of_two && (ranks & (ranks - 1)) != 0)
     throw InputError(where, fmt::format("{} ranks are not a power of two", ranks), "use another algorithm");
@@ -183,7 +208,7 @@ Point classic_algorithm(const std::string& name, const Topology& topology, const
   request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request.rings);
 
-  Point point{.method = name};
+  Point point{.method = method};
   point.collective = make_collective(row.entry.collective, ranks,
                                      row.composed ? ranks * request.chunks : request.chunks, options.root);
   point.schedule =

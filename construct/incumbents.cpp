@@ -31,7 +31,7 @@ bool too_large(const Topology& topology, const Collective& collective) {
   return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;
 }
 
-Point as_point(const Collective& collective, Schedule schedule, const std::string& method) {
+Point as_point(const Collective& collective, Schedule schedule, Method method) {
   Point point{.method = method, .collective = collective};
   point.cost = {.steps = static_cast<int>(schedule.steps.size()),
                 .rounds = total_rounds(schedule),
@@ -45,7 +45,7 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
   std::vector<Point> points;
   for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
                                                  : spread(topology, collective, effort))
-    points.push_back(as_point(collective, std::move(schedule), "routed"));
+    points.push_back(as_point(collective, std::move(schedule), Method::Routed));
   return points;
 }
 
@@ -55,7 +55,7 @@ std::vector<Point> within(int extra, const Topology& topology, std::vector<Point
   for (Point& point : points) {
     const Cost before = point.cost;
     if (!fit_in_more_steps(topology, point, extra)) continue;
-    if (point.cost != before) point.method = "routed";
+    if (point.cost != before) point.method = Method::Routed;
     kept.push_back(std::move(point));
   }
   return kept;
@@ -64,7 +64,7 @@ std::vector<Point> within(int extra, const Topology& topology, std::vector<Point
 // An algorithm counts chunks of what it moves: of an AllReduce by parts, each rank's part.
 std::vector<int> chunk_counts(const Collective& collective) {
   const int chunks = collective.chunks_per_block;
-  if (collective.name != "allreduce" || chunks % collective.ranks != 0) return {chunks};
+  if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {chunks};
   return {chunks, chunks / collective.ranks};
 }
 
@@ -72,19 +72,19 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
                                 const Effort& effort) {
   // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
   constexpr double kMostSends = 1 << 22;
-  if (collective.custom || collective.ranks < 2 ||
+  if (is_custom(collective) || collective.ranks < 2 ||
       static_cast<double>(collective.ranks) * collective.ranks * collective.chunks_per_block > kMostSends)
     return {};
   std::vector<Order> orders = {{}};
   if (Order ring = widest_ring(topology); !ring.empty()) orders.push_back(std::move(ring));
   std::vector<Point> points;
   for (const ClassicEntry& entry : classic_catalogue()) {
-    if (entry.collective != collective.name) continue;
+    if (entry.collective != collective.kind) continue;
     for (int chunks : chunk_counts(collective))
       for (const Order& order : orders) {
         if (effort.stopped()) return points;
         try {
-          Point point = classic_algorithm(entry.name, topology,
+          Point point = classic_algorithm(entry.method, topology,
                                           {.chunks = chunks, .order = order, .root = collective.root});
           if (point.collective == collective) points.push_back(std::move(point));
         } catch (const InputError&) {  // the machine is not one for it
@@ -119,7 +119,7 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   for (Point& point : points) {
     if (effort.stopped()) break;
     if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
-      throw std::logic_error("a schedule of our own construction (" + point.method +
+      throw std::logic_error("a schedule of our own construction (" + name_of(point.method) +
                              ") is wrong: " + wrong.front().words);
     sound.push_back(std::move(point));
   }

@@ -238,7 +238,7 @@ class Phases {
 
  private:
   Collective copies() const {
-    Collective c{.name = "phase", .ranks = sums_.ranks, .custom = true};
+    Collective c{.custom_name = "phase", .ranks = sums_.ranks};
     c.chunks.resize(sums_.chunks.size(), {.pre = {0}});
     return c;
   }

@@ -5,20 +5,16 @@
 // receives in an Alltoall, receives from an Allgather; the root's whole buffer in Gather and Scatter.
 #pragma once
 
-#include <string>
+#include "ir/collective_kind.h"
 
 namespace chorale {
 
-// size / (bytes of a block), blocks being counted as in ir/collective.h: `ranks` for Allgather,
-// ReduceScatter, Alltoall, Gather and Scatter, 1 for the others.
-int blocks_of(const std::string& collective, int ranks);
-
 // 2(n-1)/n for AllReduce; (n-1)/n for Allgather, ReduceScatter, Alltoall, Gather and Scatter; 1 for Broadcast
 // and Reduce, and for collectives that nccl-tests does not know.
-double busbw_factor(const std::string& collective, int ranks);
+double busbw_factor(CollectiveKind, int ranks);
 
 // GB/s (10^9 bytes), 0 if no time has passed.
 double algbw(double size_bytes, double time_us);
-double busbw(const std::string& collective, int ranks, double size_bytes, double time_us);
+double busbw(CollectiveKind, int ranks, double size_bytes, double time_us);
 
 }  // namespace chorale

@@ -23,17 +23,6 @@
 
 namespace chorale {
 
-// Where NCCL's in-place calls have the input: where the output is; in its block of this rank; or the output is
-// the input's block of this rank.
-enum class InputLies { AtOutput, InOutput, AroundOutput };
-
-// Of a collective, by our name for it.
-inline InputLies input_lies(const std::string& collective) {
-  if (collective == "allgather") return InputLies::InOutput;
-  if (collective == "reducescatter") return InputLies::AroundOutput;
-  return InputLies::AtOutput;
-}
-
 // While this lives, the thread may do what has nothing to do with streams although one of them is captured.
 class Uncaptured {
  public:
@@ -125,9 +114,10 @@ class StreamMemory {
 // May be used by several threads, one for each rank that lives in this process.
 class NcclAlgorithm {
  public:
-  // The tables must live as long as this.
-  NcclAlgorithm(const StepTables& tables, InputLies lies, const NcclCalls& nccl)
-      : tables_(tables), lies_(lies), nccl_(nccl) {}
+  // The tables must live as long as this. In place, the input of rank n begins n * `input_shift` blocks after its
+  // output (ir/collective_kind.h).
+  NcclAlgorithm(const StepTables& tables, int input_shift, const NcclCalls& nccl)
+      : tables_(tables), input_shift_(input_shift), nccl_(nccl) {}
 
   // Enqueues the collective on blocks of so many elements; with a time limit, waits for each step (not where
   // the stream is captured). What failed is in `fault`: rank, step, peer, and why. The scratch of `run` is
@@ -169,9 +159,7 @@ class NcclAlgorithm {
   enum class Overlap { None, InPlace, Other };
   static constexpr std::size_t kMostPlans = 256;
 
-  std::int64_t shift(int rank, std::int64_t elements) const {
-    return lies_ == InputLies::AtOutput ? 0 : (lies_ == InputLies::InOutput ? rank : -rank) * elements;
-  }
+  std::int64_t shift(int rank, std::int64_t elements) const { return input_shift_ * rank * elements; }
 
   Overlap overlap_of(const NcclRun& run, const StepPlan& plan, std::int64_t elements) const {
     const std::int64_t size = size_of(run.type);
@@ -198,7 +186,7 @@ class NcclAlgorithm {
   }
 
   const StepTables tables_;
-  const InputLies lies_;
+  const int input_shift_;
   const NcclCalls nccl_;
   std::mutex mutex_ = {};
   std::map<std::tuple<int, std::int64_t, ncclDataType_t, ncclRedOp_t, bool>, std::shared_ptr<const StepPlan>>

@@ -41,22 +41,6 @@ bool has_epilogue(const BlockProgram& program) {
   return false;
 }
 
-Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank rank, const Slot& slot) {
-  if (slot.buffer == Buffer::Scratch) return slot;
-  if (collective == "allgather" || collective == "gather")
-    return slot.buffer == Buffer::Input ? Slot{Buffer::Output, rank * chunks_per_block + slot.index} : slot;
-  if (collective == "reducescatter" || collective == "scatter")
-    return slot.buffer == Buffer::Output ? Slot{Buffer::Input, rank * chunks_per_block + slot.index} : slot;
-  return {Buffer::Output, slot.index};
-}
-
-Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank rank, const Slot& slot,
-                   int input_chunks, int output_chunks) {
-  const Slot place = in_place_slot(collective, chunks_per_block, rank, slot);
-  const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
-  return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
-}
-
 std::string to_string(BlockOpcode opcode) {
   switch (opcode) {
     case BlockOpcode::Nop:

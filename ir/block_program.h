@@ -71,7 +71,7 @@ struct BlockRank {
 
 struct BlockProgram {
   std::string name = {};
-  std::string collective = {};
+  CollectiveKind collective = CollectiveKind::Custom;
   int chunks_per_block = 1;
   bool in_place = false;  // right for input and output that share memory as NCCL has it (in_place_slot)
   int queue_depth = 1;    // messages that a queue must be able to hold
@@ -86,17 +86,6 @@ bool reads_dst(BlockOpcode);
 bool writes_dst(BlockOpcode);
 bool reduces(BlockOpcode);  // adds
 bool has_epilogue(const BlockProgram&);
-
-// Where a slot of the input lies in the output if they share memory as in NCCL: AllReduce, Broadcast, Reduce:
-// at the same place; Allgather, Gather: in block `rank` of the output; ReduceScatter, Scatter: the output is
-// block `rank` of the input, so slots of other blocks are places of their own. Alltoall: block by block at
-// the same place.
-Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, const Slot&);
-
-// The same for a rank with so many chunks: where the other buffer has no such slot (no root has no output in
-// Reduce), a slot stays what it is.
-Slot in_place_slot(const std::string& collective, int chunks_per_block, Rank, const Slot&, int input_chunks,
-                   int output_chunks);
 
 std::string to_string(BlockOpcode);  // "rrcs", as in MSCCL files
 std::string to_string(const BlockInstruction&);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
-#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -20,12 +20,6 @@ std::vector<Rank> all_ranks(int ranks) {
   return all;
 }
 
-// Chunks of a collective in which rank `root` deals with the whole vector, position i for chunk i.
-void add_vector_chunks(Collective& c, const std::vector<Rank>& pre, const std::vector<Rank>& post) {
-  for (int i = 0; i < c.chunks_per_block; ++i)
-    c.chunks.push_back({.pre = pre, .post = post, .input = i, .output = i});
-}
-
 void require_room(const std::string& name, int chunks, int ranks, double bytes) {
   constexpr double kMiB = 1 << 20;
   if (bytes > kMostCollectiveBytes)
@@ -35,87 +29,78 @@ void require_room(const std::string& name, int chunks, int ranks, double bytes) 
         fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB));
 }
 
-// Positions are dense in named collectives: each named rank has one.
-void require_room(const std::string& name, double ranks, double chunks) {
-  double count = chunks, named = chunks * (1 + ranks);
-  if (name == "allreduce") named = 2 * chunks * ranks;
-  if (name == "scatter" || name == "gather") count = chunks * ranks, named = 2 * count;
-  if (name == "allgather" || name == "allreduce_by_gather" || name == "reducescatter")
-    count = chunks * ranks, named = count * (1 + ranks);
-  if (name == "alltoall") count = chunks * ranks * ranks, named = 2 * count;
-  require_room(name, static_cast<int>(chunks), static_cast<int>(ranks), bytes_of(count, named, named));
+// How many pairs (s, d) have a block, and how many ranks one names.
+struct Pairs {
+  double sources = 1, destinations = 1, named = 0;
+};
+
+Pairs pairs_of(CollectiveKind kind, double ranks) {
+  const CollectiveRow& row = row_of(kind);
+  Pairs pairs;
+  if (row.before == Who::Each) pairs.sources = ranks;
+  if (row.after == Who::Each) pairs.destinations = ranks;
+  for (const Who who : {row.before, row.after}) pairs.named += who == Who::All ? ranks : 1;
+  return pairs;
 }
 
 }  // namespace
 
-const std::vector<std::string>& collective_names() {
-  static const std::vector<std::string> names = {"broadcast", "scatter", "gather",        "allgather",
-                                                 "alltoall",  "reduce",  "reducescatter", "allreduce"};
-  return names;
+std::string name_of(const Collective& collective) {
+  return is_custom(collective) ? collective.custom_name : name_of(collective.kind);
 }
 
-bool is_rooted(const std::string& name) {
-  return name == "broadcast" || name == "scatter" || name == "gather" || name == "reduce";
+bool is_custom(const Collective& collective) {
+  return collective.kind == CollectiveKind::Custom;
 }
 
-Collective make_collective(const std::string& name, int ranks, int chunks, Rank root) {
+bool adds(const Collective& collective) {
+  return collective.combining || is_combining(row_of(collective.kind).result);
+}
+
+Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root) {
+  assert(kind != CollectiveKind::Custom);
+  const std::string name = name_of(kind);
   if (ranks < 1) throw InputError("collective " + name, std::to_string(ranks) + " ranks", "use at least 1");
   if (chunks < 1)
     throw InputError("collective " + name, std::to_string(chunks) + " chunks", "use at least 1");
   if (root < 0 || root >= ranks)
     throw InputError("collective " + name, "root " + std::to_string(root) + " is not a rank",
                      "use 0 to " + std::to_string(ranks - 1));
-  require_room(name, static_cast<double>(ranks), static_cast<double>(chunks));
-  Collective c{.name = name, .ranks = ranks, .root = root, .chunks_per_block = chunks};
+  const Pairs pairs = pairs_of(kind, ranks);
+  const double count = pairs.sources * pairs.destinations * chunks;
+  // Positions are dense: each named rank has one.
+  require_room(name, chunks, ranks, bytes_of(count, count * pairs.named, count * pairs.named));
+  Collective c{.kind = kind,
+               .ranks = ranks,
+               .root = root,
+               .chunks_per_block = chunks,
+               .combining = is_combining(kind)};
   const std::vector<Rank> all = all_ranks(ranks);
-  const int k = chunks;
-  if (name == "broadcast") {
-    add_vector_chunks(c, {root}, all);
-  } else if (name == "reduce") {
-    c.combining = true;
-    add_vector_chunks(c, all, {root});
-  } else if (name == "allreduce") {
-    c.combining = true;
-    add_vector_chunks(c, all, all);
-  } else if (name == "scatter") {
-    for (Rank d = 0; d < ranks; ++d)
-      for (int i = 0; i < k; ++i)
-        c.chunks.push_back({.pre = {root}, .post = {d}, .input = d * k + i, .output = i});
-  } else if (name == "gather") {
-    for (Rank s = 0; s < ranks; ++s)
-      for (int i = 0; i < k; ++i)
-        c.chunks.push_back({.pre = {s}, .post = {root}, .input = i, .output = s * k + i});
-  } else if (name == "allgather") {
-    for (Rank s = 0; s < ranks; ++s)
-      for (int i = 0; i < k; ++i)
-        c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = s * k + i});
-  } else if (name == "allreduce_by_gather") {
-    for (Rank s = 0; s < ranks; ++s)
-      for (int i = 0; i < k; ++i) c.chunks.push_back({.pre = {s}, .post = all, .input = i, .output = i});
-  } else if (name == "reducescatter") {
-    c.combining = true;
-    for (Rank d = 0; d < ranks; ++d)
-      for (int i = 0; i < k; ++i)
-        c.chunks.push_back({.pre = all, .post = {d}, .input = d * k + i, .output = i});
-  } else if (name == "alltoall") {
-    for (Rank s = 0; s < ranks; ++s)
-      for (Rank d = 0; d < ranks; ++d)
-        for (int i = 0; i < k; ++i)
-          c.chunks.push_back({.pre = {s}, .post = {d}, .input = d * k + i, .output = s * k + i});
-  } else {
-    throw InputError("collective", "unknown name '" + name.substr(0, 60) + "'",
-                     did_you_mean(name, collective_names(),
-                                  "use one of " + joined(collective_names()) + ", or a JSON file"));
-  }
+  const auto ranks_of = [&](Who who, Rank each) {
+    return who == Who::All ? all : std::vector<Rank>{who == Who::Root ? root : each};
+  };
+  const CollectiveRow& row = row_of(kind);
+  const bool side_by_side = output_blocks(kind, ranks) > 1;
+  for (Rank s = 0; s < static_cast<int>(pairs.sources); ++s)
+    for (Rank d = 0; d < static_cast<int>(pairs.destinations); ++d)
+      for (int i = 0; i < chunks; ++i)
+        c.chunks.push_back({.pre = ranks_of(row.before, s),
+                            .post = ranks_of(row.after, d),
+                            .input = d * chunks + i,
+                            .output = (side_by_side ? s * chunks : 0) + i});
   return c;
+}
+
+Collective make_collective(const std::string& name, int ranks, int chunks, Rank root) {
+  return make_collective(known_kind(name), ranks, chunks, root);
 }
 
 Collective refined(const Collective& whole, int chunks) {
   if (chunks < 1)
-    throw InputError("collective " + whole.name, std::to_string(chunks) + " chunks", "use at least 1");
-  require_room(whole.name, chunks, whole.ranks, bytes_of(whole) * chunks);
+    throw InputError("collective " + name_of(whole), std::to_string(chunks) + " chunks", "use at least 1");
+  require_room(name_of(whole), chunks, whole.ranks, bytes_of(whole) * chunks);
   if (1LL * whole.chunks_per_block * chunks > kMostChunksPerBlock)
-    throw InputError("collective " + whole.name,
+    throw InputError("collective " + name_of(whole),
                      fmt::format("{} chunks of {} in a block", chunks, whole.chunks_per_block),
                      fmt::format("use at most {} in all", kMostChunksPerBlock));
   Collective result = whole;
@@ -130,13 +115,14 @@ Collective refined(const Collective& whole, int chunks) {
   return result;
 }
 
+Collective with_chunks(const Collective& one, int chunks) {
+  return is_custom(one) ? refined(one, chunks) : make_collective(one.kind, one.ranks, chunks, one.root);
+}
+
 Collective dual(const Collective& collective) {
   Collective result = collective;
-  result.name = "dual of " + collective.name;
-  if (collective.name == "reduce") result.name = "broadcast";
-  if (collective.name == "broadcast") result.name = "reduce";
-  if (collective.name == "reducescatter") result.name = "allgather";
-  if (collective.name == "allgather") result.name = "reducescatter";
+  result.kind = row_of(collective.kind).dual;
+  result.custom_name = is_custom(result) ? "dual of " + name_of(collective) : "";
   result.combining = !collective.combining;
   for (ChunkSpec& spec : result.chunks) {
     std::swap(spec.pre, spec.post);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective_kind.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -33,31 +34,34 @@ bool starts_at(const ChunkSpec&, Rank);
 bool ends_at(const ChunkSpec&, Rank);
 
 struct Collective {
-  std::string name = {};  // one of collective_names(), "allreduce_by_gather", or the name of a custom one
+  CollectiveKind kind = CollectiveKind::Custom;
+  std::string custom_name = {};  // of a custom one; the others are called as their kind is
   int ranks = 0;
-  Rank root = 0;             // of broadcast, scatter, gather, reduce
+  Rank root = 0;             // of a kind that has one
   int chunks_per_block = 1;  // the C of the cost (steps, rounds/C); see make_collective
   bool combining = false;
-  bool custom = false;  // chunks come from a file, not from the name
   std::vector<ChunkSpec> chunks = {};
   bool operator==(const Collective&) const = default;
 };
 
-// broadcast scatter gather allgather alltoall reduce reducescatter allreduce
-const std::vector<std::string>& collective_names();
+std::string name_of(const Collective&);
+bool is_custom(const Collective&);  // its chunks come from a file, not from its kind
+bool adds(const Collective&);       // it combines, or is a way to do one that does
 
-// Does one rank, the root, play another part than the others? broadcast, scatter, gather, reduce.
-bool is_rooted(const std::string& name);
-
-// A named collective with `chunks` chunks a *block*: what a rank contributes to an Allgather or receives from
-// a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the whole vector in
-// Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that stays where it is:
-// chunks with pre == post whose transfer is a local copy. Requires a name of collective_names() or
-// "allreduce_by_gather", ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
-Collective make_collective(const std::string& name, int ranks, int chunks, Rank root = 0);
+// A collective of a kind with `chunks` chunks a *block* (ir/collective_kind.h): what a rank contributes to an
+// Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the
+// whole vector in Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that stays where
+// it is: chunks with pre == post whose transfer is a local copy. Requires a kind that is not Custom, ranks >= 1,
+// chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
+Collective make_collective(CollectiveKind, int ranks, int chunks, Rank root = 0);
+Collective make_collective(const std::string& name, int ranks, int chunks,
+                           Rank root = 0);  // as people say it
 
 // A custom collective with each of its chunks cut into `chunks` pieces.
 Collective refined(const Collective&, int chunks);
+
+// The same with each block cut into `chunks`. Requires one chunk a block.
+Collective with_chunks(const Collective& one, int chunks);
 
 // The collective with its data flowing backwards: pre and post exchanged. For a combining collective whose
 // chunks each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,

@@ -4,6 +4,52 @@
 #include <limits>
 
 namespace chorale {
+namespace {
+
+constexpr Named<Method> kMethods[] = {
+    {Method::Direct, "direct"},
+    {Method::Dual, "dual"},
+    {Method::Composed, "reduce_scatter+allgather"},
+    {Method::Gathered, "gather+local_reduce"},
+    {Method::Routed, "routed"},
+    {Method::RingAllgather, "ring_allgather"},
+    {Method::RingReduceScatter, "ring_reducescatter"},
+    {Method::RingAllReduce, "ring_allreduce"},
+    {Method::MultiRingAllgather, "multi_ring_allgather"},
+    {Method::MultiRingReduceScatter, "multi_ring_reducescatter"},
+    {Method::MultiRingAllReduce, "multi_ring_allreduce"},
+    {Method::TreeBroadcast, "tree_broadcast"},
+    {Method::TreeReduce, "tree_reduce"},
+    {Method::TreeAllReduce, "tree_allreduce"},
+    {Method::TwoTreeAllReduce, "two_tree_allreduce"},
+    {Method::BinomialBroadcast, "binomial_broadcast"},
+    {Method::BinomialReduce, "binomial_reduce"},
+    {Method::BinomialGather, "binomial_gather"},
+    {Method::BinomialScatter, "binomial_scatter"},
+    {Method::RecursiveDoublingAllgather, "recursive_doubling_allgather"},
+    {Method::RecursiveHalvingReduceScatter, "recursive_halving_reducescatter"},
+    {Method::RecursiveDoublingAllReduce, "recursive_doubling_allreduce"},
+    {Method::HalvingDoublingAllReduce, "halving_doubling_allreduce"},
+    {Method::DirectAllgather, "direct_allgather"},
+    {Method::DirectReduceScatter, "direct_reducescatter"},
+    {Method::DirectAllReduce, "direct_allreduce"},
+    {Method::OneShotAllReduce, "one_shot_allreduce"},
+    {Method::DirectAlltoall, "direct_alltoall"},
+};
+
+constexpr Named<ResultKind> kResultKinds[] = {{ResultKind::Frontier, "frontier"},
+                                              {ResultKind::Synthesis, "synthesis"},
+                                              {ResultKind::Algorithm, "algorithm"}};
+
+constexpr Named<Stopped> kEndings[] = {{Stopped::No, ""},
+                                       {Stopped::Interrupted, "interrupted"},
+                                       {Stopped::TimeLimit, "time limit"},
+                                       {Stopped::MemoryLimit, "memory limit"},
+                                       {Stopped::ConflictLimit, "conflict limit"},
+                                       {Stopped::SizeLimit, "size limit"},
+                                       {Stopped::NotExpressible, "not expressible"}};
+
+}  // namespace
 
 int compare_rate(const Cost& a, const Cost& b) {
   const std::int64_t left = static_cast<std::int64_t>(a.rounds) * b.chunks;
@@ -22,38 +68,6 @@ bool less(const Rate& a, const Rate& b) {
   return Wide{a.rounds} * b.chunks < Wide{b.rounds} * a.chunks;
 }
 
-const std::vector<std::string>& method_names() {
-  static const std::vector<std::string> names = {"direct",
-                                                 "dual",
-                                                 "reduce_scatter+allgather",
-                                                 "gather+local_reduce",
-                                                 "routed",
-                                                 "ring_allgather",
-                                                 "ring_reducescatter",
-                                                 "ring_allreduce",
-                                                 "multi_ring_allgather",
-                                                 "multi_ring_reducescatter",
-                                                 "multi_ring_allreduce",
-                                                 "tree_broadcast",
-                                                 "tree_reduce",
-                                                 "tree_allreduce",
-                                                 "two_tree_allreduce",
-                                                 "binomial_broadcast",
-                                                 "binomial_reduce",
-                                                 "binomial_gather",
-                                                 "binomial_scatter",
-                                                 "recursive_doubling_allgather",
-                                                 "recursive_halving_reducescatter",
-                                                 "recursive_doubling_allreduce",
-                                                 "halving_doubling_allreduce",
-                                                 "direct_allgather",
-                                                 "direct_reducescatter",
-                                                 "direct_allreduce",
-                                                 "one_shot_allreduce",
-                                                 "direct_alltoall"};
-  return names;
-}
-
 double gap(const Point& point) {
   const double own = static_cast<double>(point.cost.rounds) / point.cost.chunks;
   const double bound = static_cast<double>(point.bound.rounds) / static_cast<double>(point.bound.chunks);
@@ -66,36 +80,28 @@ int most_rounds(const Space& space, int steps) {
   return std::min(space.max_rounds, steps + space.extra_rounds);
 }
 
+std::span<const Named<Method>> methods() {
+  return kMethods;
+}
+
+std::span<const Named<ResultKind>> result_kinds() {
+  return kResultKinds;
+}
+
+std::span<const Named<Stopped>> endings() {
+  return kEndings;
+}
+
+std::string name_of(Method method) {
+  return name_in(methods(), method);
+}
+
 std::string name_of(ResultKind kind) {
-  switch (kind) {
-    case ResultKind::Synthesis:
-      return "synthesis";
-    case ResultKind::Algorithm:
-      return "algorithm";
-    case ResultKind::Frontier:
-      break;
-  }
-  return "frontier";
+  return name_in(result_kinds(), kind);
 }
 
 std::string name_of(Stopped stopped) {
-  switch (stopped) {
-    case Stopped::TimeLimit:
-      return "time limit";
-    case Stopped::ConflictLimit:
-      return "conflict limit";
-    case Stopped::MemoryLimit:
-      return "memory limit";
-    case Stopped::SizeLimit:
-      return "size limit";
-    case Stopped::NotExpressible:
-      return "not expressible";
-    case Stopped::Interrupted:
-      return "interrupted";
-    case Stopped::No:
-      break;
-  }
-  return "";
+  return name_in(endings(), stopped);
 }
 
 }  // namespace chorale

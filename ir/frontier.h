@@ -6,10 +6,12 @@
 #include <climits>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/named.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
@@ -79,7 +81,8 @@ inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at al
 // "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
 // `rounds` rounds."
 struct Claim {
-  std::string collective = {};  // name; for the parts of a composition this differs from the result's
+  // For the parts of a composition this differs from the result's.
+  CollectiveKind collective = CollectiveKind::Custom;
   int chunks = 1;
   int steps = kAnySteps;
   int rounds = 0;
@@ -96,18 +99,42 @@ struct Rate {
 };
 bool less(const Rate& a, const Rate& b);
 
-// How a schedule came about; a file says nothing else:
-//   direct                   found as what was asked for
-//   dual                     found as the dual on the reversed machine
-//   reduce_scatter+allgather one after the other
-//   gather+local_reduce      everybody's vector is gathered, and added up locally
-//   routed                   built along shortest ways, without a search
-//   and the names of the hand-written algorithms (construct/classic.h).
-const std::vector<std::string>& method_names();
+// How a schedule came about.
+enum class Method {
+  Direct,    // found as what was asked for
+  Dual,      // found as the dual on the reversed machine
+  Composed,  // a ReduceScatter and an Allgather, one after the other
+  Gathered,  // everybody's vector is gathered, and added up locally
+  Routed,    // built along shortest ways, without a search
+  // The hand-written algorithms (construct/classic.h).
+  RingAllgather,
+  RingReduceScatter,
+  RingAllReduce,
+  MultiRingAllgather,
+  MultiRingReduceScatter,
+  MultiRingAllReduce,
+  TreeBroadcast,
+  TreeReduce,
+  TreeAllReduce,
+  TwoTreeAllReduce,
+  BinomialBroadcast,
+  BinomialReduce,
+  BinomialGather,
+  BinomialScatter,
+  RecursiveDoublingAllgather,
+  RecursiveHalvingReduceScatter,
+  RecursiveDoublingAllReduce,
+  HalvingDoublingAllReduce,
+  DirectAllgather,
+  DirectReduceScatter,
+  DirectAllReduce,
+  OneShotAllReduce,
+  DirectAlltoall,
+};
 
 struct Point {
   Cost cost = {};
-  std::string method = {};     // one of method_names()
+  Method method = Method::Direct;
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
   bool on_frontier = true;  // no other point of the result dominates it
@@ -159,8 +186,13 @@ enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-
 // Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about all.
 enum class Stopped { No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible };
 
+// As files and people have them.
+std::span<const Named<Method>> methods();
+std::span<const Named<ResultKind>> result_kinds();
+std::span<const Named<Stopped>> endings();  // "" for No, "time limit", ...
+std::string name_of(Method);
 std::string name_of(ResultKind);
-std::string name_of(Stopped);  // "" for No, "time limit", ...
+std::string name_of(Stopped);
 
 struct Result {
   ResultKind kind = ResultKind::Frontier;

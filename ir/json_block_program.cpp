@@ -142,7 +142,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     json["chunks_per_block"].fail(fmt::format("is more than the {} chunks of the largest buffer", largest),
                                   "check the file");
   Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));
-  program.collective = collective.name;
+  program.collective = collective.kind;
   program.chunks_per_block = collective.chunks_per_block;
   return {.collective = std::move(collective), .program = std::move(program)};
 }

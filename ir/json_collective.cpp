@@ -41,11 +41,10 @@ void check_positions(const JsonReader& json, const Collective& collective) {
 }
 
 Collective read_custom(const JsonReader& json, int ranks) {
-  Collective collective{.name = json["collective"].text(), .ranks = ranks, .custom = true};
-  const std::vector<std::string>& known = collective_names();
-  if (std::find(known.begin(), known.end(), collective.name) != known.end() || collective.name.empty() ||
-      collective.name == "allreduce_by_gather")
-    json["collective"].fail("'" + collective.name + "' is the name of a known collective", "choose another");
+  Collective collective{.custom_name = json["collective"].text(), .ranks = ranks};
+  if (collective.custom_name.empty() || kind_named(collective.custom_name))
+    json["collective"].fail("'" + collective.custom_name + "' is the name of a known collective",
+                            "choose another");
   if (json.has("combining")) collective.combining = json["combining"].boolean();
   if (json.has("chunks_per_block"))
     collective.chunks_per_block = json["chunks_per_block"].integer(1, kMostChunks);
@@ -89,17 +88,17 @@ Collective read_collective(const JsonReader& json, int ranks) {
 }
 
 std::string write_collective(const Collective& collective, const std::string& indent) {
-  if (!collective.custom)
-    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}}})", quoted(collective.name),
+  if (!is_custom(collective))
+    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}}})", quoted(name_of(collective)),
                        collective.chunks_per_block, collective.root);
   return "{" + write_collective_members(collective, indent) + "}";
 }
 
 std::string write_collective_members(const Collective& collective, const std::string& indent) {
-  std::string members = fmt::format("\"collective\": {}, \"chunks_per_block\": {}", quoted(collective.name),
-                                    collective.chunks_per_block);
-  if (is_rooted(collective.name)) members += fmt::format(", \"root\": {}", collective.root);
-  if (!collective.custom) return members;
+  std::string members = fmt::format("\"collective\": {}, \"chunks_per_block\": {}",
+                                    quoted(name_of(collective)), collective.chunks_per_block);
+  if (is_rooted(collective.kind)) members += fmt::format(", \"root\": {}", collective.root);
+  if (!is_custom(collective)) return members;
   std::vector<std::string> chunks;
   for (const ChunkSpec& spec : collective.chunks)
     chunks.push_back(fmt::format(R"({{"pre":{},"post":{},"input":{},"output":{}}})", list(spec.pre),
@@ -115,8 +114,8 @@ Collective read_collective_members(const JsonReader& json, int ranks) {
   }
   if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");
   Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
-  if (json.has("root") && !is_rooted(named.name))
-    json["root"].fail(named.name + " has no root", "leave it out");
+  if (json.has("root") && !is_rooted(named.kind))
+    json["root"].fail(name_of(named) + " has no root", "leave it out");
   return named;
 }
 

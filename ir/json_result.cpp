@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -19,18 +18,9 @@ constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
-struct KindName {
-  Kind kind;
-  const char* name;
-};
-constexpr KindName kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
-                               {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
-                               {Kind::Growth, "growth"},   {Kind::Refutation, "refutation"}};
-
-std::string name_of(Kind kind) {
-  return std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& k) { return k.kind == kind; })
-      ->name;
-}
+constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
+                                  {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
+                                  {Kind::Growth, "growth"},   {Kind::Refutation, "refutation"}};
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
@@ -41,19 +31,17 @@ int read_or_null(const JsonReader& json, int least) {
 }
 
 // The value of this enumeration with that name in a file.
-template <class Enumeration>
-Enumeration read_named(const JsonReader& json, std::initializer_list<Enumeration> values) {
+template <typename Value>
+Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
   const std::string text = json.text();
+  if (const std::optional<Value> value = value_in(table, text)) return *value;
   std::string known;
-  for (Enumeration value : values) {
-    if (name_of(value) == text) return value;
-    known += (known.empty() ? "" : ", ") + quoted(name_of(value));
-  }
+  for (const Named<Value>& row : table) known += (known.empty() ? "" : ", ") + quoted(std::string(row.name));
   json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
 std::string write_certificate(const Certificate& certificate) {
-  std::string text = fmt::format(R"({{"kind":"{}")", name_of(certificate.kind));
+  std::string text = fmt::format(R"({{"kind":"{}")", name_in<Kind>(kKinds, certificate.kind));
   switch (certificate.kind) {
     case Kind::None:
       break;
@@ -91,10 +79,9 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   json.require_object({"kind", "chunk", "rank", "prices", "group", "formula_sha256"});
   const std::string name = json["kind"].text();
-  const auto known =
-      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& k) { return name == k.name; });
-  if (known == std::end(kKinds)) json["kind"].fail("unknown kind '" + name + "'");
-  Certificate certificate{.kind = known->kind};
+  const std::optional<Kind> kind = value_in<Kind>(kKinds, name);
+  if (!kind) json["kind"].fail("unknown kind '" + name + "'");
+  Certificate certificate{.kind = *kind};
   if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth ||
       certificate.kind == Kind::Refutation)
     certificate.chunk = json["chunk"].integer(0, kMost);
@@ -186,17 +173,15 @@ std::string write_point(const Topology& topology, const Point& point) {
       "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {},\n     \"on_frontier\": {}, "
       "\"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": {},\n     "
       "\"schedule\": {}}}",
-      point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(point.method), point.on_frontier,
-      point.proven, write_rate(point.bound), write_gap(point), point.seconds,
+      point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(name_of(point.method)),
+      point.on_frontier, point.proven, write_rate(point.bound), write_gap(point), point.seconds,
       write_collective(point.collective, "     "), lines(steps, "     "));
 }
 
-std::string read_method(const JsonReader& json) {
+Method read_method(const JsonReader& json) {
   const std::string name = json.text();
-  const std::vector<std::string>& known = method_names();
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    json.fail("'" + name + "' is no way to find a schedule", "see docs/formats.md for those that there are");
-  return name;
+  if (const std::optional<Method> method = value_in(methods(), name)) return *method;
+  json.fail("'" + name + "' is no way to find a schedule", "see docs/formats.md for those that there are");
 }
 
 Point read_point(const JsonReader& json, const Topology& topology) {
@@ -265,20 +250,32 @@ SearchLimits read_limits(const JsonReader& json) {
   return {.conflicts = one("conflicts"), .time_ms = one("time_ms"), .memory_bytes = one("memory_bytes")};
 }
 
-std::string write_claim(const Claim& claim) {
-  return fmt::format(
-      R"({{"collective":{},"chunks":{},"steps":{},"rounds":{},"seconds":{},"certificate":{}}})",
-      quoted(claim.collective), claim.chunks, or_null(claim.steps), or_null(claim.rounds), claim.seconds,
-      write_certificate(claim.certificate));
+// A claim is about what was asked for, or about a part of it that has a name.
+std::string claimed_name(const Result& result, CollectiveKind kind) {
+  return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
 }
 
-Claim read_claim(const JsonReader& json, const Topology& topology) {
+CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
+  const std::string name = json.text();
+  if (name == name_of(asked)) return asked.kind;
+  if (const std::optional<CollectiveKind> kind = kind_named(name)) return *kind;
+  json.fail("'" + name + "' says nothing of " + name_of(asked), "name what was asked for, or a part of it");
+}
+
+std::string write_claim(const Result& result, const Claim& claim) {
+  return fmt::format(
+      R"({{"collective":{},"chunks":{},"steps":{},"rounds":{},"seconds":{},"certificate":{}}})",
+      quoted(claimed_name(result, claim.collective)), claim.chunks, or_null(claim.steps),
+      or_null(claim.rounds), claim.seconds, write_certificate(claim.certificate));
+}
+
+Claim read_claim(const JsonReader& json, const Result& result) {
   json.require_object({"collective", "chunks", "steps", "rounds", "seconds", "certificate"});
-  return {.collective = json["collective"].text(),
+  return {.collective = read_kind(json["collective"], result.collective),
           .chunks = json["chunks"].integer(1, kMost),
           .steps = read_or_null(json["steps"], 0),
           .rounds = read_or_null(json["rounds"], 0),
-          .certificate = read_certificate(json["certificate"], topology),
+          .certificate = read_certificate(json["certificate"], result.topology),
           .seconds = json["seconds"].number(0, 1e12)};
 }
 
@@ -288,7 +285,7 @@ std::string to_json(const Result& result) {
   std::vector<std::string> points, openings, claims;
   for (const Point& point : result.points) points.push_back(write_point(result.topology, point));
   for (const Opening& opening : result.openings) openings.push_back(write_opening(opening));
-  for (const Claim& claim : result.claims) claims.push_back(write_claim(claim));
+  for (const Claim& claim : result.claims) claims.push_back(write_claim(result, claim));
   return fmt::format(
       "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
       "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n  \"stopped\": {},\n  \"seconds\": {},\n"
@@ -310,8 +307,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
                                 fmt::format("this program reads version {}", kResultVersion));
   json.require_object({"chorale_result", "kind", "topology", "collective", "space", "limits", "complete",
                        "stopped", "seconds", "points", "openings", "claims"});
-  using enum ResultKind;
-  Result result{.kind = read_named(json["kind"], {Frontier, Synthesis, Algorithm}),
+  Result result{.kind = read_named(json["kind"], result_kinds()),
                 .topology = read_topology(json["topology"])};
   if (result.topology.switches > 0)
     json["topology"].fail("has switches", "results are about flattened topologies");
@@ -319,9 +315,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
   result.space = read_space(json["space"]);
   result.limits = read_limits(json["limits"]);
   result.complete = json["complete"].boolean();
-  using enum Stopped;
-  result.stopped = read_named(
-      json["stopped"], {No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible});
+  result.stopped = read_named(json["stopped"], endings());
   result.seconds = json["seconds"].number(0, 1e12);
   const JsonReader points = json["points"], openings = json["openings"], claims = json["claims"];
   double bytes = 0;
@@ -336,7 +330,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
   for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
     result.openings.push_back(read_opening(openings.at(i)));
   for (std::size_t i = 0; i < claims.size(kMostClaims); ++i)
-    result.claims.push_back(read_claim(claims.at(i), result.topology));
+    result.claims.push_back(read_claim(claims.at(i), result));
   return result;
 }
 

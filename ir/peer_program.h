@@ -70,7 +70,7 @@ struct PeerRank {
 
 struct PeerProgram {
   std::string name = {};
-  std::string collective = {};
+  CollectiveKind collective = CollectiveKind::Custom;
   int chunks_per_block = 1;
   bool in_place = false;  // input and output share memory as NCCL has it (in_place_slot); else they do not
   bool double_scratch = false;

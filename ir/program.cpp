@@ -33,11 +33,6 @@ std::int64_t piece_begin(std::int64_t elements, int pieces, int piece) {
   return elements / pieces * piece + std::min<std::int64_t>(piece, elements % pieces);
 }
 
-std::string to_string(const Slot& slot) {
-  const char* names[] = {"input", "output", "scratch"};
-  return fmt::format("{}[{}]", names[static_cast<int>(slot.buffer)], slot.index);
-}
-
 std::string to_string(const Instruction& i) {
   switch (i.opcode) {
     case Opcode::Send:

@@ -16,17 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective_kind.h"
+#include "ir/slot.h"
 #include "ir/topology.h"
 
 namespace chorale {
-
-enum class Buffer { Input, Output, Scratch };
-
-struct Slot {
-  Buffer buffer = Buffer::Input;
-  int index = 0;  // in chunks
-  auto operator<=>(const Slot&) const = default;
-};
 
 enum class Opcode {
   Send,    // src -> message `message` to `peer`
@@ -62,11 +56,11 @@ struct RankProgram {
 
 struct Program {
   std::string name = {};
-  std::string collective = {};
+  CollectiveKind collective = CollectiveKind::Custom;
   int steps = 0;
   // Slot i of input and output is chunk i % chunks_per_block of block i / chunks_per_block.
   int chunks_per_block = 1;
-  // For input and output that share memory as NCCL has it (in_place_slot in ir/block_program.h), and then
+  // For input and output that share memory as NCCL has it (in_place_slot in ir/collective_kind.h), and then
   // only so; a write of an output slot may end the life of an input slot.
   bool in_place = false;
   std::vector<RankProgram> ranks = {};
@@ -95,8 +89,7 @@ bool is_local(Opcode);
 // longer pieces come first.
 std::int64_t piece_begin(std::int64_t elements, int pieces, int piece);
 
-// For people: "output[3]"; "send output[3] to rank 5 (message 17)".
-std::string to_string(const Slot&);
+// For people: "send output[3] to rank 5 (message 17)".
 std::string to_string(const Instruction&);
 
 }  // namespace chorale

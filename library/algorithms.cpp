@@ -19,15 +19,9 @@ namespace {
 // A program waits while its ranks read: 1.25 s for 15 MB of points on one core.
 constexpr std::uintmax_t kMostBytesOfAFile = std::uintmax_t{16} << 20, kMostBytes = std::uintmax_t{32} << 20;
 
-bool rooted(const std::string& collective) {
-  return collective == "broadcast" || collective == "reduce" || collective == "gather" ||
-         collective == "scatter";
-}
-
-bool does(const LoadedAlgorithm& algorithm, const std::string& collective, int ranks, int root) {
+bool does(const LoadedAlgorithm& algorithm, CollectiveKind collective, int ranks, int root) {
   const Collective& that = algorithm.point.collective;
-  return that.name == collective && that.ranks == ranks && !that.custom &&
-         (!rooted(collective) || that.root == root);
+  return that.kind == collective && that.ranks == ranks && (!is_rooted(collective) || that.root == root);
 }
 
 // Of a plain file: another, such as a pipe, might never end.
@@ -107,19 +101,19 @@ void Algorithms::add(Algorithms other) {
   }
 }
 
-bool Algorithms::has(const std::string& collective, int ranks, int root, std::string& why) const {
+bool Algorithms::has(CollectiveKind collective, int ranks, int root, std::string& why) const {
   if (std::any_of(all_.begin(), all_.end(), [&](const std::unique_ptr<LoadedAlgorithm>& each) {
         return does(*each, collective, ranks, root);
       }))
     return true;
   why = all_.empty() ? "no algorithms were given"
-                     : fmt::format("no {} for {} ranks{}", collective, ranks,
-                                   rooted(collective) ? fmt::format(" with root {}", root) : "");
+                     : fmt::format("no {} for {} ranks{}", name_of(collective), ranks,
+                                   is_rooted(collective) ? fmt::format(" with root {}", root) : "");
   return false;
 }
 
-const LoadedAlgorithm* Algorithms::choose(const std::string& collective, int ranks, int root,
-                                          double block_bytes, std::string& why) {
+const LoadedAlgorithm* Algorithms::choose(CollectiveKind collective, int ranks, int root, double block_bytes,
+                                          std::string& why) {
   if (!has(collective, ranks, root, why)) return nullptr;
   while (true) {
     LoadedAlgorithm* best = nullptr;

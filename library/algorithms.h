@@ -36,12 +36,11 @@ class Algorithms {
 
   // Is there one for this? Else `why` says that there is none. Ranks that loaded the same say the same, whatever
   // they did before.
-  bool has(const std::string& collective, int ranks, int root, std::string& why) const;
+  bool has(CollectiveKind, int ranks, int root, std::string& why) const;
 
   // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
   // there is none, and `why` says so. Lowers, so there may not be enough memory; then nothing has changed.
-  const LoadedAlgorithm* choose(const std::string& collective, int ranks, int root, double block_bytes,
-                                std::string& why);
+  const LoadedAlgorithm* choose(CollectiveKind, int ranks, int root, double block_bytes, std::string& why);
 
  private:
   void read_all(const std::string& path);

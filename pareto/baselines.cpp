@@ -50,9 +50,10 @@ BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, std::
 BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion& solved, const Budget& budget,
                             const Deadline& deadline, std::int64_t conflicts, int seed) {
   if (solved.collective.combining)
-    throw InputError("--engine",
-                     "this engine knows " + solved.collective.name + " only as ReduceScatter and Allgather",
-                     "use --engine sat, or ask for the two parts");
+    throw InputError(
+        "--engine",
+        "this engine knows " + name_of(solved.collective) + " only as ReduceScatter and Allgather",
+        "use --engine sat, or ask for the two parts");
   const Instance instance{.topology = solved.topology, .collective = solved.collective, .budget = budget};
   return engine == Engine::Smt ? ask_smt(instance, deadline, conflicts)
                                : ask_partitions(instance, deadline, conflicts, seed);

@@ -47,12 +47,12 @@ class Checker {
 
   // What points and claims speak of, made once for as long as there is room: many speak of the same. None,
   // and a fault, where it cannot be made. Valid until another is asked for.
-  const Collective* named(const std::string& name, int chunks, const std::string& where) {
-    const auto [at, fresh] = named_.try_emplace({name, chunks});
+  const Collective* named(CollectiveKind kind, int chunks, const std::string& where) {
+    const auto [at, fresh] = named_.try_emplace({kind, chunks});
     if (!fresh) return &at->second;
     Collective made;
     try {
-      made = make(name, chunks);
+      made = make(kind, chunks);
     } catch (const InputError& error) {
       named_.erase(at);
       fail(where, error.what());
@@ -62,14 +62,14 @@ class Checker {
     if (named_bytes_ <= kMostBytes) return &(at->second = std::move(made));
     named_.clear();
     named_bytes_ = bytes_of(made);
-    return &(named_[{name, chunks}] = std::move(made));
+    return &(named_[{kind, chunks}] = std::move(made));
   }
 
-  Collective make(const std::string& name, int chunks) const {
+  Collective make(CollectiveKind kind, int chunks) const {
     const Collective& asked = result_.collective;
-    if (asked.custom && name == asked.name)
-      return chunks == asked.chunks_per_block ? asked : refined(asked, chunks);
-    return make_collective(name, result_.topology.ranks, chunks, asked.root);
+    if (kind != CollectiveKind::Custom)
+      return make_collective(kind, result_.topology.ranks, chunks, asked.root);
+    return chunks == asked.chunks_per_block ? asked : refined(asked, chunks);
   }
 
   // The schedule does what the point's collective says, that is what was asked for, and its cost is as
@@ -77,7 +77,7 @@ class Checker {
   void check_point(const Point& point, const std::string& where) {
     for (const Fault& wrong : violations(result_.topology, point.collective, point.schedule))
       fail(where, wrong.words);
-    const Collective* const asked = named(result_.collective.name, point.cost.chunks, where);
+    const Collective* const asked = named(result_.collective.kind, point.cost.chunks, where);
     if (asked == nullptr) return;
     for (const Fault& wrong : differences(*asked, point.collective)) fail(where, wrong.words);
     const Cost cost = {.steps = static_cast<int>(point.schedule.steps.size()),
@@ -94,35 +94,33 @@ class Checker {
   // That the schedule can have come about as the point says.
   void check_method(const Point& point, const Collective& asked, const std::string& where) {
     const Collective& does = point.collective;
-    const std::string& name = result_.collective.name;
     const auto require = [&](bool holds, const std::string& otherwise) {
-      if (!holds) fail(where, "method '" + point.method + "': " + otherwise);
+      if (!holds) fail(where, "method '" + name_of(point.method) + "': " + otherwise);
     };
-    const bool of_families =
-        point.method == "gather+local_reduce" || point.method == "reduce_scatter+allgather";
+    const bool of_families = point.method == Method::Gathered || point.method == Method::Composed;
     if (of_families && !has_families())
       return require(false, "only the frontier of an AllReduce has such points");
-    if (point.method == "gather+local_reduce")
-      return require(does == make_collective("allreduce_by_gather", does.ranks, point.cost.chunks),
-                     "the schedule does not gather whole vectors");
+    if (point.method == Method::Gathered)
+      return require(
+          does == make_collective(CollectiveKind::AllReduceByGather, does.ranks, point.cost.chunks),
+          "the schedule does not gather whole vectors");
     // Not only the same outcome: who has what before is what was asked for, too.
     require(does == asked, "the schedule does not do what was asked for");
-    if (point.method == "dual")
+    if (point.method == Method::Dual)
       return require(does.combining && std::all_of(does.chunks.begin(), does.chunks.end(),
                                                    [](const ChunkSpec& c) { return c.post.size() == 1; }),
                      "only sums with one destination each have a dual that copies");
-    if (point.method == "reduce_scatter+allgather")
+    if (point.method == Method::Composed)
       return require(is_composed(point), "the schedule is not a ReduceScatter and then an Allgather");
-    if (point.method == "direct" || point.method == "routed") return;
+    if (point.method == Method::Direct || point.method == Method::Routed) return;
     const std::vector<ClassicEntry>& known = classic_catalogue();
-    const auto entry = std::find_if(known.begin(), known.end(),
-                                    [&](const ClassicEntry& e) { return e.name == point.method; });
-    require(entry != known.end() && entry->collective == name, "is not for " + name);
+    const auto entry = std::ranges::find(known, point.method, &ClassicEntry::method);
+    require(entry != known.end() && entry->collective == result_.collective.kind,
+            "is not for " + name_of(result_.collective));
   }
 
   bool has_families() const {
-    return result_.kind == ResultKind::Frontier && result_.collective.name == "allreduce" &&
-           !result_.collective.custom;
+    return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
   // Some number of its first steps is a ReduceScatter, and the others are an Allgather. An Allgather sends every
@@ -131,8 +129,8 @@ class Checker {
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
     if (chunks * ranks != point.cost.chunks) return false;
-    const Collective scatter = make_collective("reducescatter", ranks, chunks);
-    const Collective gather = make_collective("allgather", ranks, chunks);
+    const Collective scatter = make_collective(CollectiveKind::ReduceScatter, ranks, chunks);
+    const Collective gather = make_collective(CollectiveKind::Allgather, ranks, chunks);
     const std::vector<Step>& steps = point.schedule.steps;
     const std::size_t gathers = static_cast<std::size_t>(point.cost.chunks) * (ranks - 1);
     std::size_t sends = 0;
@@ -144,11 +142,11 @@ class Checker {
   }
 
   void check_claim(const Claim& claim, const std::string& where) {
-    const std::string& asked = result_.collective.name;
-    const bool part =
-        has_families() && (claim.collective == "reducescatter" || claim.collective == "allgather");
-    if (claim.collective != asked && !part)
-      return fail(where, "is about " + claim.collective + ", which says nothing of " + asked);
+    const bool part = has_families() && (claim.collective == CollectiveKind::ReduceScatter ||
+                                         claim.collective == CollectiveKind::Allgather);
+    if (claim.collective != result_.collective.kind && !part)
+      return fail(where, "is about " + name_of(claim.collective) + ", which says nothing of " +
+                             name_of(result_.collective));
     const Collective* const collective = named(claim.collective, claim.chunks, where);
     if (collective == nullptr) return;
     if (claim.certificate.kind == Certificate::Kind::Refutation)
@@ -216,7 +214,7 @@ class Checker {
   const std::string& proof_dir_;
   const SolveLimits& limits_;
   const std::function<void(const CheckReport&)>& progress_;
-  std::map<std::pair<std::string, int>, Collective> named_ = {};
+  std::map<std::pair<CollectiveKind, int>, Collective> named_ = {};
   double named_bytes_ = 0;
   CheckReport report_ = {};
 };

@@ -104,7 +104,7 @@ class ChunkSearch {
       return bound.steps;
     }
     if (bound.steps == 0) {
-      take({.cost = {.chunks = collective_.chunks_per_block}, .method = "direct", .collective = collective_});
+      take({.cost = {.chunks = collective_.chunks_per_block}, .collective = collective_});
       return 0;
     }
     add_claim(bound.claim);
@@ -193,7 +193,7 @@ class ChunkSearch {
   }
 
   int left(int steps) const {
-    return rounds_left(known_, collective_.name, collective_.chunks_per_block, steps);
+    return rounds_left(known_, collective_.kind, collective_.chunks_per_block, steps);
   }
 
   // The fewest rounds for this many steps, if of interest.
@@ -263,7 +263,7 @@ class ChunkSearch {
   template <class Question>
   bool answered(const std::string& what, bool keep, const Question& question) {
     if (over()) return false;
-    clock_.report(collective_.name + ", " + std::to_string(collective_.chunks_per_block) +
+    clock_.report(name_of(collective_) + ", " + std::to_string(collective_.chunks_per_block) +
                   (collective_.chunks_per_block == 1 ? " chunk: " : " chunks: ") + what);
     if (!solver_) {
       SynthesisOptions options = options_.synthesis;

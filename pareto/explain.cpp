@@ -28,7 +28,7 @@ std::string words(const Certificate& certificate) {
 
 // The first claim that alone leaves nothing better than `rounds` with at most `steps` steps, in the order of
 // the result: bounds come before refutations.
-std::string closing(const Result& result, const std::string& collective, int chunks, int steps, int rounds) {
+std::string closing(const Result& result, CollectiveKind collective, int chunks, int steps, int rounds) {
   Result one;
   one.topology = result.topology;
   one.space = result.space;
@@ -44,24 +44,24 @@ std::string closing(const Result& result, const std::string& collective, int chu
 std::string explain(const Result& result, const Point& point) {
   if (!point.proven) return "";
   std::set<std::string> kinds;
-  const auto note = [&](const std::string& name, int chunks, int steps, int rounds) {
-    const std::string kind = closing(result, name, chunks, steps, rounds);
-    if (!kind.empty()) kinds.insert(kind);
+  const auto note = [&](CollectiveKind kind, int chunks, int steps, int rounds) {
+    const std::string words = closing(result, kind, chunks, steps, rounds);
+    if (!words.empty()) kinds.insert(words);
   };
   const int steps = point.cost.steps, rounds = point.cost.rounds, chunks = point.cost.chunks;
   std::string text;
-  const bool composed = point.method == "reduce_scatter+allgather";
-  const bool gathered = point.method == "gather+local_reduce";
+  const bool composed = point.method == Method::Composed;
+  const bool gathered = point.method == Method::Gathered;
   if (composed) {
     // Its parts are points of their own frontiers; what excludes direct schedules is among the claims too.
     for (const Claim& claim : result.claims)
-      if (claim.chunks * result.topology.ranks == chunks && claim.collective != "allreduce")
+      if (claim.chunks * result.topology.ranks == chunks && claim.collective != CollectiveKind::AllReduce)
         kinds.insert(words(claim.certificate));
     text = "parts: ";
   } else {
-    const std::string name = gathered ? "allgather" : result.collective.name;
-    note(name, chunks, steps, rounds);
-    const std::string fewer = closing(result, name, chunks, steps - 1, rounds + 1);
+    const CollectiveKind asked = gathered ? CollectiveKind::Allgather : result.collective.kind;
+    note(asked, chunks, steps, rounds);
+    const std::string fewer = closing(result, asked, chunks, steps - 1, rounds + 1);
     for (const std::string& kind : kinds) text += "rounds: " + kind + "; ";
     return text + "steps: " + (fewer.empty() ? "several claims" : fewer);
   }

@@ -295,7 +295,7 @@ Answer InstanceSolver::refuted(const Budget& budget, std::int64_t conflicts) {
 
 // The claim with its certificate; the formula and its proof on disk, where that is wanted.
 Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation& refutation) const {
-  claim.collective = collective_.name;
+  claim.collective = collective_.kind;
   claim.chunks = collective_.chunks_per_block;
   claim.certificate.kind = Certificate::Kind::Refutation;
   claim.certificate.formula_sha256 = refutation.formula_sha256;

@@ -51,7 +51,7 @@ Staircase limited(const Staircase& stairs, const Space& space) {
 
 // With more steps than a claim speaks of: either no more of them are used, or there are as many rounds as
 // steps.
-Staircase claimed(const Result& result, const std::string& collective, int chunks) {
+Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   std::vector<const Claim*> claims;
   for (const Claim& claim : result.claims)
     if (claim.collective == collective && claim.chunks == chunks) claims.push_back(&claim);
@@ -71,8 +71,8 @@ Staircase claimed(const Result& result, const std::string& collective, int chunk
 
 // One after the other: steps and rounds add up.
 Staircase composed(const Result& result, int chunks) {
-  const Staircase first = claimed(result, "reducescatter", chunks);
-  const Staircase second = claimed(result, "allgather", chunks);
+  const Staircase first = claimed(result, CollectiveKind::ReduceScatter, chunks);
+  const Staircase second = claimed(result, CollectiveKind::Allgather, chunks);
   std::vector<Tread> all;
   for (const Tread& a : first)
     for (const Tread& b : second)
@@ -90,7 +90,7 @@ Staircase composed(const Result& result, int chunks) {
 // What the claims leave possible to one family with one number of chunks; `chunks` of the vector or block, by
 // which rounds are divided.
 struct Left {
-  std::string method = {};
+  Method family = Method::Direct;
   int count = 1;  // of the space
   long long chunks = 1;
   Staircase stairs = {};
@@ -101,31 +101,25 @@ Rate rate_at(const Left& left, int steps) {
 }
 
 bool allreduce_asked(const Result& result) {
-  return result.kind == ResultKind::Frontier && result.collective.name == "allreduce" &&
-         !result.collective.custom;
+  return result.kind == ResultKind::Frontier && result.collective.kind == CollectiveKind::AllReduce;
 }
 
-const std::string kComposed = "reduce_scatter+allgather", kGathered = "gather+local_reduce";
-
-// "" where there is only one.
-std::string family(const Result& result, const Point& point) {
-  if (!allreduce_asked(result)) return "";
-  return point.method == kComposed || point.method == kGathered ? point.method : "direct";
+// Composed, Gathered or Direct; of what is no AllReduce there is one family only.
+Method family(const Result& result, const Point& point) {
+  const bool own = point.method == Method::Composed || point.method == Method::Gathered;
+  return allreduce_asked(result) && own ? point.method : Method::Direct;
 }
 
 std::vector<Left> everything_left(const Result& result) {
   std::vector<Left> all;
   for (int c = result.space.min_chunks; c <= result.space.max_chunks; ++c) {
-    const auto add = [&](const std::string& method, long long chunks, Staircase stairs) {
-      all.push_back({.method = method, .count = c, .chunks = chunks, .stairs = std::move(stairs)});
+    const auto add = [&](Method family, long long chunks, Staircase stairs) {
+      all.push_back({.family = family, .count = c, .chunks = chunks, .stairs = std::move(stairs)});
     };
-    if (!allreduce_asked(result)) {
-      add("", c, claimed(result, result.collective.name, c));
-      continue;
-    }
-    add("direct", c, claimed(result, "allreduce", c));
-    add(kComposed, static_cast<long long>(c) * result.topology.ranks, composed(result, c));
-    add(kGathered, c, claimed(result, "allgather", c));
+    add(Method::Direct, c, claimed(result, result.collective.kind, c));
+    if (!allreduce_asked(result)) continue;
+    add(Method::Composed, static_cast<long long>(c) * result.topology.ranks, composed(result, c));
+    add(Method::Gathered, c, claimed(result, CollectiveKind::Allgather, c));
   }
   return all;
 }
@@ -139,7 +133,7 @@ Rate lowest(const std::vector<Left>& all, int steps) {
 
 // Of the searched space; of none if its chunks do not fit its family.
 int chunk_count(const Result& result, const Point& point) {
-  const int parts = family(result, point) == kComposed ? result.topology.ranks : 1;
+  const int parts = family(result, point) == Method::Composed ? result.topology.ranks : 1;
   return point.cost.chunks % parts == 0 ? point.cost.chunks / parts : 0;
 }
 
@@ -147,7 +141,7 @@ void mark_point(const Result& result, const std::vector<Left>& all, Point& point
   std::vector<Left> own;
   if (!point.on_frontier)
     for (const Left& left : all)
-      if (left.method == family(result, point) && left.count == chunk_count(result, point))
+      if (left.family == family(result, point) && left.count == chunk_count(result, point))
         own.push_back(left);
   const std::vector<Left>& against = point.on_frontier ? all : own;
   const Rate rate = reduced(point.cost.rounds, point.cost.chunks);
@@ -180,7 +174,7 @@ std::vector<Opening> openings(const Result& result, const std::vector<Left>& all
 
 }  // namespace
 
-int rounds_left(const Result& result, const std::string& collective, int chunks, int steps) {
+int rounds_left(const Result& result, CollectiveKind collective, int chunks, int steps) {
   return at(claimed(result, collective, chunks), steps);
 }
 

@@ -18,7 +18,7 @@ namespace chorale {
 
 // The fewest rounds that the claims leave possible, in the space, for at most `steps` steps of `collective`
 // with `chunks` chunks; kNoSchedule if none is possible.
-int rounds_left(const Result&, const std::string& collective, int chunks, int steps);
+int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
 // Does the point's cost lie in the searched space?
 bool lies_within(const Result&, const Point&);

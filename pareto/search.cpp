@@ -27,9 +27,9 @@
 namespace chorale {
 namespace {
 
-// `name`: of the asked collective, or of a part of it.
-Collective with_chunks(const Collective& asked, const std::string& name, int chunks) {
-  return asked.custom ? refined(asked, chunks) : make_collective(name, asked.ranks, chunks, asked.root);
+// The asked collective, or a part of it, in so many chunks.
+Collective part_of(const Collective& asked, CollectiveKind kind, int chunks) {
+  return kind == asked.kind ? with_chunks(asked, chunks) : make_collective(kind, asked.ranks, chunks);
 }
 
 using Task = std::function<void()>;
@@ -65,8 +65,8 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 
 // ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there.
 Point composed(const Point& scatter, const Point& gather, int ranks) {
-  Point point{.method = "reduce_scatter+allgather",
-              .collective = make_collective("allreduce", ranks, ranks * scatter.cost.chunks)};
+  Point point{.method = Method::Composed,
+              .collective = make_collective(CollectiveKind::AllReduce, ranks, ranks * scatter.cost.chunks)};
   point.schedule = scatter.schedule;
   point.schedule.steps.insert(point.schedule.steps.end(), gather.schedule.steps.begin(),
                               gather.schedule.steps.end());
@@ -79,8 +79,8 @@ Point composed(const Point& scatter, const Point& gather, int ranks) {
 
 Point gathered(const Point& gather, int ranks) {
   Point point = gather;
-  point.method = "gather+local_reduce";
-  point.collective = make_collective("allreduce_by_gather", ranks, gather.cost.chunks);
+  point.method = Method::Gathered;
+  point.collective = make_collective(CollectiveKind::AllReduceByGather, ranks, gather.cost.chunks);
   return point;
 }
 
@@ -103,7 +103,7 @@ std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int ste
   std::optional<int> most;
   for (const Point& point : undominated)
     if (point.cost.steps <= steps) {
-      const int equal = point.method == "gather+local_reduce" ? 0 : 1;
+      const int equal = point.method == Method::Gathered ? 0 : 1;
       most =
           static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - equal) / point.cost.chunks);
     }
@@ -131,7 +131,7 @@ class Findings {
   }
 
   // One collective with one chunk count.
-  using Key = std::pair<std::string, int>;
+  using Key = std::pair<CollectiveKind, int>;
 
   void put(const Key& key, const ChunkFrontier& part) {
     const std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ class Findings {
   }
 
   // The points of a part, those that are its share of the k included; of as many steps and rounds the first.
-  std::vector<Point> shared(const std::string& name, int chunks) const {
+  std::vector<Point> shared(CollectiveKind kind, int chunks) const {
     const std::lock_guard lock(mutex_);
     std::vector<Point> points;
     std::set<std::pair<int, int>> met;
@@ -154,8 +154,8 @@ class Findings {
       for (const Point& point : more)
         if (met.insert({point.cost.steps, point.cost.rounds}).second) points.push_back(point);
     };
-    if (const auto at = parts_.find({name, chunks}); at != parts_.end()) add(at->second.points);
-    if (const auto at = shares_.find({name, chunks}); at != shares_.end()) add(at->second);
+    if (const auto at = parts_.find({kind, chunks}); at != parts_.end()) add(at->second.points);
+    if (const auto at = shares_.find({kind, chunks}); at != shares_.end()) add(at->second);
     return points;
   }
 
@@ -163,12 +163,12 @@ class Findings {
   std::vector<Point> composed_points(int min_chunks, int max_chunks) const {
     std::vector<Point> points;
     for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
-      for (const Point& gather : shared("allgather", chunks)) {
+      for (const Point& gather : shared(CollectiveKind::Allgather, chunks)) {
         points.push_back(gathered(gather, empty_.topology.ranks));
-        for (const Point& scatter : shared("reducescatter", chunks)) {
+        for (const Point& scatter : shared(CollectiveKind::ReduceScatter, chunks)) {
           Point both = composed(scatter, gather, empty_.topology.ranks);
           // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
-          const bool may_repeat = scatter.method != "dual";
+          const bool may_repeat = scatter.method != Method::Dual;
           if (!may_repeat || violations(empty_.topology, both.collective, both.schedule, 1).empty())
             points.push_back(std::move(both));
         }
@@ -191,15 +191,16 @@ class Findings {
     const bool allreduce = is_allreduce();
     if (allreduce) result.points = composed_points(result.space.min_chunks, result.space.max_chunks);
     // The parts of an AllReduce first, as they were searched.
-    std::vector<std::string> families = {"reducescatter", "allgather", "allreduce"};
-    if (!allreduce) families = {result.collective.name};
+    std::vector<CollectiveKind> families = {CollectiveKind::ReduceScatter, CollectiveKind::Allgather,
+                                            CollectiveKind::AllReduce};
+    if (!allreduce) families = {result.collective.kind};
     const std::unique_lock lock(mutex_);
-    for (const std::string& family : families)
+    for (const CollectiveKind family : families)
       for (const auto& [key, part] : parts_) {
         if (key.first != family) continue;
         result.claims.insert(result.claims.end(), part.claims.begin(), part.claims.end());
         for (const Stopped why : part.given_up) given_up.insert(why);
-        if (family == result.collective.name)
+        if (family == result.collective.kind)
           result.points.insert(result.points.begin(), part.points.begin(), part.points.end());
       }
     if (allreduce) keep_undominated(result.points);
@@ -212,7 +213,7 @@ class Findings {
     return result;
   }
 
-  bool is_allreduce() const { return empty_.collective.name == "allreduce" && !empty_.collective.custom; }
+  bool is_allreduce() const { return empty_.collective.kind == CollectiveKind::AllReduce; }
   const Result& question() const { return empty_; }
 
  private:
@@ -250,7 +251,7 @@ class FrontierSearch {
     std::vector<Task> tasks;
     for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
       if (!found_->is_allreduce()) {
-        tasks.push_back([this, chunks] { search(asked_.name, chunks); });
+        tasks.push_back([this, chunks] { search(asked_.kind, chunks); });
         continue;
       }
       tasks.push_back([this, chunks] { halves(chunks); });
@@ -271,17 +272,17 @@ class FrontierSearch {
 
   // Both, before one of them takes its time: an AllReduce needs both to be put together.
   void begin_halves() {
-    for (const char* name : {"reducescatter", "allgather"}) {
-      const Collective collective = with_chunks(asked_, name, space_.min_chunks);
-      const Findings::Key key = {name, space_.min_chunks};
+    for (const CollectiveKind kind : {CollectiveKind::ReduceScatter, CollectiveKind::Allgather}) {
+      const Collective collective = part_of(asked_, kind, space_.min_chunks);
+      const Findings::Key key = {kind, space_.min_chunks};
       begun_[key] = begin_chunks(question(space_.min_chunks, collective), options_, clock_);
       found_->put(key, begun_[key]);
     }
   }
 
-  void search(const std::string& name, int chunks, const MostRounds& most = {}) {
-    const Findings::Key key = {name, chunks};
-    const Collective collective = with_chunks(asked_, name, chunks);
+  void search(CollectiveKind kind, int chunks, const MostRounds& most = {}) {
+    const Findings::Key key = {kind, chunks};
+    const Collective collective = part_of(asked_, kind, chunks);
     ChunkQuestion question = this->question(chunks, collective);
     question.most_rounds = most;
     question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
@@ -299,7 +300,7 @@ class FrontierSearch {
     question.tell = {};
     question.begun = nullptr;
     question.always = false;
-    const bool shares = key.first != asked_.name;
+    const bool shares = key.first != asked_.kind;
     const auto cut = [](const ChunkFrontier& part) {
       return part.given_up.contains(Stopped::ConflictLimit) ||
              part.given_up.contains(Stopped::NotExpressible);
@@ -331,8 +332,8 @@ class FrontierSearch {
       std::promise<void>& promise;
       ~Done() { promise.set_value(); }  // also when something is thrown: nobody may wait for ever
     } const done{halves_done_[chunks - space_.min_chunks]};
-    search("reducescatter", chunks);
-    search("allgather", chunks);
+    search(CollectiveKind::ReduceScatter, chunks);
+    search(CollectiveKind::Allgather, chunks);
   }
 
   // What the halves of as many chunks and fewer are composed to is to be beaten: of more chunks nothing is
@@ -340,7 +341,7 @@ class FrontierSearch {
   void direct(int chunks) {
     for (int c = space_.min_chunks; c <= chunks; ++c) halves_awaited_[c - space_.min_chunks].wait();
     const std::vector<Point> to_beat = found_->composed_points(space_.min_chunks, chunks);
-    search("allreduce", chunks,
+    search(CollectiveKind::AllReduce, chunks,
            [&to_beat, chunks](int steps) { return rounds_to_beat(to_beat, steps, chunks); });
   }
 
@@ -361,7 +362,7 @@ class FrontierSearch {
 void finish_result(Result& result) {
   const Collective& asked = result.collective;
   for (const Point& point : result.points)
-    require_sound(result.topology, with_chunks(asked, asked.name, point.cost.chunks), point);
+    require_sound(result.topology, with_chunks(asked, point.cost.chunks), point);
   mark(result);
   if (result.complete) result.stopped = Stopped::No;
 }
@@ -411,7 +412,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
     const std::lock_guard lock(known->mutex);
     known->found.swap(fresh);
   };
-  const Collective collective = with_chunks(one_chunk, one_chunk.name, asked.chunks);
+  const Collective collective = with_chunks(one_chunk, asked.chunks);
   BudgetAnswer answer = search_budget(
       {.topology = topology, .collective = collective, .space = empty.space, .always = true, .tell = tell},
       asked.steps, asked.rounds, options, clock);

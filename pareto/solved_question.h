@@ -1,9 +1,8 @@
 // What is asked, and what is put to encodings and constructions in its place.
 #pragma once
 
-#include <string>
-
 #include "ir/collective.h"
+#include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
@@ -16,7 +15,7 @@ struct SolvedQuestion {
   SolvedQuestion(const Topology& asked_on, const Collective& asked);
 
   Schedule answer(Schedule of_solved) const;  // for what was asked
-  std::string method() const { return turned ? "dual" : "direct"; }
+  Method method() const { return turned ? Method::Dual : Method::Direct; }
 
   bool turned = false;
   Topology topology = {};

@@ -35,8 +35,7 @@ class SpaceCheck {
 
   // The frontier of an AllReduce has three families, everything else one.
   bool allreduce() const {
-    return result_.kind == ResultKind::Frontier && result_.collective.name == "allreduce" &&
-           !result_.collective.custom;
+    return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
   // From this number of steps on nothing changes any more.
@@ -69,9 +68,9 @@ class SpaceCheck {
   // there is no schedule in the space.
   // A claim says "at least `rounds`" of schedules within its steps; of those with more, that either no more are
   // used, or every step has a round.
-  std::vector<long long> possible(const std::string& name, int chunks) const {
+  std::vector<long long> possible(CollectiveKind kind, int chunks) const {
     std::vector<long long> up_to(last_step_ + 1, 0), from(last_step_ + 1, 0);
-    if (const auto at = claims_.find({name, chunks}); at != claims_.end())
+    if (const auto at = claims_.find({kind, chunks}); at != claims_.end())
       for (const Claim* claim : at->second) {
         long long& within = up_to[std::min(claim->steps, last_step_)];
         within = std::max<long long>(within, claim->rounds);
@@ -103,8 +102,8 @@ class SpaceCheck {
   }
 
   std::vector<long long> composed(int chunks) const {
-    const std::vector<long long> first = possible("reducescatter", chunks);
-    const std::vector<long long> second = possible("allgather", chunks);
+    const std::vector<long long> first = possible(CollectiveKind::ReduceScatter, chunks);
+    const std::vector<long long> second = possible(CollectiveKind::Allgather, chunks);
     std::vector<long long> both(last_step_ + 1, kImpossible);
     for (int a : falls(first))
       for (int b : falls(second))
@@ -129,12 +128,12 @@ class SpaceCheck {
   }
   Rates nothing() const { return Rates(last_step_ + 1, {.rounds = kNoSchedule, .chunks = 1}); }
 
-  // The three families of an AllReduce; "direct" is the only one of others.
-  void lower_by(Rates& rates, const std::string& family, int chunks) const {
-    if (family == "reduce_scatter+allgather")
+  // The three families of an AllReduce; Direct is the only one of others.
+  void lower_by(Rates& rates, Method family, int chunks) const {
+    if (family == Method::Composed)
       return lower(rates, composed(chunks), static_cast<long long>(chunks) * result_.topology.ranks);
-    if (family == "gather+local_reduce") return lower(rates, possible("allgather", chunks), chunks);
-    lower(rates, possible(result_.collective.name, chunks), chunks);
+    if (family == Method::Gathered) return lower(rates, possible(CollectiveKind::Allgather, chunks), chunks);
+    lower(rates, possible(result_.collective.kind, chunks), chunks);
   }
 
   const Rates& everywhere() {
@@ -142,16 +141,16 @@ class SpaceCheck {
     everywhere_ = nothing();
     for (int c = result_.space.min_chunks; c <= result_.space.max_chunks; ++c) {
       // Nobody has claimed anything: anything is possible.
-      lower_by(everywhere_, "direct", c);
+      lower_by(everywhere_, Method::Direct, c);
       if (!allreduce()) continue;
-      lower_by(everywhere_, "reduce_scatter+allgather", c);
-      lower_by(everywhere_, "gather+local_reduce", c);
+      lower_by(everywhere_, Method::Composed, c);
+      lower_by(everywhere_, Method::Gathered, c);
     }
     return everywhere_;
   }
 
   // One family with one number of chunks; kept, since many points may share them.
-  const Rates& alone(const std::string& family, int chunks) {
+  const Rates& alone(Method family, int chunks) {
     if (alone_.size() > kMostKept) alone_.clear();
     const auto [at, fresh] = alone_.try_emplace({family, chunks});
     if (fresh) {
@@ -161,15 +160,15 @@ class SpaceCheck {
     return at->second;
   }
 
-  std::string family(const Point& p) const {
-    const bool own = p.method == "reduce_scatter+allgather" || p.method == "gather+local_reduce";
-    return allreduce() && own ? p.method : "direct";
+  Method family(const Point& p) const {
+    const bool own = p.method == Method::Composed || p.method == Method::Gathered;
+    return allreduce() && own ? p.method : Method::Direct;
   }
 
   void check_point(std::size_t i) {
     const Point& p = result_.points[i];
     const Space& space = result_.space;
-    const int parts = family(p) == "reduce_scatter+allgather" ? result_.topology.ranks : 1;
+    const int parts = family(p) == Method::Composed ? result_.topology.ranks : 1;
     const int chunks = p.cost.chunks / parts;
     if (p.cost.chunks % parts != 0 || chunks < space.min_chunks || chunks > space.max_chunks)
       return fail(point(i),
@@ -257,10 +256,11 @@ class SpaceCheck {
 
   const Result& result_;
   int last_step_ = 0;
-  std::map<std::pair<std::string, int>, std::vector<const Claim*>> claims_ = {};  // by collective and chunks
-  std::vector<bool> undominated_ = {};                                            // by point
+  std::map<std::pair<CollectiveKind, int>, std::vector<const Claim*>> claims_ =
+      {};                               // by collective and chunks
+  std::vector<bool> undominated_ = {};  // by point
   Rates everywhere_ = {};
-  std::map<std::pair<std::string, int>, Rates> alone_ = {};
+  std::map<std::pair<Method, int>, Rates> alone_ = {};
   std::vector<std::string> faults_ = {};
 };
 

@@ -112,7 +112,7 @@ constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 // What we keep with a communicator.
 struct MpiCollectives::Companion {
   // The call, as far as it is the same in all ranks: collective, root, type, elements.
-  using Kind = std::tuple<std::string_view, int, ElementType, std::int64_t>;
+  using Kind = std::tuple<CollectiveKind, int, ElementType, std::int64_t>;
   // How it is done; without an algorithm by MPI, and why.
   struct Plan {
     const LoadedAlgorithm* algorithm = nullptr;
@@ -329,7 +329,7 @@ MpiCollectives::Ready MpiCollectives::copying(MPI_Comm comm, const MpiCall& call
 
 int MpiCollectives::allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                               MPI_Comm comm) {
-  const MpiCall call{.function = "MPI_Allreduce", .collective = "allreduce", .elements = count};
+  const MpiCall call{.function = "MPI_Allreduce", .collective = CollectiveKind::AllReduce, .elements = count};
   const Ready ready = reduction(comm, call, type, op);
   if (!ready) return PMPI_Allreduce(send, recv, count, type, op, comm);
   std::memcpy(ready.input(), send == MPI_IN_PLACE ? recv : send, ready.input_bytes());
@@ -340,7 +340,7 @@ int MpiCollectives::allreduce(const void* send, void* recv, int count, MPI_Datat
 int MpiCollectives::reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type,
                                          MPI_Op op, MPI_Comm comm) {
   const MpiCall call{
-      .function = "MPI_Reduce_scatter_block", .collective = "reducescatter", .elements = count};
+      .function = "MPI_Reduce_scatter_block", .collective = CollectiveKind::ReduceScatter, .elements = count};
   const Ready ready = reduction(comm, call, type, op);
   if (!ready) return PMPI_Reduce_scatter_block(send, recv, count, type, op, comm);
   std::memcpy(ready.input(), send == MPI_IN_PLACE ? recv : send, ready.input_bytes());
@@ -351,7 +351,7 @@ int MpiCollectives::reduce_scatter_block(const void* send, void* recv, int count
 int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                               int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   const std::int64_t bytes = packed_bytes(recv_type, recv_count);
-  const MpiCall call{.function = "MPI_Allgather", .collective = "allgather", .elements = bytes};
+  const MpiCall call{.function = "MPI_Allgather", .collective = CollectiveKind::Allgather, .elements = bytes};
   const int ranks = comm_size(comm);
   const Ready ready = copying(comm, call, bytes * ranks);
   if (!ready) return PMPI_Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -370,7 +370,7 @@ int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype sen
 int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                              int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   const std::int64_t bytes = packed_bytes(recv_type, recv_count);
-  const MpiCall call{.function = "MPI_Alltoall", .collective = "alltoall", .elements = bytes};
+  const MpiCall call{.function = "MPI_Alltoall", .collective = CollectiveKind::Alltoall, .elements = bytes};
   const int ranks = comm_size(comm);
   const Ready ready = copying(comm, call, bytes * ranks);
   if (!ready) return PMPI_Alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -384,7 +384,8 @@ int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send
 
 int MpiCollectives::bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const std::int64_t bytes = packed_bytes(type, count);
-  const MpiCall call{.function = "MPI_Bcast", .collective = "broadcast", .elements = bytes, .root = root};
+  const MpiCall call{
+      .function = "MPI_Bcast", .collective = CollectiveKind::Broadcast, .elements = bytes, .root = root};
   const Ready ready = copying(comm, call, bytes);
   if (!ready) return PMPI_Bcast(data, count, type, root, comm);
   const bool has_it = ready.transport->rank() == root;

@@ -29,7 +29,7 @@ namespace chorale {
 // One call of the program, in our terms.
 struct MpiCall {
   const char* function = "";
-  const char* collective = "";
+  CollectiveKind collective = CollectiveKind::Custom;
   ElementType type = ElementType::Uint8;
   ReduceOp op = ReduceOp::Sum;
   std::int64_t elements = 0;  // of a block

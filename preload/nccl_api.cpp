@@ -63,32 +63,33 @@ CHORALE_EXPORT const char* chorale_nccl_last_error() {
 
 CHORALE_EXPORT ncclResult_t chorale_allreduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_allreduce", "allreduce", send, recv, count, type, comm, stream, 0, op},
+  return run({"chorale_allreduce", CollectiveKind::AllReduce, send, recv, count, type, comm, stream, 0, op},
              [&] { return ncclAllReduce(send, recv, count, type, op, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t chorale_reduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                            ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_reduce", "reduce", send, recv, count, type, comm, stream, root, op},
+  return run({"chorale_reduce", CollectiveKind::Reduce, send, recv, count, type, comm, stream, root, op},
              [&] { return ncclReduce(send, recv, count, type, op, root, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t chorale_broadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
                                               int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_broadcast", "broadcast", send, recv, count, type, comm, stream, root},
+  return run({"chorale_broadcast", CollectiveKind::Broadcast, send, recv, count, type, comm, stream, root},
              [&] { return ncclBroadcast(send, recv, count, type, root, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t chorale_allgather(const void* send, void* recv, size_t send_count,
                                               ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_allgather", "allgather", send, recv, send_count, type, comm, stream},
+  return run({"chorale_allgather", CollectiveKind::Allgather, send, recv, send_count, type, comm, stream},
              [&] { return ncclAllGather(send, recv, send_count, type, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t chorale_reducescatter(const void* send, void* recv, size_t recv_count,
                                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                                   cudaStream_t stream) {
-  return run({"chorale_reducescatter", "reducescatter", send, recv, recv_count, type, comm, stream, 0, op},
+  return run({"chorale_reducescatter", CollectiveKind::ReduceScatter, send, recv, recv_count, type, comm,
+              stream, 0, op},
              [&] { return ncclReduceScatter(send, recv, recv_count, type, op, comm, stream); });
 }
 

@@ -185,7 +185,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
   if (!lowered)
-    lowered = std::make_unique<Lowered>(*algorithm->program, input_lies(call.collective), nccl_.steps);
+    lowered = std::make_unique<Lowered>(*algorithm->program, in_place_shift(call.collective), nccl_.steps);
   used_ += mine.rank == 0;
   say(call, mine, algorithm->name);
   return &lowered->algorithm;

@@ -34,7 +34,7 @@ struct NcclFunctions {
 // A call of the program. What not all have comes last: such a call is one line to write.
 struct NcclCall {
   const char* function = "";
-  const char* collective = "";
+  CollectiveKind collective = CollectiveKind::Custom;
   const void* send = nullptr;
   void* recv = nullptr;
   std::size_t count = 0;  // elements of a block, as ir/collective.h says what that is
@@ -82,8 +82,8 @@ class NcclCollectives {
 
   // An algorithm that was lowered.
   struct Lowered {
-    Lowered(const Program& program, InputLies lies, const NcclCalls& nccl)
-        : tables(program), algorithm(tables.tables(), lies, nccl) {}
+    Lowered(const Program& program, int input_shift, const NcclCalls& nccl)
+        : tables(program), algorithm(tables.tables(), input_shift, nccl) {}
     const StepProgram tables;
     NcclAlgorithm algorithm;
   };

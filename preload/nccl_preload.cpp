@@ -112,19 +112,19 @@ CHORALE_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 CHORALE_EXPORT ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAllReduce", "allreduce", send, recv, count, type, comm, stream, 0, op},
+  return run({"ncclAllReduce", CollectiveKind::AllReduce, send, recv, count, type, comm, stream, 0, op},
              [&] { return CHORALE_OWN(ncclAllReduce)(send, recv, count, type, op, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclReduce", "reduce", send, recv, count, type, comm, stream, root, op},
+  return run({"ncclReduce", CollectiveKind::Reduce, send, recv, count, type, comm, stream, root, op},
              [&] { return CHORALE_OWN(ncclReduce)(send, recv, count, type, op, root, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
                                           int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclBroadcast", "broadcast", send, recv, count, type, comm, stream, root},
+  return run({"ncclBroadcast", CollectiveKind::Broadcast, send, recv, count, type, comm, stream, root},
              [&] { return CHORALE_OWN(ncclBroadcast)(send, recv, count, type, root, comm, stream); });
 }
 
@@ -135,21 +135,22 @@ CHORALE_EXPORT ncclResult_t ncclBcast(void* data, size_t count, ncclDataType_t t
 
 CHORALE_EXPORT ncclResult_t ncclAllGather(const void* send, void* recv, size_t send_count,
                                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAllGather", "allgather", send, recv, send_count, type, comm, stream},
+  return run({"ncclAllGather", CollectiveKind::Allgather, send, recv, send_count, type, comm, stream},
              [&] { return CHORALE_OWN(ncclAllGather)(send, recv, send_count, type, comm, stream); });
 }
 
 CHORALE_EXPORT ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t recv_count,
                                               ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                               cudaStream_t stream) {
-  return run({"ncclReduceScatter", "reducescatter", send, recv, recv_count, type, comm, stream, 0, op},
-             [&] { return CHORALE_OWN(ncclReduceScatter)(send, recv, recv_count, type, op, comm, stream); });
+  return run(
+      {"ncclReduceScatter", CollectiveKind::ReduceScatter, send, recv, recv_count, type, comm, stream, 0, op},
+      [&] { return CHORALE_OWN(ncclReduceScatter)(send, recv, recv_count, type, op, comm, stream); });
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 CHORALE_EXPORT ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
                                          ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAlltoAll", "alltoall", send, recv, count, type, comm, stream},
+  return run({"ncclAlltoAll", CollectiveKind::Alltoall, send, recv, count, type, comm, stream},
              [&] { return CHORALE_OWN(ncclAlltoAll)(send, recv, count, type, comm, stream); });
 }
 #endif

@@ -198,7 +198,7 @@ class BlockReferee : FaultList {
   }
 
   Slot where(Rank n, const Slot& slot) const {
-    return in_place_ ? in_place_slot(collective_.name, pieces(), n, slot) : slot;
+    return in_place_ ? in_place_slot(collective_.kind, pieces(), n, slot) : slot;
   }
 
   // What an instruction waits for in its rank, in words.

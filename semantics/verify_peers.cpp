@@ -120,7 +120,7 @@ class PeerReferee : FaultList {
 
   Cell& cell(const PeerSlot& slot, int launch) {
     const Slot where =
-        program_.in_place ? in_place_slot(collective_.name, pieces(), slot.rank, slot.slot) : slot.slot;
+        program_.in_place ? in_place_slot(collective_.kind, pieces(), slot.rank, slot.slot) : slot.slot;
     const bool odd = program_.double_scratch && where.buffer == Buffer::Scratch && launch % 2 == 1;
     return cells_[slot.rank][{where, odd}];
   }

@@ -161,7 +161,7 @@ class ProgramReferee : FaultList {
 
   // The slot in whose memory a slot lies.
   Slot where(Rank n, const Slot& slot) const {
-    return program_.in_place ? in_place_slot(collective_.name, program_.chunks_per_block, n, slot) : slot;
+    return program_.in_place ? in_place_slot(collective_.kind, program_.chunks_per_block, n, slot) : slot;
   }
 
   std::vector<Value>& buffer(Rank n, Buffer which) {

@@ -373,14 +373,14 @@ PlanWriter within_limits(const Program& program, const MscclppOptions& options) 
 
 std::string to_mscclpp_plan(const Collective& collective, const Program& program,
                             const MscclppOptions& options) {
-  if (collective.custom || collective.name == "allreduce_by_gather")
-    throw InputError(program.name, "MSCCL++ has no name for the collective " + collective.name,
+  if (!is_offered(collective.kind))
+    throw InputError(program.name, "MSCCL++ has no name for the collective " + name_of(collective),
                      "use another target");
   const PlanWriter writer = within_limits(program, options);
   if (writer.limit()) throw InputError(program.name, *writer.limit());
   const Json plan = {
       {"name", program.name},
-      {"collective", collective.name},
+      {"collective", name_of(collective)},
       {"protocol", "Simple"},
       {"inplace", options.in_place},
       {"reuse_resources", false},

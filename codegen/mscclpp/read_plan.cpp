@@ -23,6 +23,13 @@ using namespace mscclpp;
 constexpr long long kMostChunks = 1 << 24;
 constexpr int kMostInstructions = 1 << 20;
 
+CollectiveKind known_collective(const JsonReader& json) {
+  const std::string name = json.text();
+  if (const std::optional<CollectiveKind> kind = kind_named(name); kind && is_offered(*kind)) return *kind;
+  throw InputError(json.where(), "'" + name + "' is no collective that is known here",
+                   fmt::format("known are {}", fmt::join(collective_names(), ", ")));
+}
+
 // From the file's chunks to ours, and from operations to instructions.
 class Translator {
  public:
@@ -35,7 +42,7 @@ class Translator {
   void translate() {
     PeerProgram& program = result_.program;
     program.name = root_["name"].text();
-    program.collective = root_["collective"].text();
+    program.collective = known_collective(root_["collective"]);
     program.in_place = root_["inplace"].boolean();
     program.double_scratch =
         root_.has("use_double_scratch_buffer") && root_["use_double_scratch_buffer"].boolean();
@@ -79,7 +86,9 @@ class Translator {
   void outputs_in_place() {
     for (Rank n = 0; n < ranks(); ++n) {
       Gpu& gpu = gpus_[n];
-      if (!result_.program.in_place || result_.program.collective != "allreduce" || gpu.output != 0) continue;
+      if (!result_.program.in_place || result_.program.collective != CollectiveKind::AllReduce ||
+          gpu.output != 0)
+        continue;
       gpu.output = gpu.input;
       if (n == 0)
         result_.notes.push_back(root_["gpus"].at(0)["output_chunks"].where() +
@@ -127,11 +136,7 @@ class Translator {
 
   void collective() {
     PeerProgram& program = result_.program;
-    const std::string& name = program.collective;
-    const std::vector<std::string>& known = collective_names();
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw InputError(root_["collective"].where(), "'" + name + "' is no collective that is known here",
-                       fmt::format("known are {}", fmt::join(known, ", ")));
+    const CollectiveKind kind = program.collective;
     int input = 0, output = 0;
     std::vector<Rank> with_input, with_output;
     for (Rank n = 0; n < ranks(); ++n) {
@@ -140,15 +145,14 @@ class Translator {
       if (gpus_[n].input > 0) with_input.push_back(n);
       if (gpus_[n].output > 0) with_output.push_back(n);
     }
-    int chunks = input;
-    if (name == "reducescatter" || name == "scatter") chunks = output;
-    if (name == "alltoall") chunks = input / ranks();
-    Rank root = 0;
-    if (name == "broadcast" || name == "scatter") root = with_input.size() == 1 ? with_input[0] : 0;
-    if (name == "reduce" || name == "gather") root = with_output.size() == 1 ? with_output[0] : 0;
+    const int blocks = input_blocks(kind, ranks());
+    const int chunks = blocks > output_blocks(kind, ranks()) ? output : input / blocks;
+    const std::vector<Rank>& with_root = row_of(kind).before == Who::Root ? with_input : with_output;
+    const Rank root = is_rooted(kind) && with_root.size() == 1 ? with_root[0] : 0;
     if (chunks < 1)
-      throw InputError(file_, "has no chunks of " + name, "give input_chunks, output_chunks of at least 1");
-    result_.collective = make_collective(name, ranks(), chunks * result_.pieces, root);
+      throw InputError(file_, "has no chunks of " + name_of(kind),
+                       "give input_chunks, output_chunks of at least 1");
+    result_.collective = make_collective(kind, ranks(), chunks * result_.pieces, root);
     program.chunks_per_block = result_.collective.chunks_per_block;
     program.ranks.resize(ranks());
   }

@@ -2,7 +2,7 @@ namespace {
 
 chorale::NcclAlgorithm& algorithm() {
   static chorale::NcclAlgorithm only(
-      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount}, kInputLies,
+      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount}, kInputShift,
       chorale::NcclCalls{ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString});
   return only;
 }
@@ -103,8 +103,8 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   require(cudaMalloc(&memory, together * sizeof(T) + 512), "cudaMalloc");
   T* const base = static_cast<T*>(memory);
   const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;  // a rank may have one of them only
-  T* const send = base + (kInputLies == chorale::InputLies::InOutput ? apart : 0);
-  T* const recv = in_place ? base + (kInputLies == chorale::InputLies::AroundOutput ? apart : 0)
+  T* const send = base + (kInputShift > 0 ? apart : 0);
+  T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
   require(cudaMemcpy(recv, output.data(), outputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
   require(cudaMemcpy(send, input.data(), inputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");

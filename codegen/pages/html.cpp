@@ -89,7 +89,7 @@ json point_of(const Topology& t, const Point& point) {
     for (Rank r : chunk.post) ++wanted[r];
   }
   return {{"steps", point.cost.steps},        {"rounds", point.cost.rounds},   {"chunks", point.cost.chunks},
-          {"method", point.method},           {"frontier", point.on_frontier}, {"proven", point.proven},
+          {"method", name_of(point.method)},  {"frontier", point.on_frontier}, {"proven", point.proven},
           {"schedule", std::move(steps)},     {"colour", std::move(first)},    {"wanted", wanted},
           {"progress", progress_of(t, point)}};
 }
@@ -121,8 +121,8 @@ std::string summary_of(const Result& result) {
 }  // namespace
 
 std::string page_title(const Result& result) {
-  return result.topology.name + " " + result.collective.name + ": " + counted(result.points.size(), "point") +
-         " - Chorale";
+  return result.topology.name + " " + name_of(result.collective) + ": " +
+         counted(result.points.size(), "point") + " - Chorale";
 }
 
 std::string to_html(const Result& result, const PageNotes& notes) {
@@ -135,7 +135,7 @@ std::string to_html(const Result& result, const PageNotes& notes) {
     points.back()["certificate"] = i < notes.proven_by.size() ? notes.proven_by[i] : "";
   }
   const json data = {{"topology", topology_of(result.topology)},
-                     {"collective", result.collective.name},
+                     {"collective", name_of(result.collective)},
                      {"summary", summary_of(result)},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"points", std::move(points)}};

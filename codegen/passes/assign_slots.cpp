@@ -12,8 +12,8 @@ class SlotAssigner {
  public:
   SlotAssigner(const Topology& topology, const Collective& collective)
       : topology_(topology), collective_(collective), outputs_(collective.ranks) {
-    program_.name = collective.name + " on " + topology.name;
-    program_.collective = collective.name;
+    program_.name = name_of(collective) + " on " + topology.name;
+    program_.collective = collective.kind;
     program_.chunks_per_block = collective.chunks_per_block;
     for (Rank n = 0; n < collective.ranks; ++n)
       program_.ranks.push_back({.input_chunks = input_chunks(collective, n),

@@ -98,7 +98,7 @@ class RankBuilder {
   }
 
   Slot memory(const Slot& slot) const {
-    return options_.in_place ? in_place_slot(collective_.name, collective_.chunks_per_block, rank_, slot)
+    return options_.in_place ? in_place_slot(collective_.kind, collective_.chunks_per_block, rank_, slot)
                              : slot;
   }
 

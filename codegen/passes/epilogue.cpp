@@ -165,7 +165,7 @@ std::map<int, std::set<Rank>> completion_points(const Collective& collective, co
 BlockProgram with_epilogue(const Collective& collective, const BlockProgram& program) {
   CompletionFinder finder(collective, program);
   if (!finder.adds())
-    throw InputError(program.name, collective.name + " has no sums that an epilogue could follow",
+    throw InputError(program.name, name_of(collective) + " has no sums that an epilogue could follow",
                      "use a reduce, reducescatter or allreduce");
   const auto& completed = finder.run();
   BlockProgram result = program;

@@ -26,7 +26,7 @@ class SharedMemory {
 
  private:
   Slot where(const Slot& slot) const {
-    return in_place_slot(collective_.name, collective_.chunks_per_block, rank_, slot);
+    return in_place_slot(collective_.kind, collective_.chunks_per_block, rank_, slot);
   }
   bool same_place(const Slot& a, const Slot& b) const { return a != b && where(a) == where(b); }
   bool copies_onto_itself(const Instruction& i) const {

@@ -14,7 +14,7 @@ namespace {
 
 void require_valid(const Topology& topology, const Collective& collective, const Schedule& schedule) {
   if (const auto faults = violations(topology, collective, schedule, 1); !faults.empty())
-    throw InputError("schedule of " + collective.name, faults.front().words,
+    throw InputError("schedule of " + name_of(collective), faults.front().words,
                      "run only what `chorale check` accepts");
 }
 
@@ -23,7 +23,7 @@ void require_same_pieces(const Collective& collective) {
   for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
     if (const ChunkSpec& spec = collective.chunks[c]; spec.input % k != spec.output % k)
       throw InputError(
-          "collective " + collective.name,
+          "collective " + name_of(collective),
           fmt::format("chunk {} is piece {} of its block in the input and piece {} in the output", c,
                       spec.input % k, spec.output % k),
           fmt::format("give it positions that are equal modulo chunks_per_block, {}", k));
@@ -31,7 +31,7 @@ void require_same_pieces(const Collective& collective) {
 
 Program verified(const Topology& topology, const Collective& collective, Program program) {
   if (const auto faults = violations(topology, collective, program, 1); !faults.empty())
-    throw std::logic_error("lowering of " + collective.name + " is wrong: " + faults.front().words);
+    throw std::logic_error("lowering of " + name_of(collective) + " is wrong: " + faults.front().words);
   return program;
 }
 

@@ -42,7 +42,7 @@ void name_places(const Collective& collective, const Program& program, std::vect
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
     for (Event& event : ranks[n])
       for (Slot* slot : {&event.instruction.src, &event.instruction.dst})
-        *slot = in_place_slot(collective.name, program.chunks_per_block, n, *slot,
+        *slot = in_place_slot(collective.kind, program.chunks_per_block, n, *slot,
                               program.ranks[n].input_chunks, program.ranks[n].output_chunks);
 }
 
@@ -220,7 +220,7 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
   const Mail mail = mail_of(program, ranks);
   const std::map<int, Ends> ends = ends_of(ranks);
   PeerProgram result{.name = program.name,
-                     .collective = collective.name,
+                     .collective = collective.kind,
                      .chunks_per_block = program.chunks_per_block,
                      .in_place = program.in_place,
                      .double_scratch = true};

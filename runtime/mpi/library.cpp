@@ -89,44 +89,53 @@ MpiLibraryPlan::MpiLibraryPlan(const Collective& collective, Rank rank, const Bl
   const std::int64_t block = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
   const std::int64_t input = block * (input_chunks(collective, rank) / collective.chunks_per_block),
                      output = block * (output_chunks(collective, rank) / collective.chunks_per_block);
-  const std::string& name = collective.name;
-  const std::int64_t mine = block * rank;
-  buffers_ = in_place ? buffers_in_place(name == "allgather" || name == "gather" ? mine : 0, input,
-                                         name == "scatter" ? mine : 0, output)
+  // MPI_Reduce_scatter_block is the one that begins at one place where NCCL's does not.
+  const bool at_one_place = collective.kind == CollectiveKind::ReduceScatter;
+  const std::int64_t apart = at_one_place ? 0 : in_place_shift(collective.kind) * rank * block;
+  buffers_ = in_place ? buffers_in_place(std::max<std::int64_t>(apart, 0), input,
+                                         std::max<std::int64_t>(-apart, 0), output)
                       : buffers_apart(input, output);
 }
 
 void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
   const int count = static_cast<int>(shape_.elements);
   const MPI_Datatype type = datatype(shape_.type);
-  const std::string& name = collective_.name;
   const int root = collective_.root;
   // Of collectives with a root, only the root has both buffers.
   const bool has_both = !buffers_.input.empty() && !buffers_.output.empty();
   const void* const in = in_place_ && has_both ? MPI_IN_PLACE : buffers_.input.data();
   void* const out = buffers_.output.data();
-  if (name == "allreduce") {
-    MPI_Allreduce(in, out, count, type, operation(op), MPI_COMM_WORLD);
-  } else if (name == "reduce") {
-    MPI_Reduce(in, out, count, type, operation(op), root, MPI_COMM_WORLD);
-  } else if (name == "reducescatter") {
-    MPI_Reduce_scatter_block(in, out, count, type, operation(op), MPI_COMM_WORLD);
-  } else if (name == "allgather") {
-    MPI_Allgather(in, count, type, out, count, type, MPI_COMM_WORLD);
-  } else if (name == "alltoall") {
-    MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
-  } else if (name == "gather") {
-    MPI_Gather(in, count, type, out, count, type, root, MPI_COMM_WORLD);
-  } else if (name == "scatter") {
-    // Here it is the receiving side that says it.
-    MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
-                root, MPI_COMM_WORLD);
-  } else if (name == "broadcast") {
-    // Ours goes from input to output; MPI's has one buffer.
-    if (rank_ == root && !in_place_ && has_both) std::memcpy(out, in, buffers_.input.size());
-    MPI_Bcast(out, count, type, root, MPI_COMM_WORLD);
-  } else {
-    throw InputError("mpi", "has no collective " + name, "leave 'mpi' out");
+  switch (collective_.kind) {
+    case CollectiveKind::AllReduce:
+      MPI_Allreduce(in, out, count, type, operation(op), MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Reduce:
+      MPI_Reduce(in, out, count, type, operation(op), root, MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::ReduceScatter:
+      MPI_Reduce_scatter_block(in, out, count, type, operation(op), MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Allgather:
+      MPI_Allgather(in, count, type, out, count, type, MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Alltoall:
+      MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Gather:
+      MPI_Gather(in, count, type, out, count, type, root, MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Scatter:
+      // Here it is the receiving side that says it.
+      MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
+                  root, MPI_COMM_WORLD);
+      break;
+    case CollectiveKind::Broadcast:
+      // Ours goes from input to output; MPI's has one buffer.
+      if (rank_ == root && !in_place_ && has_both) std::memcpy(out, in, buffers_.input.size());
+      MPI_Bcast(out, count, type, root, MPI_COMM_WORLD);
+      break;
+    default:
+      throw InputError("mpi", "has no collective " + name_of(collective_), "leave 'mpi' out");
   }
   if (op == ReduceOp::Avg && collective_.combining)
     divide(shape_.type, buffers_.output.data(),
@@ -138,7 +147,7 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
 std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
                                     const RunOptions& options, bool in_place) {
   check(options);
-  require_ranks(session, collective.name, collective.ranks);
+  require_ranks(session, name_of(collective), collective.ranks);
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
   const auto make_plan = [&](const BlockShape& shape) {
     return MpiLibraryPlan(collective, transport->rank(), shape, in_place);

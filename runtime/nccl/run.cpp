@@ -182,9 +182,8 @@ RankBuffers buffers(const Collective& collective, Rank rank, const BlockShape& s
   const std::int64_t input = input_chunks(collective, rank) / k * size,
                      output = output_chunks(collective, rank) / k * size;
   if (!in_place) return buffers_apart(input, output);
-  const std::int64_t own = rank * size;
-  return buffers_in_place(collective.name == "allgather" ? own : 0, input,
-                          collective.name == "reducescatter" ? own : 0, output);
+  const std::int64_t apart = in_place_shift(collective.kind) * rank * size;
+  return buffers_in_place(std::max<std::int64_t>(apart, 0), input, std::max<std::int64_t>(-apart, 0), output);
 }
 
 void require_own_type(const RunOptions& options) {
@@ -201,19 +200,24 @@ void require_ranks(const Transport& transport, const std::string& name, int rank
 // NCCL's own.
 ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const void* input, void* output,
                           std::size_t count, ncclDataType_t type, ncclRedOp_t op) {
-  if (collective.name == "allreduce")
-    return ncclAllReduce(input, output, count, type, op, gpu.comm, gpu.stream);
-  if (collective.name == "reducescatter")
-    return ncclReduceScatter(input, output, count, type, op, gpu.comm, gpu.stream);
-  if (collective.name == "allgather") return ncclAllGather(input, output, count, type, gpu.comm, gpu.stream);
-  if (collective.name == "broadcast")
-    return ncclBroadcast(input, output, count, type, collective.root, gpu.comm, gpu.stream);
-  if (collective.name == "reduce")
-    return ncclReduce(input, output, count, type, op, collective.root, gpu.comm, gpu.stream);
+  switch (collective.kind) {
+    case CollectiveKind::AllReduce:
+      return ncclAllReduce(input, output, count, type, op, gpu.comm, gpu.stream);
+    case CollectiveKind::ReduceScatter:
+      return ncclReduceScatter(input, output, count, type, op, gpu.comm, gpu.stream);
+    case CollectiveKind::Allgather:
+      return ncclAllGather(input, output, count, type, gpu.comm, gpu.stream);
+    case CollectiveKind::Broadcast:
+      return ncclBroadcast(input, output, count, type, collective.root, gpu.comm, gpu.stream);
+    case CollectiveKind::Reduce:
+      return ncclReduce(input, output, count, type, op, collective.root, gpu.comm, gpu.stream);
 #if NCCL_VERSION_CODE >= 22800
-  if (collective.name == "alltoall") return ncclAlltoAll(input, output, count, type, gpu.comm, gpu.stream);
+    case CollectiveKind::Alltoall:
+      return ncclAlltoAll(input, output, count, type, gpu.comm, gpu.stream);
 #endif
-  throw InputError("nccl", "NCCL has no " + collective.name, "compare other algorithms");
+    default:
+      throw InputError("nccl", "NCCL has no " + name_of(collective), "compare other algorithms");
+  }
 }
 
 int rank_on_host() {
@@ -236,7 +240,7 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Progr
   const StepProgram tables(program);
   const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
                            ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
-  NcclAlgorithm algorithm(tables.tables(), input_lies(collective.name), calls);
+  NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), calls);
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
                    [&, shape](const void* input, void* output, ReduceOp op) {
@@ -259,7 +263,7 @@ std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const 
                                      const RunOptions& options, bool in_place) {
   check(options);
   require_own_type(options);
-  require_ranks(transport, collective.name, collective.ranks);
+  require_ranks(transport, name_of(collective), collective.ranks);
   const Gpu gpu(transport, host_rank);
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(

@@ -107,7 +107,7 @@ TEST(Check, RefusesWhatDoesNotFit) {
     return spoilt.wrong() != "";
   };
   const auto prices = [](Case& x) -> Prices& { return x.claim.certificate.prices[0]; };
-  EXPECT_TRUE(refuses([](Case& x) { x.claim.collective = "broadcast"; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.collective = CollectiveKind::Broadcast; }));
   EXPECT_TRUE(refuses([](Case& x) { x.claim.chunks = 5; }));
   EXPECT_TRUE(refuses([](Case& x) { x.claim.steps = -1; }));
   EXPECT_TRUE(refuses([](Case& x) { x.claim.certificate = {}; }));
@@ -171,7 +171,7 @@ TEST(Check, StepsOfASumAreItsOwn) {
 TEST(Check, Distances) {
   const Topology t = ring(8);
   Case c{.topology = t, .collective = make_collective("allgather", 8, 1)};
-  c.claim = {.collective = "allgather",
+  c.claim = {.collective = CollectiveKind::Allgather,
              .steps = 3,
              .rounds = kNoSchedule,
              .certificate = {.kind = Certificate::Kind::Distance, .chunk = 2, .rank = 6}};
@@ -222,7 +222,7 @@ TEST(Check, Partitions) {
   // shown.
   EXPECT_TRUE(refuses([](Case& x) {
     x.collective = make_collective("broadcast", 8, 24);
-    x.claim.collective = "broadcast";
+    x.claim.collective = CollectiveKind::Broadcast;
   }));
   // Names of groups do not matter.
   Case renamed = good;

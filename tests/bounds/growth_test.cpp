@@ -78,7 +78,7 @@ TEST(Growth, IsRefusedWhereItClaimsARoundMore) {
 }
 
 TEST(Growth, SaysNothingOfSumsWithSeveralDestinations) {
-  const Claim claim{.collective = "allreduce",
+  const Claim claim{.collective = CollectiveKind::AllReduce,
                     .chunks = 1,
                     .steps = 2,
                     .rounds = 2,

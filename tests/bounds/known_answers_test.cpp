@@ -127,7 +127,7 @@ TEST(KnownRates, SixtyFourRanks) {
 TEST(KnownRates, CustomGroups) {
   // Two groups on one line, each sharing its chunks among itself: 0,1 and 2,3 of 0-1-2-3 swap a chunk, then
   // 0,3 and 1,2 do.
-  Collective c{.name = "groups", .ranks = 4, .custom = true};
+  Collective c{.custom_name = "groups", .ranks = 4};
   const auto chunk = [&](Rank from, Rank to) { c.chunks.push_back({.pre = {from}, .post = {to}}); };
   chunk(0, 1), chunk(1, 0), chunk(2, 3), chunk(3, 2);
   EXPECT_EQ(fewest_rounds(line(4), c).rounds, 1);
@@ -211,7 +211,7 @@ TEST(Degenerate, DisconnectedIsTheUsersError) {
         << error.what();
   }
   // What stays on one side has its bounds.
-  Collective inside{.name = "inside", .ranks = 4, .custom = true, .chunks = {{.pre = {2}, .post = {3}}}};
+  Collective inside{.custom_name = "inside", .ranks = 4, .chunks = {{.pre = {2}, .post = {3}}}};
   EXPECT_EQ(fewest_rounds(t, inside).rounds, 1);
 }
 

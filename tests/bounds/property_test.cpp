@@ -42,7 +42,7 @@ std::vector<Rank> random_ranks(std::mt19937& random, int ranks) {
 }
 
 Collective random_collective(std::mt19937& random, int ranks, int chunks, bool combining) {
-  Collective c{.name = "random", .ranks = ranks, .combining = combining, .custom = true};
+  Collective c{.custom_name = "random", .ranks = ranks, .combining = combining};
   for (int i = 0; i < chunks; ++i)
     c.chunks.push_back({.pre = random_ranks(random, ranks), .post = random_ranks(random, ranks)});
   return c;

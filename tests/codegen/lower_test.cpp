@@ -97,7 +97,7 @@ TEST(Lower, GatheredContributionsAreAddedInOneOrder) {
 
 // 0 -> 1 -> 2 -> 3: what only passes by lies in a scratch slot, and both chunks in the same one in turn.
 TEST(Lower, RelaysKeepWhatPassesByInScratch) {
-  Collective c{.name = "two letters", .ranks = 4, .custom = true};
+  Collective c{.custom_name = "two letters", .ranks = 4};
   c.chunks = {{.pre = {0}, .post = {3}, .input = 0, .output = 0},
               {.pre = {0}, .post = {3}, .input = 1, .output = 1}};
   Schedule s;
@@ -125,13 +125,13 @@ TEST(Lower, OneRankCopies) {
 TEST(Lower, EveryHandWrittenAlgorithm) {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {1, 2, 3, 4, 5, 8}) {
-      const bool cube =
-          entry.name.find("doubling") != std::string::npos || entry.name.find("halving") != std::string::npos;
+      const bool cube = name_of(entry.method).find("doubling") != std::string::npos ||
+                        name_of(entry.method).find("halving") != std::string::npos;
       if (cube && !std::has_single_bit(static_cast<unsigned>(ranks))) continue;
       const Topology t = test::full(ranks);
       for (int chunks : {1, 3}) {
-        const Point point = classic_algorithm(entry.name, t, {.chunks = chunks});
-        EXPECT_NO_THROW(lower(t, point.collective, point.schedule)) << entry.name << " " << ranks;
+        const Point point = classic_algorithm(entry.method, t, {.chunks = chunks});
+        EXPECT_NO_THROW(lower(t, point.collective, point.schedule)) << name_of(entry.method) << " " << ranks;
       }
     }
 }
@@ -161,7 +161,7 @@ TEST(Lower, RandomSchedules) {
 // A relay that has nothing to add: rank 1 of 0 - 1 - 2 stands outside the group {0, 2}. And the copy that
 // comes back overwrites the sum that rank 2 sends in that same step.
 TEST(Lower, SumsThroughRanksOutsideTheGroup) {
-  Collective c{.name = "sum of the ends", .ranks = 3, .combining = true, .custom = true};
+  Collective c{.custom_name = "sum of the ends", .ranks = 3, .combining = true};
   c.chunks = {{.pre = {0, 2}, .post = {0, 2}}};
   Schedule s{.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},     // 0 -> 1
                        {.sends = {{.chunk = 0, .link = 2, .reduce = true}}},     // 1 -> 2: complete
@@ -176,7 +176,7 @@ TEST(Lower, SumsThroughRanksOutsideTheGroup) {
 
 // On 0 <-> 1: rank 1's sum is overwritten while it is still being sent to rank 2.
 TEST(Lower, ACopyArrivesWhileTheOldValueLeaves) {
-  Collective c{.name = "reduce to 0 and 1", .ranks = 3, .combining = true, .custom = true};
+  Collective c{.custom_name = "reduce to 0 and 1", .ranks = 3, .combining = true};
   c.chunks = {{.pre = {0, 1}, .post = {0, 1}}};
   const Topology t = test::full(3);
   const LinkId to0 = find_link(t, 1, 0), to1 = find_link(t, 0, 1), to2 = find_link(t, 1, 2);
@@ -206,7 +206,7 @@ TEST(Lower, RefusesSchedulesThatDoNotPerformTheCollective) {
 
 // With three bytes in a block of two, piece 0 has two of them and piece 1 has one: it cannot become piece 0.
 TEST(Lower, RefusesChunksThatChangeTheirLength) {
-  Collective c{.name = "swap", .ranks = 2, .chunks_per_block = 2, .custom = true};
+  Collective c{.custom_name = "swap", .ranks = 2, .chunks_per_block = 2};
   c.chunks = {{.pre = {0}, .post = {1}, .input = 1, .output = 0}};
   const Topology t = test::full(2);
   EXPECT_THAT(error_of(t, c, {.steps = {{.sends = {{.chunk = 0, .link = 0}}}}}),

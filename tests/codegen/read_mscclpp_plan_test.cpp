@@ -24,13 +24,13 @@ namespace chorale {
 namespace {
 
 using Json = nlohmann::json;
+using test::is;
+using test::Kind;
+using test::says;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using test::is;
-using test::Kind;
-using test::says;
 
 MscclppFile read(const Json& plan) {
   return mscclpp_from_json(plan.dump(), "plan");
@@ -368,10 +368,10 @@ TEST(ReadMscclppPlan, our_own_plans_are_right_in_place_too) {
     const Program program = lower(ring, collective, schedule, false);
     for (bool in_place : {false, true}) {
       const std::string text = to_mscclpp_plan(collective, program, {.in_place = in_place});
-      const MscclppFile file = mscclpp_from_json(text, collective.name);
+      const MscclppFile file = mscclpp_from_json(text, name_of(collective));
       EXPECT_EQ(file.collective, collective);
-      EXPECT_EQ(file.program.in_place, in_place) << collective.name;
-      EXPECT_THAT(violations(file.collective, file.program), IsEmpty()) << collective.name;
+      EXPECT_EQ(file.program.in_place, in_place) << name_of(collective);
+      EXPECT_THAT(violations(file.collective, file.program), IsEmpty()) << name_of(collective);
     }
   }
 }

@@ -44,8 +44,9 @@ std::vector<Subject> subjects() {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {2, 4, 8}) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
-      const Point point = classic_algorithm(entry.name, topology);
-      result.push_back({entry.name, point.collective, lower(topology, point.collective, point.schedule)});
+      const Point point = classic_algorithm(entry.method, topology);
+      result.push_back(
+          {name_of(entry.method), point.collective, lower(topology, point.collective, point.schedule)});
     }
   return result;
 }
@@ -79,9 +80,10 @@ TEST(Relax, QueuesOfDepthOne) {
 TEST(Relax, InPlaceWhereNcclHasIt) {
   int in_place = 0;
   for (const Subject& s : subjects()) {
-    if (s.collective.name == "alltoall") continue;
+    if (s.collective.kind == CollectiveKind::Alltoall) continue;
     const BlockProgram program = relax(s.collective, s.program, {.in_place = true});
-    EXPECT_EQ(violations(s.collective, program, {.depth = program.queue_depth, .in_place = true}), std::vector<Fault>())
+    EXPECT_EQ(violations(s.collective, program, {.depth = program.queue_depth, .in_place = true}),
+              std::vector<Fault>())
         << s.name;
     ++in_place;
   }
@@ -289,7 +291,7 @@ TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
   const auto program = [&](int first, int second) {
     const BlockInstruction copy{
         .opcode = BlockOpcode::Copy, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}};
-    return BlockProgram{.collective = "allgather",
+    return BlockProgram{.collective = CollectiveKind::Allgather,
                         .ranks = {{.input_chunks = 1,
                                    .output_chunks = 1,
                                    .blocks = {{.instructions = {bar(1), copy, bar(2)}},
@@ -303,11 +305,8 @@ TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
             "rank 0, block 0, instruction 0 (bar 1) waits forever for block 1 at barrier 1, with queues of "
             "depth 1");
   EXPECT_EQ(violations(c, program(1, 1), {.depth = 1}).front().words, "rank 0: block 1 has barrier 1 twice");
-  EXPECT_EQ(violations(c, program(1, 3), {.depth = 1}).front().words, "rank 0: nobody else has barrier 2 of block 0");
-}
-
-bool combines(const Collective& c) {
-  return c.combining || c.name == "allreduce_by_gather";
+  EXPECT_EQ(violations(c, program(1, 3), {.depth = 1}).front().words,
+            "rank 0: nobody else has barrier 2 of block 0");
 }
 
 std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
@@ -350,7 +349,7 @@ TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
   for (const Subject& s : subjects()) {
     for (bool fuse : {false, true}) {
       const BlockProgram program = relax(s.collective, s.program, {.fuse = fuse});
-      if (!combines(s.collective)) {
+      if (!adds(s.collective)) {
         EXPECT_THROW(with_epilogue(s.collective, program), InputError);
         continue;
       }
@@ -361,8 +360,7 @@ TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
       if (all.size() > 100) all.resize(100);
       for (Mutant& mutant : all) changed.push_back({s.collective, std::move(mutant)});
     }
-    if (combines(s.collective))
-      with_epilogue(s.collective, relax(s.collective, s.program, {.in_place = true}));
+    if (adds(s.collective)) with_epilogue(s.collective, relax(s.collective, s.program, {.in_place = true}));
   }
   EXPECT_GT(programs, 50);
   expect_killed(changed, 1000, 100);

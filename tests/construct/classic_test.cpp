@@ -51,19 +51,21 @@ TEST(Classic, EveryAlgorithmDoesWhatItSays) {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks = 1; ranks <= 16; ++ranks)
       for (const Topology& topology : {test::full(ranks), test::hub(ranks)}) {
-        if (needs_power_of_two(entry.name) && !std::has_single_bit(static_cast<unsigned>(ranks))) {
-          EXPECT_THAT(error_of(entry.name, topology), HasSubstr("not a power of two")) << entry.name;
+        if (needs_power_of_two(name_of(entry.method)) && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+          EXPECT_THAT(error_of(name_of(entry.method), topology), HasSubstr("not a power of two"))
+              << name_of(entry.method);
           continue;
         }
         for (int chunks : {0, 1, 2, 3}) {
-          const Point point = classic_algorithm(entry.name, topology, {.chunks = chunks});
+          const Point point = classic_algorithm(entry.method, topology, {.chunks = chunks});
           EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
-              << entry.name << " on " << topology.name << " with " << ranks << " ranks, chunks " << chunks;
+              << name_of(entry.method) << " on " << topology.name << " with " << ranks << " ranks, chunks "
+              << chunks;
           EXPECT_THAT(
               differences(make_collective(entry.collective, ranks, point.cost.chunks), point.collective),
               IsEmpty())
-              << entry.name;
-          EXPECT_EQ(point.method, entry.name);
+              << name_of(entry.method);
+          EXPECT_EQ(point.method, entry.method);
           EXPECT_EQ(point.cost.steps, static_cast<int>(point.schedule.steps.size()));
           EXPECT_EQ(point.cost.rounds, total_rounds(point.schedule));
         }
@@ -76,9 +78,9 @@ TEST(Classic, AnyOrderAndAnyRoot) {
   for (const ClassicEntry& entry : classic_catalogue())
     for (Rank root : {0, 3, 7}) {
       const Point point =
-          classic_algorithm(entry.name, topology, {.order = {5, 2, 7, 0, 1, 4, 6, 3}, .root = root});
+          classic_algorithm(entry.method, topology, {.order = {5, 2, 7, 0, 1, 4, 6, 3}, .root = root});
       EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
-          << entry.name << " from " << root;
+          << name_of(entry.method) << " from " << root;
       EXPECT_EQ(point.collective.root, root);
     }
 }
@@ -202,7 +204,7 @@ TEST(Classic, BadOptions) {
 
 TEST(Classic, TheCatalogueHasNoNameTwice) {
   std::vector<std::string> names;
-  for (const ClassicEntry& entry : classic_catalogue()) names.push_back(entry.name);
+  for (const ClassicEntry& entry : classic_catalogue()) names.push_back(name_of(entry.method));
   std::ranges::sort(names);
   EXPECT_TRUE(std::ranges::adjacent_find(names) == names.end());
 }

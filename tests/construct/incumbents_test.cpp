@@ -67,7 +67,7 @@ Collective random_collective(std::mt19937& random, int ranks) {
     return make_collective(names[kind], ranks, 1 + below(random, 4), below(random, ranks));
   if (kind == static_cast<int>(names.size()))
     return make_collective("allreduce", ranks, ranks * (1 + below(random, 2)));
-  Collective c{.name = "random", .ranks = ranks, .combining = below(random, 2) == 0, .custom = true};
+  Collective c{.custom_name = "random", .ranks = ranks, .combining = below(random, 2) == 0};
   const bool groups = below(random, 3) == 0;
   for (int chunks = 1 + below(random, 6); chunks > 0; --chunks) {
     const int most = 1 + below(random, ranks);
@@ -108,10 +108,10 @@ bool something_to_move(const Collective& c) {
 // Returns how many there were.
 std::size_t hold(const Topology& t, const Collective& c, int extra) {
   const std::vector<Point> points = incumbents(t, c, nullptr, extra);
-  EXPECT_EQ(points.empty(), !possible(t, c)) << c.name << " of " << t.ranks << " ranks, k " << extra;
+  EXPECT_EQ(points.empty(), !possible(t, c)) << name_of(c) << " of " << t.ranks << " ranks, k " << extra;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Point& point = points[i];
-    EXPECT_THAT(violations(t, c, point.schedule), IsEmpty()) << point.method;
+    EXPECT_THAT(violations(t, c, point.schedule), IsEmpty()) << name_of(point.method);
     EXPECT_EQ(point.collective, c);
     EXPECT_EQ(point.cost, (Cost{.steps = static_cast<int>(point.schedule.steps.size()),
                                 .rounds = total_rounds(point.schedule),
@@ -137,7 +137,7 @@ std::size_t hold(const Topology& t, const Collective& c) {
                                       return p.cost.steps <= narrow.cost.steps &&
                                              p.cost.rounds <= narrow.cost.rounds;
                                     }))
-        << c.name << " of " << t.ranks << " ranks";
+        << name_of(c) << " of " << t.ranks << " ranks";
   return hold(t, c, kAnyRounds);
 }
 
@@ -172,11 +172,7 @@ TEST(Incumbents, WhereverThereIsAWay) {
 }
 
 Collective sum(int ranks, std::vector<Rank> pre, std::vector<Rank> post) {
-  return {.name = "sum",
-          .ranks = ranks,
-          .combining = true,
-          .custom = true,
-          .chunks = {{.pre = pre, .post = post}}};
+  return {.custom_name = "sum", .ranks = ranks, .combining = true, .chunks = {{.pre = pre, .post = post}}};
 }
 
 Topology with_links(int ranks, const std::vector<std::pair<Rank, Rank>>& links) {
@@ -222,8 +218,8 @@ TEST(Incumbents, OptimaOfSmallMachines) {
 TEST(Incumbents, NamesThatPeopleKnowGoFirst) {
   const std::vector<Point> points = incumbents(test::full(4), make_collective("alltoall", 4, 2));
   ASSERT_FALSE(points.empty());
-  EXPECT_EQ(points[0].method, "direct_alltoall");
-  EXPECT_EQ(incumbents(test::full(4), sum(4, {0, 1}, {2, 3})).at(0).method, "routed");
+  EXPECT_EQ(points[0].method, Method::DirectAlltoall);
+  EXPECT_EQ(incumbents(test::full(4), sum(4, {0, 1}, {2, 3})).at(0).method, Method::Routed);
 }
 
 TEST(Incumbents, NothingToMoveIsNoSteps) {

@@ -130,12 +130,13 @@ TEST(Format, TimesAndRanges) {
 
 // The table of nccl-tests' doc/PERFORMANCE.md for 8 ranks; Gather and Scatter as in its sources.
 TEST(BusBandwidth, HasTheFactorsOfNcclTests) {
-  EXPECT_DOUBLE_EQ(busbw_factor("allreduce", 8), 1.75);
-  EXPECT_DOUBLE_EQ(busbw_factor("allreduce_by_gather", 8), 1.75);
+  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::AllReduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::AllReduceByGather, 8), 1.75);
   for (const char* name : {"allgather", "reducescatter", "alltoall", "gather", "scatter"})
-    EXPECT_DOUBLE_EQ(busbw_factor(name, 8), 0.875) << name;
-  for (const char* name : {"broadcast", "reduce", "my pairs"})
-    EXPECT_DOUBLE_EQ(busbw_factor(name, 8), 1.0) << name;
+    EXPECT_DOUBLE_EQ(busbw_factor(known_kind(name), 8), 0.875) << name;
+  for (const CollectiveKind kind :
+       {CollectiveKind::Broadcast, CollectiveKind::Reduce, CollectiveKind::Custom})
+    EXPECT_DOUBLE_EQ(busbw_factor(kind, 8), 1.0) << name_of(kind);
 }
 
 // A ring Allgather of 8 blocks of 1 MB takes 7 rounds of 1 MB; over links of 25 GB/s, without alpha, 280 us.
@@ -143,15 +144,15 @@ TEST(BusBandwidth, HasTheFactorsOfNcclTests) {
 // twice as long and has the same.
 TEST(BusBandwidth, OfARingIsThatOfItsLinks) {
   const AlphaBeta model{.alpha_us = 0, .beta_us_per_byte = 1 / 25e3};
-  const double block = 1e6, size = block * blocks_of("allgather", 8);
+  const double block = 1e6, size = block * blocks_of(CollectiveKind::Allgather, 8);
   EXPECT_DOUBLE_EQ(size, 8e6);
   const double gather = time_us({.steps = 7, .rounds = 7, .chunks = 1}, model, block);
   EXPECT_DOUBLE_EQ(gather, 280.0);
-  EXPECT_DOUBLE_EQ(busbw("allgather", 8, size, gather), 25.0);
-  EXPECT_EQ(blocks_of("allreduce", 8), 1);
+  EXPECT_DOUBLE_EQ(busbw(CollectiveKind::Allgather, 8, size, gather), 25.0);
+  EXPECT_EQ(blocks_of(CollectiveKind::AllReduce, 8), 1);
   const double reduce = time_us({.steps = 14, .rounds = 14, .chunks = 8}, model, size);
   EXPECT_DOUBLE_EQ(reduce, 560.0);
-  EXPECT_DOUBLE_EQ(busbw("allreduce", 8, size, reduce), 25.0);
+  EXPECT_DOUBLE_EQ(busbw(CollectiveKind::AllReduce, 8, size, reduce), 25.0);
   EXPECT_DOUBLE_EQ(algbw(size, reduce), 8e6 / 560 / 1e3);
   EXPECT_EQ(algbw(size, 0), 0);
 }

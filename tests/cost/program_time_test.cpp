@@ -47,7 +47,7 @@ TEST(ProgramTime, a_ring_allgather_takes_a_step_a_hop) {
 // it.
 TEST(ProgramTime, pieces_overlap_in_a_pipeline) {
   const int n = 4, k = 5;
-  BlockProgram program{.name = "line", .collective = "broadcast", .chunks_per_block = k};
+  BlockProgram program{.name = "line", .collective = CollectiveKind::Broadcast, .chunks_per_block = k};
   for (Rank r = 0; r < n; ++r) {
     Block block{.send_to = r + 1 < n ? r + 1 : -1, .recv_from = r - 1};
     for (int c = 0; c < k; ++c)
@@ -67,7 +67,7 @@ TEST(ProgramTime, pieces_overlap_in_a_pipeline) {
 // All others put a block into rank 0 at once. With links of their own they take one time; through a port for
 // one at a time, three.
 TEST(ProgramTime, shared_limits_are_shared) {
-  PeerProgram program{.name = "gather", .collective = "gather"};
+  PeerProgram program{.name = "gather", .collective = CollectiveKind::Gather};
   for (Rank n = 0; n < 4; ++n) {
     PeerBlock block;
     if (n == 0)
@@ -88,7 +88,7 @@ TEST(ProgramTime, shared_limits_are_shared) {
 // Block 1 sends when block 0 has sent its message, over another link: one after the other.
 TEST(ProgramTime, barriers_are_waited_for) {
   const auto times = [](bool meet) {
-    BlockProgram program{.name = "meet", .collective = "broadcast"};
+    BlockProgram program{.name = "meet", .collective = CollectiveKind::Broadcast};
     program.ranks.resize(3, {.input_chunks = 1, .output_chunks = 1});
     const BlockInstruction send{.opcode = BlockOpcode::Send}, receive{.opcode = BlockOpcode::Recv},
         barrier{.opcode = BlockOpcode::Barrier, .barrier = 7};
@@ -108,7 +108,7 @@ TEST(ProgramTime, barriers_are_waited_for) {
 
 // A link of bandwidth 2 takes half the time; two links side by side carry two messages at once.
 TEST(ProgramTime, bandwidth_and_parallel_links) {
-  PeerProgram program{.name = "twice", .collective = "broadcast"};
+  PeerProgram program{.name = "twice", .collective = CollectiveKind::Broadcast};
   program.ranks = {
       {.input_chunks = 1, .output_chunks = 1, .blocks = {{}, {}}},
       {.output_chunks = 1, .scratch_chunks = 2, .counters = 2, .blocks = {{{wait(0), wait(1)}}}}};
@@ -125,7 +125,7 @@ TEST(ProgramTime, bandwidth_and_parallel_links) {
 
 // A load is there alpha after its data have left the other; then the block goes on. A signal takes alpha.
 TEST(ProgramTime, loads_and_signals_have_latencies) {
-  PeerProgram program{.name = "pull", .collective = "broadcast"};
+  PeerProgram program{.name = "pull", .collective = CollectiveKind::Broadcast};
   program.ranks = {
       {.input_chunks = 1, .output_chunks = 1, .counters = 1, .blocks = {{{raise(1, 0), wait(0)}}}},
       {.output_chunks = 1,
@@ -137,7 +137,7 @@ TEST(ProgramTime, loads_and_signals_have_latencies) {
 }
 
 TEST(ProgramTime, links_that_are_not_there_are_named) {
-  PeerProgram program{.name = "far", .collective = "broadcast"};
+  PeerProgram program{.name = "far", .collective = CollectiveKind::Broadcast};
   program.ranks.resize(4, {.scratch_chunks = 1});
   program.ranks[0].blocks = {{{move(scratch(0, 0), scratch(2, 0))}}};
   const auto problem = [&](const Topology& topology) {

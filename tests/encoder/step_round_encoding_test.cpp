@@ -113,7 +113,7 @@ void agrees_with_brute_force(bool combining, int chunks, int cases, unsigned see
   int sat = 0, unsat = 0;
   for (int i = 0; i < cases; ++i) {
     const Topology t = random_topology(random, 3, 4);
-    Collective c{.name = "random", .ranks = 3, .combining = combining, .custom = true};
+    Collective c{.custom_name = "random", .ranks = 3, .combining = combining};
     for (int k = 0; k < chunks; ++k)
       c.chunks.push_back({.pre = random_ranks(random, 3), .post = random_ranks(random, 3)});
     if (i % 2 == 0 && chunks > 1) c.chunks[1] = c.chunks[0];  // so that (order) has something to do

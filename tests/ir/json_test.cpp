@@ -33,11 +33,10 @@ TEST(Json, EveryCollectiveComesBack) {
     const Collective collective = make_collective(name, 5, 3, name == "broadcast" ? 2 : 0);
     EXPECT_EQ(collective_from_json(to_json(collective), "test", 5), collective) << name;
   }
-  const Collective custom{.name = "mine",
+  const Collective custom{.custom_name = "mine",
                           .ranks = 4,
                           .chunks_per_block = 2,
                           .combining = true,
-                          .custom = true,
                           .chunks = {{.pre = {0, 1}, .post = {2, 3}, .input = 0, .output = 1},
                                      {.pre = {3}, .post = {0}, .input = 1, .output = 0}}};
   EXPECT_EQ(collective_from_json(to_json(custom), "test", 4), custom);
@@ -50,17 +49,16 @@ TEST(Json, EveryProgramComesBackWithItsCollective) {
     const BlockProgramFile file{
         .collective = collective,
         .program = {
-            .name = "p", .collective = collective.name, .chunks_per_block = 2, .ranks = {rank, rank, rank}}};
+            .name = "p", .collective = collective.kind, .chunks_per_block = 2, .ranks = {rank, rank, rank}}};
     EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
   };
   for (const std::string& name : collective_names())
-    comes_back(make_collective(name, 3, 2, is_rooted(name) ? 2 : 0));
+    comes_back(make_collective(name, 3, 2, is_rooted(known_kind(name)) ? 2 : 0));
   comes_back(make_collective("allreduce_by_gather", 3, 2));
-  comes_back({.name = "mine",
+  comes_back({.custom_name = "mine",
               .ranks = 3,
               .chunks_per_block = 2,
               .combining = true,
-              .custom = true,
               .chunks = {{.pre = {0, 1}, .post = {2}, .input = 0, .output = 1},
                          {.pre = {2}, .post = {0}, .input = 1, .output = 0}}});
   const auto refusal = [](const std::string& members) {

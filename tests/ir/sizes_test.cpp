@@ -70,7 +70,7 @@ TEST(Sizes, OfAProgramsCollective) {
 }
 
 TEST(Sizes, OfWhatACollectiveIsCutInto) {
-  Collective one{.name = "one", .ranks = 2, .custom = true, .chunks = {{.pre = {0}, .post = {1}}}};
+  Collective one{.custom_name = "one", .ranks = 2, .chunks = {{.pre = {0}, .post = {1}}}};
   EXPECT_THAT(refusal([&] { refined(one, 1'000'000'000); }),
               HasSubstr("1000000000 chunks a block for 2 ranks"));
   one.chunks_per_block = 1'000'000;
@@ -141,8 +141,9 @@ TEST(Sizes, OfAClaimedFormula) {
     const CheckReport report = check_result(result, "", {.conflicts = 10});
     EXPECT_EQ(report.undecided, 1) << claim;
   }
-  EXPECT_FALSE(too_large_to_refute(named_topology("dgx1"), make_collective("allgather", 8, 6),
-                                   {.collective = "allgather", .chunks = 6, .steps = 3, .rounds = 7}));
+  EXPECT_FALSE(
+      too_large_to_refute(named_topology("dgx1"), make_collective("allgather", 8, 6),
+                          {.collective = CollectiveKind::Allgather, .chunks = 6, .steps = 3, .rounds = 7}));
 }
 
 // Rates of a billion chunks a round, and a million rounds: their products fit into no integer.
@@ -150,7 +151,7 @@ TEST(Sizes, OfGrowth) {
   Topology pair{.name = "pair", .ranks = 4};
   for (int i = 0; i < 1000; ++i)
     for (Rank n = 0; n < 4; ++n) pair.links.push_back({.src = n, .dst = (n + 1) % 4, .bandwidth = 1'000'000});
-  const Claim claim{.collective = "broadcast",
+  const Claim claim{.collective = CollectiveKind::Broadcast,
                     .steps = 1000,
                     .rounds = 1'000'000,
                     .certificate = {.kind = Certificate::Kind::Growth}};
@@ -160,7 +161,7 @@ TEST(Sizes, OfGrowth) {
 // One walk over the links, however far the ends are apart.
 TEST(Sizes, OfADistance) {
   const Topology line = named_topology("line:4096");
-  Claim claim{.collective = "allreduce",
+  Claim claim{.collective = CollectiveKind::AllReduce,
               .steps = 4094,
               .rounds = kNoSchedule,
               .certificate = {.kind = Certificate::Kind::Distance, .rank = 4095}};

@@ -65,7 +65,7 @@ Result by_hand(const std::string& name, const std::string& machine, int root = 0
   const Point point = classic_algorithm(name, topology, {.root = root});
   return {.kind = ResultKind::Algorithm,
           .topology = topology,
-          .collective = make_collective(point.collective.name, topology.ranks, 1, root),
+          .collective = make_collective(point.collective.kind, topology.ranks, 1, root),
           .space = {.min_chunks = point.cost.chunks, .max_chunks = point.cost.chunks},
           .points = {point}};
 }
@@ -82,14 +82,19 @@ ncclResult_t call(const Collective& c, const Shape& shape, const void* send, voi
   const std::size_t n = static_cast<std::size_t>(shape.elements);
   const ncclDataType_t type = shape.type.nccl;
   const ncclRedOp_t op = shape.op.second;
-  if (c.name == "allreduce") return chorale_allreduce(send, recv, n, type, op, mine.comm, mine.stream);
-  if (c.name == "reduce") return chorale_reduce(send, recv, n, type, op, c.root, mine.comm, mine.stream);
-  if (c.name == "broadcast") return chorale_broadcast(send, recv, n, type, c.root, mine.comm, mine.stream);
-  if (c.name == "allgather") return chorale_allgather(send, recv, n, type, mine.comm, mine.stream);
-  if (c.name == "reducescatter")
+  if (c.kind == CollectiveKind::AllReduce)
+    return chorale_allreduce(send, recv, n, type, op, mine.comm, mine.stream);
+  if (c.kind == CollectiveKind::Reduce)
+    return chorale_reduce(send, recv, n, type, op, c.root, mine.comm, mine.stream);
+  if (c.kind == CollectiveKind::Broadcast)
+    return chorale_broadcast(send, recv, n, type, c.root, mine.comm, mine.stream);
+  if (c.kind == CollectiveKind::Allgather)
+    return chorale_allgather(send, recv, n, type, mine.comm, mine.stream);
+  if (c.kind == CollectiveKind::ReduceScatter)
     return chorale_reducescatter(send, recv, n, type, op, mine.comm, mine.stream);
-  if (c.name == "alltoall") return chorale_alltoall(send, recv, n, type, mine.comm, mine.stream);
-  throw std::runtime_error("NCCL has no " + c.name);
+  if (c.kind == CollectiveKind::Alltoall)
+    return chorale_alltoall(send, recv, n, type, mine.comm, mine.stream);
+  throw std::runtime_error("NCCL has no " + name_of(c));
 }
 
 // Buffers of one rank, with inputs filled; in place as NCCL has it.
@@ -102,8 +107,8 @@ class Buffers {
         input_(bytes(c, shape, input_chunks(c, mine.rank))),
         output_(bytes(c, shape, output_chunks(c, mine.rank))),
         block_(shape.elements * static_cast<std::int64_t>(size_of(shape.type.ours))),
-        gathers_(c.name == "allgather"),
-        scatters_(c.name == "reducescatter"),
+        gathers_(c.kind == CollectiveKind::Allgather),
+        scatters_(c.kind == CollectiveKind::ReduceScatter),
         memory_(static_cast<std::size_t>(in_place_ ? std::max(input_, output_) : input_ + 64 + output_)) {
     TestData::spoil_output({memory_.data(), static_cast<std::size_t>(in_place_ ? std::max(input_, output_)
                                                                                : input_ + 64 + output_)});
@@ -141,7 +146,7 @@ void expect_right(const Result& result, const std::vector<Shape>& shapes) {
   const auto thrown = on_gpus(c.ranks, [&](GpuRank& mine) {
     for (const Shape& shape : shapes) {
       const Buffers buffers(c, shape, mine);
-      const std::string what = result.points[0].method + " " + c.name + ", " +
+      const std::string what = name_of(result.points[0].method) + " " + name_of(c) + ", " +
                                std::to_string(shape.elements) + " " + to_string(shape.type.ours) + " " +
                                to_string(shape.op.first) + (shape.in_place ? " in place" : "");
       require(call(c, shape, buffers.input(), buffers.output(), mine), what);
@@ -173,12 +178,13 @@ std::vector<Shape> every_shape(bool combining, bool in_place) {
 TEST(NcclApi, EveryHandWrittenAlgorithm) {
   int tried = 0;
   for (const ClassicEntry& entry : classic_catalogue()) {
-    if (entry.collective == "gather" || entry.collective == "scatter") continue;
+    if (entry.collective == CollectiveKind::Gather || entry.collective == CollectiveKind::Scatter) continue;
     for (const char* machine : {"full:4", "full:5"}) {
-      const bool rooted = entry.collective == "broadcast" || entry.collective == "reduce";
+      const bool rooted =
+          entry.collective == CollectiveKind::Broadcast || entry.collective == CollectiveKind::Reduce;
       Result result;
       try {
-        result = by_hand(entry.name, machine, rooted ? 2 : 0);
+        result = by_hand(name_of(entry.method), machine, rooted ? 2 : 0);
       } catch (const std::exception&) {
         continue;  // that many ranks it cannot do
       }
@@ -203,7 +209,7 @@ TEST(NcclApi, FoundOnAMachine) {
         std::vector<Shape> shapes;
         for (std::int64_t n : {1, 13, 1009})
           for (bool place : {false, true})
-            if (!place || all.collective.name != "alltoall")
+            if (!place || all.collective.kind != CollectiveKind::Alltoall)
               shapes.push_back({n, all_types[8], all_ops[0], place});
         expect_right(all, shapes);
       }

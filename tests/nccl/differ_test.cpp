@@ -28,7 +28,7 @@ class Folder {
     write_file(file,
                to_json(Result{.kind = ResultKind::Algorithm,
                               .topology = topology,
-                              .collective = make_collective(point.collective.name, topology.ranks, 1, 0),
+                              .collective = make_collective(point.collective.kind, topology.ranks, 1, 0),
                               .space = {.min_chunks = point.cost.chunks, .max_chunks = point.cost.chunks},
                               .points = {point}}));
     return file;
@@ -60,7 +60,7 @@ std::vector<bool> ours(NcclCollectives& first, NcclCollectives& second, bool cap
     NcclCollectives& here = mine.rank < 2 ? first : second;
     const DeviceMemory data(sizeof(int));
     const NcclCall call{.function = "ncclAllReduce",
-                        .collective = "allreduce",
+                        .collective = CollectiveKind::AllReduce,
                         .send = data.data(),
                         .recv = data.data(),
                         .count = 1,

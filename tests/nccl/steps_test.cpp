@@ -64,10 +64,10 @@ TEST(StepPlan, InPlaceNeedsNoCopyOfTheInput) {
   int seen = 0;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != "allreduce") continue;
-    const StepProgram program = by_hand(entry.name, 4);
+    const StepProgram program = by_hand(name_of(entry.method), 4);
     for (int n = 0; n < 4; ++n)
       EXPECT_TRUE(make_step_plan(program.tables(), n, 999, {.shared = true}).sound)
-          << entry.name << ", rank " << n;
+          << name_of(entry.method) << ", rank " << n;
     ++seen;
   }
   EXPECT_GE(seen, 5);

@@ -97,7 +97,8 @@ TEST(CheckResult, ManyClaimsAndPoints) {
   result.space = {.min_chunks = 1, .max_chunks = 20, .max_steps = 5000};
   result.stopped = Stopped::Interrupted;
   for (int i = 0; i < 10'000; ++i)
-    result.claims.push_back({.collective = "alltoall", .chunks = 1 + i % 4, .steps = i / 2, .rounds = 0});
+    result.claims.push_back(
+        {.collective = CollectiveKind::Alltoall, .chunks = 1 + i % 4, .steps = i / 2, .rounds = 0});
   const CheckReport report = check_result(result, "", {});
   EXPECT_EQ(report.bounds, 10'000);
   EXPECT_EQ(report.faults,
@@ -109,7 +110,7 @@ TEST(CheckResult, LongCompositions) {
   Result result = search_frontier(named_topology("ring:4"), make_collective("allreduce", 4, 1),
                                   {.min_chunks = 1, .max_chunks = 1});
   const auto composed = std::find_if(result.points.begin(), result.points.end(),
-                                     [](const Point& p) { return p.method == "reduce_scatter+allgather"; });
+                                     [](const Point& p) { return p.method == Method::Composed; });
   ASSERT_NE(composed, result.points.end());
   const auto method_faults = [&result] {
     std::vector<std::string> faults = check_result(result, "", {}).faults;
@@ -164,8 +165,8 @@ TEST(CheckResult, FindsPointsOutsideOfTheSpace) {
 }
 
 TEST(CheckResult, FindsFalseMethodsAndBounds) {
-  for (const char* method : {"dual", "gather+local_reduce", "reduce_scatter+allgather", "ring_allgather"})
-    EXPECT_FALSE(faults_after([&](Result& r) { r.points[0].method = method; }).empty()) << method;
+  for (const Method method : {Method::Dual, Method::Gathered, Method::Composed, Method::RingAllgather})
+    EXPECT_FALSE(faults_after([&](Result& r) { r.points[0].method = method; }).empty()) << name_of(method);
   EXPECT_FALSE(faults_after([](Result& r) { ++r.points[0].bound.rounds; }).empty());
   EXPECT_FALSE(faults_after([](Result& r) { r.kind = ResultKind::Algorithm; }).empty());
 }

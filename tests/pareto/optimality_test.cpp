@@ -8,7 +8,7 @@ namespace chorale {
 namespace {
 
 Claim claim(int steps, int rounds, int chunks = 1, const std::string& name = "allgather") {
-  return {.collective = name, .chunks = chunks, .steps = steps, .rounds = rounds};
+  return {.collective = known_kind(name), .chunks = chunks, .steps = steps, .rounds = rounds};
 }
 
 Result with_claims(std::vector<Claim> claims, int max_chunks = 1, const std::string& name = "allgather") {
@@ -20,40 +20,40 @@ Result with_claims(std::vector<Claim> claims, int max_chunks = 1, const std::str
 
 Point point(int steps, int rounds, int chunks = 1, const std::string& name = "allgather") {
   return {.cost = {.steps = steps, .rounds = rounds, .chunks = chunks},
-          .method = "direct",
+          .method = Method::Direct,
           .collective = make_collective(name, 4, chunks)};
 }
 
 TEST(RoundsLeft, NothingIsKnownWithoutClaims) {
-  EXPECT_EQ(rounds_left(with_claims({}), "allgather", 1, 3), 0);
+  EXPECT_EQ(rounds_left(with_claims({}), CollectiveKind::Allgather, 1, 3), 0);
 }
 
 TEST(RoundsLeft, AClaimHoldsForFewerSteps) {
   const Result result = with_claims({claim(3, 5)});
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 3), 5);
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 2), 5);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 3), 5);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 2), 5);
 }
 
 // More steps than claimed are at least one round more than the claim's steps.
 TEST(RoundsLeft, ForMoreStepsAClaimHoldsUpToItsSteps) {
   const Result result = with_claims({claim(3, 5)});
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 4), 4);
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 100), 4);
-  EXPECT_EQ(rounds_left(with_claims({claim(3, 3)}), "allgather", 1, 100), 3);
-  EXPECT_EQ(rounds_left(with_claims({claim(3, kNoSchedule)}), "allgather", 1, 100), 4);
-  EXPECT_EQ(rounds_left(with_claims({claim(3, kNoSchedule)}), "allgather", 1, 3), kNoSchedule);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 4), 4);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 100), 4);
+  EXPECT_EQ(rounds_left(with_claims({claim(3, 3)}), CollectiveKind::Allgather, 1, 100), 3);
+  EXPECT_EQ(rounds_left(with_claims({claim(3, kNoSchedule)}), CollectiveKind::Allgather, 1, 100), 4);
+  EXPECT_EQ(rounds_left(with_claims({claim(3, kNoSchedule)}), CollectiveKind::Allgather, 1, 3), kNoSchedule);
 }
 
 TEST(RoundsLeft, OtherChunksAndCollectivesSayNothing) {
   const Result result = with_claims({claim(3, 5, 2), claim(3, 5, 1, "broadcast")});
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 3), 0);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 3), 0);
 }
 
 TEST(RoundsLeft, KSynchronousSchedulesHaveFewRounds) {
   Result result = with_claims({claim(3, 5)});
   result.space.extra_rounds = 1;
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 3), kNoSchedule);  // 5 > 3 + 1
-  EXPECT_EQ(rounds_left(result, "allgather", 1, 4), 4);
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 3), kNoSchedule);  // 5 > 3 + 1
+  EXPECT_EQ(rounds_left(result, CollectiveKind::Allgather, 1, 4), 4);
 }
 
 bool is_proven(Result result, const Point& point) {

@@ -46,7 +46,7 @@ TEST(SearchFrontier, ReduceScatterIsAsGoodAsItsDual) {
   const Result result = search("dgx1", "reducescatter", {.max_chunks = 6});
   expect_sound(result);
   EXPECT_EQ(frontier(result), (Costs{{2, 3, 2}, {3, 7, 6}}));
-  for (const Point& point : result.points) EXPECT_NE(point.method, "direct");
+  for (const Point& point : result.points) EXPECT_NE(point.method, Method::Direct);
 }
 
 TEST(SearchFrontier, AllReduceTakesTheBestOfItsFamilies) {
@@ -64,7 +64,7 @@ TEST(SearchFrontier, TwoStepAllReduceOfDgx1IsDirect) {
   const Result result = search("dgx1", "allreduce", {.max_chunks = 2});
   expect_sound(result);
   bool found = false;
-  for (const Point& p : result.points) found = found || (p.cost.steps == 2 && p.method == "direct");
+  for (const Point& p : result.points) found = found || (p.cost.steps == 2 && p.method == Method::Direct);
   EXPECT_TRUE(found);
 }
 
@@ -134,10 +134,8 @@ TEST(SearchFrontier, StopsWhenToldTo) {
 
 TEST(SearchFrontier, WhatNeedNotMoveTakesNoStep) {
   const Topology topology = named_topology("ring:4");
-  const Collective stays{.name = "stay",
-                         .ranks = 4,
-                         .custom = true,
-                         .chunks = {{.pre = {0, 1}, .post = {1}}, {.pre = {3}, .post = {3}}}};
+  const Collective stays{
+      .custom_name = "stay", .ranks = 4, .chunks = {{.pre = {0, 1}, .post = {1}}, {.pre = {3}, .post = {3}}}};
   const Result result = search_frontier(topology, stays, {});
   ASSERT_EQ(result.points.size(), 1u);
   EXPECT_EQ(result.points[0].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 1}));
@@ -246,8 +244,8 @@ TEST(SearchSynthesis, AnswersEveryKindOfBudget) {
 
 TEST(SearchFrontier, AZeroStepPointHasItsChunks) {
   const Result result = search_frontier(
-      named_topology("ring:3"),
-      {.name = "stay", .ranks = 3, .custom = true, .chunks = {{.pre = {0}, .post = {0}}}}, {.max_chunks = 2});
+      named_topology("ring:3"), {.custom_name = "stay", .ranks = 3, .chunks = {{.pre = {0}, .post = {0}}}},
+      {.max_chunks = 2});
   expect_sound(result);
   ASSERT_EQ(result.points.size(), 2u);
   EXPECT_EQ(result.points[1].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 2}));

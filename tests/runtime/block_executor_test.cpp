@@ -41,14 +41,14 @@ TEST(BlockExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
       Point point;
       try {
-        point = classic_algorithm(entry.name, topology);
+        point = classic_algorithm(entry.method, topology);
       } catch (const InputError&) {
         continue;  // powers of two only
       }
       const Program program = lower(topology, point.collective, point.schedule);
       const BlockProgram blocks = relax(point.collective, program);
       EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options)), 0)
-          << entry.name << " " << ranks;
+          << name_of(entry.method) << " " << ranks;
       ++programs;
     }
   EXPECT_GT(programs, 70);
@@ -148,7 +148,7 @@ TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
       EXPECT_EQ(wrong(rows(Accumulation::Float32, add_index)), 0) << name;
       EXPECT_EQ(wrong(rows(Accumulation::OwnType, {})), 0) << name;
       // A ReduceScatter's blocks have the indices of the whole vector.
-      const std::size_t blocks_in = point.collective.name == "reducescatter" ? 4 : 1;
+      const std::size_t blocks_in = point.collective.kind == CollectiveKind::ReduceScatter ? 4 : 1;
       std::vector<float> ones(blocks_in * 10, 1.0F);
       const std::vector<std::byte> input{std::as_bytes(std::span(ones)).begin(),
                                          std::as_bytes(std::span(ones)).end()};
@@ -167,7 +167,7 @@ TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
 // Two blocks of a rank copy its block in turns: without the barrier the second would read what is not there.
 TEST(BlockExecutor, BlocksMeetAtBarriers) {
   const BlockInstruction meet{.opcode = BlockOpcode::Barrier, .barrier = 7};
-  const BlockProgram program{.collective = "allgather",
+  const BlockProgram program{.collective = CollectiveKind::Allgather,
                              .ranks = {{.input_chunks = 1,
                                         .output_chunks = 1,
                                         .scratch_chunks = 1,
@@ -205,7 +205,8 @@ TEST(BlockExecutor, RunsWhatOthersWrote) {
     const MscclFile file = msccl_from_xml(read_file(each.path().string()), each.path().filename().string());
     for (bool in_place : {false, true}) {
       if (in_place ? !file.in_place : !file.out_of_place) continue;
-      ASSERT_EQ(violations(file.collective, file.program, {.depth = 2, .in_place = in_place}), std::vector<Fault>())
+      ASSERT_EQ(violations(file.collective, file.program, {.depth = 2, .in_place = in_place}),
+                std::vector<Fault>())
           << each.path();
       const RunOptions options{.bytes = {4 * 1000}, .iterations = 1, .warm_up = 0};
       EXPECT_EQ(wrong(run_blocks_on_threads(file.program, file.collective, options, {.in_place = in_place})),
@@ -220,7 +221,7 @@ TEST(BlockExecutor, RunsWhatOthersWrote) {
 TEST(BlockExecutor, AHangIsNamed) {
   // Rank 0 waits for a message that nobody sends.
   const BlockProgram program{
-      .collective = "broadcast",
+      .collective = CollectiveKind::Broadcast,
       .ranks = {{.input_chunks = 1,
                  .output_chunks = 1,
                  .blocks = {{.recv_from = 1,

@@ -111,8 +111,8 @@ TEST(Execute, EveryTypeOpAndSize) {
 TEST(Execute, EveryHandWrittenAlgorithm) {
   const Topology t = test::full(4);
   for (const ClassicEntry& entry : classic_catalogue()) {
-    const Point point = classic_algorithm(entry.name, t, {.chunks = 2});
-    EXPECT_EQ(wrong(t, point.collective, point.schedule, quick), 0) << entry.name;
+    const Point point = classic_algorithm(entry.method, t, {.chunks = 2});
+    EXPECT_EQ(wrong(t, point.collective, point.schedule, quick), 0) << name_of(entry.method);
   }
 }
 
@@ -137,7 +137,7 @@ TEST(Execute, RandomSchedules) {
 
 // Sums through a rank that has nothing to add, and two owners of one chunk.
 TEST(Execute, CustomCollectives) {
-  Collective sum{.name = "sum of the ends", .ranks = 3, .combining = true, .custom = true};
+  Collective sum{.custom_name = "sum of the ends", .ranks = 3, .combining = true};
   sum.chunks = {{.pre = {0, 2}, .post = {0, 2}}};
   EXPECT_EQ(wrong(test::ring(3), sum,
                   {.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},
@@ -146,7 +146,7 @@ TEST(Execute, CustomCollectives) {
                              {.sends = {{.chunk = 0, .link = 1}}}}},
                   thorough),
             0);
-  Collective copies{.name = "two owners", .ranks = 3, .custom = true};
+  Collective copies{.custom_name = "two owners", .ranks = 3};
   copies.chunks = {{.pre = {0, 1}, .post = {0, 1, 2}}};
   EXPECT_EQ(wrong(test::full(3), copies,
                   {.steps = {{.sends = {{.chunk = 0, .link = find_link(test::full(3), 1, 2)}}}}}, thorough),
@@ -212,13 +212,13 @@ TEST(InPlace, EveryHandWrittenAlgorithm) {
     for (const ClassicEntry& entry : classic_catalogue()) {
       Point point;
       try {
-        point = classic_algorithm(entry.name, t, {.chunks = 2, .root = ranks - 1});
+        point = classic_algorithm(entry.method, t, {.chunks = 2, .root = ranks - 1});
       } catch (const InputError&) {
         continue;  // powers of two only
       }
       const Program program = in_place(t, point.collective, lower(t, point.collective, point.schedule));
       for (const RunRow& row : run_on_threads(program, point.collective, quick))
-        EXPECT_EQ(row.wrong, 0) << entry.name << " " << ranks;
+        EXPECT_EQ(row.wrong, 0) << name_of(entry.method) << " " << ranks;
     }
   }
 }

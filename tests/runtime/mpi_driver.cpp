@@ -23,17 +23,18 @@
 namespace chorale {
 namespace {
 
-std::int64_t wrong_elements(MpiSession& session, const Point& point, const Topology& t) {
+std::int64_t wrong_elements(MpiSession& session, const std::string& what, const Collective& collective,
+                            const Schedule& schedule, const Topology& t) {
   const RunOptions options{.bytes = {0, 4, 8, 4 * 101, 4 * 50'021},  // the last beyond eager messages
                            .types = {ElementType::Float32, ElementType::Int64},
                            .ops = {ReduceOp::Sum, ReduceOp::Max},
                            .iterations = 2,
                            .warm_up = 1};
   std::int64_t wrong = 0;
-  const Program program = lower(t, point.collective, point.schedule);
-  for (const Program& each : {program, in_place(t, point.collective, program)})
-    for (const RunRow& row : run_on_mpi(session, each, point.collective, options)) wrong += row.wrong;
-  if (wrong > 0 && session.rank() == 0) fmt::print("{}: {} elements are wrong\n", point.method, wrong);
+  const Program program = lower(t, collective, schedule);
+  for (const Program& each : {program, in_place(t, collective, program)})
+    for (const RunRow& row : run_on_mpi(session, each, collective, options)) wrong += row.wrong;
+  if (wrong > 0 && session.rank() == 0) fmt::print("{}: {} elements are wrong\n", what, wrong);
   return wrong;
 }
 
@@ -43,23 +44,17 @@ bool right(MpiSession& session) {
   const Topology full = test::full(n);
   for (const char* name :
        {"ring_allgather", "ring_reducescatter", "ring_allreduce", "one_shot_allreduce", "tree_allreduce",
-        "direct_alltoall", "binomial_broadcast", "binomial_gather", "binomial_scatter", "binomial_reduce"})
-    for (const ClassicEntry& entry : classic_catalogue())
-      if (entry.name == name)
-        wrong += wrong_elements(session, classic_algorithm(name, full, {.chunks = 2, .root = n - 1}), full);
+        "direct_alltoall", "binomial_broadcast", "binomial_gather", "binomial_scatter", "binomial_reduce"}) {
+    const Point point = classic_algorithm(name, full, {.chunks = 2, .root = n - 1});
+    wrong += wrong_elements(session, name, point.collective, point.schedule, full);
+  }
   std::mt19937 random(n);
   const Topology ring = test::ring(n);
   const Collective alltoall = make_collective("alltoall", n, 2);
-  wrong += wrong_elements(session,
-                          {.method = "random alltoall",
-                           .collective = alltoall,
-                           .schedule = test::random_copies(ring, alltoall, random)},
-                          ring);
-  wrong += wrong_elements(session,
-                          {.method = "random allreduce",
-                           .collective = make_collective("allreduce", n, n),
-                           .schedule = test::random_allreduce(ring, 1, random)},
-                          ring);
+  wrong +=
+      wrong_elements(session, "random alltoall", alltoall, test::random_copies(ring, alltoall, random), ring);
+  wrong += wrong_elements(session, "random allreduce", make_collective("allreduce", n, n),
+                          test::random_allreduce(ring, 1, random), ring);
   return wrong == 0;
 }
 

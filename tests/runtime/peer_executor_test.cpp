@@ -46,12 +46,12 @@ TEST(PeerExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
     for (int ranks : {2, 3, 5, 8, 16}) {
       Example example;
       try {
-        example = classic(entry.name, ranks);
+        example = classic(name_of(entry.method), ranks);
       } catch (const InputError&) {
         continue;  // powers of two only
       }
       EXPECT_EQ(wrong(run_peers_on_threads(example.program, example.collective, options)), 0)
-          << entry.name << " " << ranks;
+          << name_of(entry.method) << " " << ranks;
       ++programs;
     }
   EXPECT_GT(programs, 70);
@@ -101,7 +101,7 @@ TEST(PeerExecutor, InPlace) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
       Point point;
       try {
-        point = classic_algorithm(entry.name, topology);
+        point = classic_algorithm(entry.method, topology);
       } catch (const InputError&) {
         continue;  // powers of two only
       }
@@ -110,9 +110,9 @@ TEST(PeerExecutor, InPlace) {
       const PeerProgram peers = to_peers(point.collective, program);
       EXPECT_TRUE(peers.in_place);
       EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
-          << entry.name << " " << ranks;
+          << name_of(entry.method) << " " << ranks;
       EXPECT_EQ(wrong_in_free_run(peers, point.collective, {.elements = 53}, ReduceOp::Sum, 5), 0)
-          << entry.name;
+          << name_of(entry.method);
       ++programs;
     }
   EXPECT_GT(programs, 50);

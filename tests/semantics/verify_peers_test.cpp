@@ -63,7 +63,7 @@ const Collective sum = make_collective("allreduce", 2, 2);
 // counter 1: the other has emptied his mailbox, which is awaited from the launch before, as it is empty at
 // first.
 PeerProgram mailboxes() {
-  PeerProgram p{.name = "mailboxes", .collective = "allgather"};
+  PeerProgram p{.name = "mailboxes", .collective = CollectiveKind::Allgather};
   for (Rank n : {0, 1}) {
     const Rank other = 1 - n;
     PeerBlock block{{wait(1, 1, 1), sync,                                       // 0, 1
@@ -80,7 +80,8 @@ PeerProgram mailboxes() {
 // In place, each rank is responsible for one chunk: it adds the other's to its own and stores the sum at
 // both. The handshake before says that the other's input is there, the one after that the sums are.
 PeerProgram remote_sum() {
-  PeerProgram p{.name = "remote sum", .collective = "allreduce", .chunks_per_block = 2, .in_place = true};
+  PeerProgram p{
+      .name = "remote sum", .collective = CollectiveKind::AllReduce, .chunks_per_block = 2, .in_place = true};
   for (Rank n : {0, 1}) {
     const Rank other = 1 - n;
     PeerBlock block{{relaxed(other, 0), wait(0), sync,                                           // 0, 1, 2
@@ -191,7 +192,7 @@ TEST(VerifyPeers, a_relaxed_signal_hands_on_no_data) {
 
 // Threads of a block share out a chunk anew in each move.
 TEST(VerifyPeers, moves_of_a_block_need_a_sync_between_them) {
-  PeerProgram p{.name = "copy twice", .collective = "allgather"};
+  PeerProgram p{.name = "copy twice", .collective = CollectiveKind::Allgather};
   const Collective one = make_collective("allgather", 1, 1);
   p.ranks = {{.input_chunks = 1, .output_chunks = 1, .scratch_chunks = 1, .blocks = {{}}}};
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}), sync, move({scratch(0, 0)}, {output(0, 0)})};
@@ -208,7 +209,7 @@ TEST(VerifyPeers, moves_of_a_block_need_a_sync_between_them) {
 
 // Chunk by chunk a move may write what it reads; shifted it may not, as another thread reads that.
 TEST(VerifyPeers, a_move_may_not_shift_in_place) {
-  PeerProgram p{.name = "shift", .collective = "allgather", .chunks_per_block = 2};
+  PeerProgram p{.name = "shift", .collective = CollectiveKind::Allgather, .chunks_per_block = 2};
   const Collective one = make_collective("allgather", 1, 2);
   p.ranks = {{.input_chunks = 2, .output_chunks = 2, .scratch_chunks = 3, .blocks = {{}}}};
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}, 0, 2), sync,
@@ -242,7 +243,7 @@ TEST(VerifyPeers, ranks_run_ahead_of_each_other_as_far_as_counters_let_them) {
 // the launch before has left: in the first launch, nothing.
 TEST(VerifyPeers, data_of_an_earlier_launch_are_not_this_one_s) {
   const Collective broadcast = make_collective("broadcast", 2, 1);
-  PeerProgram p{.name = "late", .collective = "broadcast"};
+  PeerProgram p{.name = "late", .collective = CollectiveKind::Broadcast};
   p.ranks = {{.input_chunks = 1, .output_chunks = 1, .counters = 1, .blocks = {{}}},
              {.output_chunks = 1, .scratch_chunks = 1, .counters = 1, .blocks = {{}}}};
   block(p, 0) = {wait(0), sync, move({input(0, 0)}, {output(0, 0), scratch(1, 0)}), sync, raise(1, 0)};

@@ -12,14 +12,14 @@
 namespace chorale {
 namespace {
 
-using ::testing::Contains;
-using ::testing::IsEmpty;
 using test::Kind;
 using test::says;
+using ::testing::Contains;
+using ::testing::IsEmpty;
 
 // Two ranks exchange their blocks of two pieces and keep their own: an Allgather by hand.
 Program exchange() {
-  Program p{.name = "exchange", .collective = "allgather", .steps = 1, .chunks_per_block = 2};
+  Program p{.name = "exchange", .collective = CollectiveKind::Allgather, .steps = 1, .chunks_per_block = 2};
   for (Rank n : {0, 1}) {
     ThreadBlock block;
     for (int j : {0, 1})
@@ -46,7 +46,7 @@ Program exchange() {
 
 // Both add the other's value to theirs: an AllReduce, output 0 = received + input.
 Program sum() {
-  Program p{.name = "sum", .collective = "allreduce", .steps = 1, .chunks_per_block = 1};
+  Program p{.name = "sum", .collective = CollectiveKind::AllReduce, .steps = 1, .chunks_per_block = 1};
   for (Rank n : {0, 1}) {
     ThreadBlock block;
     block.instructions = {
@@ -91,9 +91,12 @@ TEST(VerifyProgram, Sizes) {
   };
   expect([](Program& p, List&) { p.ranks.clear(); }, Kind::Size, "the program for 0");
   expect([](Program& p, List&) { p.chunks_per_block = 1; }, Kind::Size, "1 chunk a block, the collective 2");
-  expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, Kind::Size, "rank 1: the input has 3 chunks");
-  expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, Kind::Size, "rank 1: the output has 3 chunks");
-  expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, Kind::Size, "rank 1: the scratch has -1 chunks");
+  expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, Kind::Size,
+         "rank 1: the input has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, Kind::Size,
+         "rank 1: the output has 3 chunks");
+  expect([](Program& p, List&) { p.ranks[1].scratch_chunks = -1; }, Kind::Size,
+         "rank 1: the scratch has -1 chunks");
 }
 
 TEST(VerifyProgram, Form) {
@@ -111,7 +114,8 @@ TEST(VerifyProgram, Form) {
   expect([](Program&, List& l) { l[5].step = 1; }, Kind::Form, "the program has 1 step");
   expect([](Program& p, List&) { p.steps = 0; }, Kind::Form, "the program has 0 steps");
   expect([](Program&, List& l) { std::swap(l[3], l[4]); }, Kind::Match, "communicates after local");
-  expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, Kind::Match, "after an instruction of a later step");
+  expect([](Program& p, List& l) { p.steps = 2, l[4].step = 1; }, Kind::Match,
+         "after an instruction of a later step");
 }
 
 TEST(VerifyProgram, Messages) {
@@ -121,15 +125,19 @@ TEST(VerifyProgram, Messages) {
   expect([](Program&, List& l) { l.erase(l.begin()); }, Kind::Match, "message 0: 0 sends and 1 receive");
   expect([](Program&, List& l) { l.erase(l.begin() + 2); }, Kind::Match, "message 2: 1 send and 0 receives");
   expect([](Program&, List& l) { l[1].message = 0; }, Kind::Match, "message 0: 2 sends");
-  expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, Kind::Match, "message 0: piece 1 is sent");
-  expect([](Program&, List& l) { l[0].message = l[2].message; }, Kind::Match, "message 2: 2 sends and 1 receive");
+  expect([](Program&, List& l) { std::swap(l[0].message, l[1].message); }, Kind::Match,
+         "message 0: piece 1 is sent");
+  expect([](Program&, List& l) { l[0].message = l[2].message; }, Kind::Match,
+         "message 2: 2 sends and 1 receive");
   Program later = exchange();
   later.steps = 2;
   for (Instruction& i : later.ranks[1].blocks[0].instructions) i.step = 1;
-  EXPECT_THAT(violations(pair, gather, later), Contains(says(Kind::Match, "sent in step 1, received in step 2")));
+  EXPECT_THAT(violations(pair, gather, later),
+              Contains(says(Kind::Match, "sent in step 1, received in step 2")));
   Topology one_way = pair;
   one_way.links.pop_back();
-  EXPECT_THAT(violations(one_way, gather, exchange()), Contains(says(Kind::Match, "there is no link 1 -> 0")));
+  EXPECT_THAT(violations(one_way, gather, exchange()),
+              Contains(says(Kind::Match, "there is no link 1 -> 0")));
   // Three ranks, so that a wrong peer exists.
   Program three = exchange();
   three.ranks.push_back({});
@@ -137,15 +145,20 @@ TEST(VerifyProgram, Messages) {
   group.ranks = 3;
   EXPECT_THAT(violations(test::full(3), group, three), IsEmpty());
   three.ranks[0].blocks[0].instructions[0].peer = 2;
-  EXPECT_THAT(violations(test::full(3), group, three),
-              Contains(says(Kind::Match, "message 0: rank 0 sends it to rank 2, rank 1 receives it from rank 0")));
+  EXPECT_THAT(
+      violations(test::full(3), group, three),
+      Contains(says(Kind::Match, "message 0: rank 0 sends it to rank 2, rank 1 receives it from rank 0")));
 }
 
 TEST(VerifyProgram, Data) {
   const auto expect = [](auto change, Kind kind, const char* words) {
     EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l[4].src = {Buffer::Scratch, 0}; }, Kind::Absent, "scratch[0] was never written");
+  expect(
+      [](Program&, List& l) {
+        l[4].src = {Buffer::Scratch, 0};
+      },
+      Kind::Absent, "scratch[0] was never written");
   expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome, "rank 0 has not written output[1]");
   expect([](Program&, List& l) { l[2].dst.index = 0; }, Kind::Outcome, "has not written output[2]");
   expect(
@@ -184,15 +197,18 @@ TEST(VerifyProgram, Data) {
     for (Instruction& i : r.blocks[0].instructions) i.piece = 0;
   EXPECT_THAT(violations(pair, gap, wide), IsEmpty());
   wide.ranks[0].blocks[0].instructions.push_back({.dst = {Buffer::Output, 3}});
-  EXPECT_THAT(violations(pair, gap, wide), Contains(says(Kind::Written, "output[3], where nothing is promised")));
+  EXPECT_THAT(violations(pair, gap, wide),
+              Contains(says(Kind::Written, "output[3], where nothing is promised")));
 }
 
 TEST(VerifyProgram, SumsCountEveryInputOnce) {
   const auto expect = [](auto change, Kind kind, const char* words) {
     EXPECT_THAT(sum_faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome, "output[0] of rank 0 lacks input[0] of rank 0");
-  expect([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome, "counts input[0] of rank 0 2 times, not 1");
+  expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome,
+         "output[0] of rank 0 lacks input[0] of rank 0");
+  expect([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome,
+         "counts input[0] of rank 0 2 times, not 1");
   expect([](Program&, List& l) { l[2].opcode = Opcode::Copy; }, Kind::Outcome, "lacks input[0] of rank 1");
 }
 
@@ -237,7 +253,7 @@ TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
 
 // Ranks 0 and 1 promise the same data, so it is right to take it from either.
 TEST(VerifyProgram, CopiesOfOneChunkAreAlike) {
-  Collective c{.name = "two owners", .ranks = 2, .custom = true};
+  Collective c{.custom_name = "two owners", .ranks = 2};
   c.chunks = {{.pre = {0, 1}, .post = {0, 1}}};
   Program p = sum();
   for (RankProgram& r : p.ranks) r.blocks[0].instructions.pop_back();  // each takes the other's

@@ -12,13 +12,13 @@
 namespace chorale {
 namespace {
 
+using test::is;
+using test::Kind;
+using test::says;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using test::is;
-using test::Kind;
-using test::says;
 
 struct Case {
   Topology topology = {};
@@ -70,7 +70,7 @@ TEST(Violations, NoneWhenAllAddAtOnce) {
 
 // A rank outside the group holds nothing; what is added to nothing is what it relays.
 TEST(Violations, NoneWhenARelayAddsUp) {
-  Case c{test::ring(4), {.name = "pair", .ranks = 4, .combining = true, .custom = true}, {}};
+  Case c{test::ring(4), {.custom_name = "pair", .ranks = 4, .combining = true}, {}};
   c.collective.chunks = {{.pre = {0, 2}, .post = {2}}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},   // 0 -> 1
                       {.sends = {{.chunk = 0, .link = 2, .reduce = true}}}};  // 1 -> 2
@@ -88,8 +88,7 @@ TEST(Violations, CopyBeforeAdditionInOneStep) {
                                  {.chunk = 0, .link = 3}}}};                 // 2 -> 1 replaces
   EXPECT_THAT(c.faults(), IsEmpty());
   c.schedule.steps.erase(c.schedule.steps.begin());
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Outcome, {.rank = 1, .chunk = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 TEST(Violations, RemovedSend) {
@@ -101,10 +100,9 @@ TEST(Violations, RemovedSend) {
 TEST(Violations, RemovedAddition) {
   Case c = reduce_then_broadcast();
   c.schedule.steps[0].sends.clear();
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 1, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 2, .chunk = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
+                                      is(Kind::Outcome, {.rank = 1, .chunk = 0}),
+                                      is(Kind::Outcome, {.rank = 2, .chunk = 0})));
 }
 
 TEST(Violations, SameSendTwice) {
@@ -118,15 +116,13 @@ TEST(Violations, SameSendTwice) {
 TEST(Violations, SecondCopyLater) {
   Case c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 2, .link = 0}}});
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 1, .chunk = 2, .link = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 1, .chunk = 2, .link = 0})));
 }
 
 TEST(Violations, CopyOfACompleteSum) {
   Case c = reduce_then_broadcast();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 0}}});
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 3, .chunk = 0, .link = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 3, .chunk = 0, .link = 0})));
 }
 
 TEST(Violations, TwoCopiesInOneStep) {
@@ -139,26 +135,23 @@ TEST(Violations, TwoCopiesInOneStep) {
 TEST(Violations, SwappedLink) {
   Case c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Bandwidth, {.step = 0, .link = 3}),
-                          is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 3}),
-                          is(Kind::Repeated, {.rank = 2, .step = 0, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 1, .chunk = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Bandwidth, {.step = 0, .link = 3}),
+                                      is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 3}),
+                                      is(Kind::Repeated, {.rank = 2, .step = 0, .chunk = 0}),
+                                      is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 TEST(Violations, WrongChunk) {
   Case c = direct_allgather();
   c.send(0, 2).chunk = 2;  // 1 -> 0
-  EXPECT_THAT(c.faults(),
-              Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 2, .link = 2})));
+  EXPECT_THAT(c.faults(), Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 2, .link = 2})));
 }
 
 // What arrives in a step cannot be passed on in the same step.
 TEST(Violations, PassedOnTooEarly) {
   Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}, {.chunk = 0, .link = 2}}}};
-  EXPECT_THAT(c.faults(),
-              Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 2})));
+  EXPECT_THAT(c.faults(), Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 2})));
 }
 
 TEST(Violations, TooManyChunksOnALink) {
@@ -198,33 +191,29 @@ TEST(Violations, ReducedRounds) {
 TEST(Violations, ReduceFlagFlippedOff) {
   Case c = reduce_then_broadcast();
   c.send(0, 0).reduce = false;  // rank 1 loses its own contribution
-  EXPECT_THAT(c.faults(1),
-              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0})));
+  EXPECT_THAT(c.faults(1), ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 TEST(Violations, ReduceFlagFlippedOn) {
   Case c = direct_allgather();
   c.send(0, 0).reduce = true;
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Match, {.rank = 1, .step = 0, .chunk = 0, .link = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Match, {.rank = 1, .step = 0, .chunk = 0, .link = 0})));
 }
 
 // An addition onto a copy, where nothing may be added: said, and no reason to look further.
 TEST(Violations, AdditionOntoACopy) {
   Case c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 2, .reduce = true}}});
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::Match, {.rank = 0, .step = 1, .chunk = 0, .link = 2}),
-                          is(Kind::Outcome, {.rank = 0, .chunk = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Match, {.rank = 0, .step = 1, .chunk = 0, .link = 2}),
+                                      is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 // As sets {0, 1} + {0, 1, 2} would be all of it; as sums 0 and 1 are counted twice.
 TEST(Violations, ContributionTwice) {
   Case c = reduce_then_broadcast();
   c.send(2, 0).reduce = true;  // 2 adds the sum to what 1 has
-  EXPECT_THAT(c.faults(),
-              ElementsAre(is(Kind::CountedTwice, {.rank = 1, .step = 2, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 1, .chunk = 0})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::CountedTwice, {.rank = 1, .step = 2, .chunk = 0}),
+                                      is(Kind::Outcome, {.rank = 1, .chunk = 0})));
 }
 
 // Two neighbours that add to each other every step double what they count; no counter may wrap to a right
@@ -245,20 +234,17 @@ TEST(Violations, OutOfRange) {
   c.send(0, 2).link = 6;
   c.send(0, 3).link = -1;
   c.schedule.steps[0].rounds = -5;
-  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0}),
-                                      is(Kind::Form, {.step = 0, .chunk = 3}),
-                                      is(Kind::Form, {.step = 0, .chunk = -1}),
-                                      is(Kind::Form, {.step = 0, .link = 6}),
-                                      is(Kind::Form, {.step = 0, .link = -1})));
+  EXPECT_THAT(c.faults(),
+              ElementsAre(is(Kind::Form, {.step = 0}), is(Kind::Form, {.step = 0, .chunk = 3}),
+                          is(Kind::Form, {.step = 0, .chunk = -1}), is(Kind::Form, {.step = 0, .link = 6}),
+                          is(Kind::Form, {.step = 0, .link = -1})));
 }
 
 TEST(Violations, LinkToASwitch) {
   Case c = direct_allgather();
   c.topology.switches = 1;
   c.topology.links[4].dst = 3;
-  EXPECT_THAT(
-      c.faults(),
-      ElementsAre(is(Kind::Form, {.step = 0, .link = 4})));
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0, .link = 4})));
 }
 
 TEST(Violations, CollectiveThatDoesNotFit) {
@@ -269,8 +255,7 @@ TEST(Violations, CollectiveThatDoesNotFit) {
   c.collective.chunks[1].post = {0, 1, 7};
   c.collective.chunks[2].pre = {};
   c.collective.chunks[0].post = {2, 1, 1};
-  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.chunk = 0}),
-                                      is(Kind::Form, {.chunk = 1}),
+  EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.chunk = 0}), is(Kind::Form, {.chunk = 1}),
                                       is(Kind::Form, {.chunk = 2})));
 }
 
@@ -278,19 +263,21 @@ TEST(Violations, CollectiveThatDoesNotFit) {
 TEST(Violations, InWords) {
   Case c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
-  EXPECT_THAT(c.faults(),
-              ElementsAre(says(Kind::Bandwidth, "step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 round"),
-                          says(Kind::Absent,
-                               "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it"),
-                          says(Kind::Repeated, "step 1: rank 2 receives two copies of chunk 0"),
-                          says(Kind::Outcome, "at the end: rank 1 does not have chunk 0")));
+  EXPECT_THAT(
+      c.faults(),
+      ElementsAre(
+          says(Kind::Bandwidth, "step 1: link 3 (1 -> 2) carries 2 chunks, at most 1 in 1 round"),
+          says(Kind::Absent, "step 1: rank 1 sends chunk 0 over link 3 (1 -> 2), but does not hold it"),
+          says(Kind::Repeated, "step 1: rank 2 receives two copies of chunk 0"),
+          says(Kind::Outcome, "at the end: rank 1 does not have chunk 0")));
   c = reduce_then_broadcast();
   c.send(2, 0).reduce = true;
   c.schedule.steps[0].sends.clear();
-  EXPECT_THAT(c.faults(),
-              testing::IsSupersetOf(
-                  {says(Kind::Outcome, "the sum of chunk 0 at rank 0 lacks the contribution of rank 0"),
-                   says(Kind::CountedTwice, "the contribution of rank 1 to chunk 0 is counted 2 times at rank 1")}));
+  EXPECT_THAT(
+      c.faults(),
+      testing::IsSupersetOf(
+          {says(Kind::Outcome, "the sum of chunk 0 at rank 0 lacks the contribution of rank 0"),
+           says(Kind::CountedTwice, "the contribution of rank 1 to chunk 0 is counted 2 times at rank 1")}));
 }
 
 TEST(Violations, EmptyScheduleMissesEverything) {
@@ -341,11 +328,10 @@ TEST(Differences, GatheringEverythingIsAnAllReduce) {
 
 TEST(Differences, AllgatherIsNotAnAllReduce) {
   const auto found = differences(make_collective("allreduce", 2, 1), make_collective("allgather", 2, 1));
-  EXPECT_THAT(found,
-              ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 0, .chunk = 1}),
-                          is(Kind::Outcome, {.rank = 1, .chunk = 0}),
-                          is(Kind::Outcome, {.rank = 1, .chunk = 1})));
+  EXPECT_THAT(
+      found,
+      ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}), is(Kind::Outcome, {.rank = 0, .chunk = 1}),
+                  is(Kind::Outcome, {.rank = 1, .chunk = 0}), is(Kind::Outcome, {.rank = 1, .chunk = 1})));
 }
 
 // A sum is not a union: the same rank twice is another sum.

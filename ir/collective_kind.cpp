@@ -1,0 +1,121 @@
+#include "ir/collective_kind.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/error.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::array<CollectiveRow, 10> table() {
+  using enum CollectiveKind;
+  using enum Who;
+  constexpr std::string_view vector = "the whole vector", to_one = "what one rank sends to one other";
+  return {{
+      {Broadcast, "broadcast", vector, Root, All, Reduce},
+      {Scatter, "scatter", to_one, Root, Each},
+      {Gather, "gather", to_one, Each, Root},
+      {Allgather, "allgather", "what a rank contributes", Each, All, ReduceScatter},
+      {Alltoall, "alltoall", to_one, Each, Each},
+      {Reduce, "reduce", vector, All, Root, Broadcast},
+      {ReduceScatter, "reducescatter", "what a rank receives", All, Each, Allgather},
+      {AllReduce, "allreduce", vector, All, All},
+      {AllReduceByGather, "allreduce_by_gather", vector, Each, All, Custom, AllReduce},
+      {Custom, "custom", "a chunk of the file"},
+  }};
+}
+constexpr std::array<CollectiveRow, 10> kRows = table();
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kRows.size(); ++i)
+    if (kRows[i].kind != static_cast<CollectiveKind>(i)) return false;
+  return true;
+}
+static_assert(in_order());
+
+// What everybody gathers for an AllReduce is added up in the one block of an AllReduce.
+const CollectiveRow& buffers_of(CollectiveKind kind) {
+  return row_of(row_of(kind).result);
+}
+
+}  // namespace
+
+const CollectiveRow& row_of(CollectiveKind kind) {
+  return kRows[static_cast<std::size_t>(kind)];
+}
+
+std::string name_of(CollectiveKind kind) {
+  return std::string(row_of(kind).name);
+}
+
+std::optional<CollectiveKind> kind_named(std::string_view name) {
+  const auto row = std::ranges::find_if(kRows, [&](const CollectiveRow& row) {
+    return row.kind != CollectiveKind::Custom && row.name == name;
+  });
+  return row == kRows.end() ? std::nullopt : std::optional(row->kind);
+}
+
+CollectiveKind known_kind(const std::string& name) {
+  if (const std::optional<CollectiveKind> kind = kind_named(name)) return *kind;
+  throw InputError("collective", "unknown name '" + name.substr(0, 60) + "'",
+                   did_you_mean(name, collective_names(),
+                                "use one of " + joined(collective_names()) + ", or a JSON file"));
+}
+
+bool is_offered(CollectiveKind kind) {
+  return kind != CollectiveKind::Custom && row_of(kind).result == kind;
+}
+
+const std::vector<std::string>& collective_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const CollectiveRow& row : kRows)
+      if (is_offered(row.kind)) all.emplace_back(row.name);
+    return all;
+  }();
+  return names;
+}
+
+bool is_rooted(CollectiveKind kind) {
+  return row_of(kind).before == Who::Root || row_of(kind).after == Who::Root;
+}
+
+bool is_combining(CollectiveKind kind) {
+  return row_of(kind).before == Who::All;
+}
+
+int input_blocks(CollectiveKind kind, int ranks) {
+  return buffers_of(kind).after == Who::Each ? ranks : 1;
+}
+
+int output_blocks(CollectiveKind kind, int ranks) {
+  return buffers_of(kind).before == Who::Each ? ranks : 1;
+}
+
+int blocks_of(CollectiveKind kind, int ranks) {
+  return std::max(input_blocks(kind, ranks), output_blocks(kind, ranks));
+}
+
+int in_place_shift(CollectiveKind kind) {
+  return output_blocks(kind, 2) - input_blocks(kind, 2);
+}
+
+Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const Slot& slot) {
+  const int shift = in_place_shift(kind);
+  if (slot.buffer == Buffer::Input && shift >= 0)
+    return {Buffer::Output, shift * rank * chunks_per_block + slot.index};
+  if (slot.buffer == Buffer::Output && shift < 0)
+    return {Buffer::Input, -shift * rank * chunks_per_block + slot.index};
+  return slot;
+}
+
+Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const Slot& slot, int input_chunks,
+                   int output_chunks) {
+  const Slot place = in_place_slot(kind, chunks_per_block, rank, slot);
+  const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
+  return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
+}
+
+}  // namespace chorale

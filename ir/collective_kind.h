@@ -1,0 +1,78 @@
+// What is known of a collective by its kind alone, a row a kind. A new collective is a new row.
+//
+// A row says who holds a block before and who wants it after: the root, each rank one of its own, or all ranks
+// the same. There is a block for each pair (s, d): s goes over the ranks if each holds one of its own before,
+// d if each wants one of its own after, and is 0 if not. Block (s, d) is block d of the input buffers of those that
+// hold it and block s of the output buffers of those that want it. So the rows say without further words
+// whether there is a root, whether blocks are summed (several hold one before), how many blocks a buffer has, and
+// where the input lies if it shares memory with the output.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/slot.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+enum class CollectiveKind {
+  Broadcast,
+  Scatter,
+  Gather,
+  Allgather,
+  Alltoall,
+  Reduce,
+  ReduceScatter,
+  AllReduce,
+  AllReduceByGather,  // AllReduce by copies: everybody gets all vectors, and adds them up
+  Custom,             // its chunks are listed in a file
+};
+
+enum class Who { Root, Each, All, Listed };
+
+struct CollectiveRow {
+  CollectiveKind kind = CollectiveKind::Custom;
+  std::string_view name = {};   // in files and on command lines
+  std::string_view block = {};  // what a block is, to people
+  Who before = Who::Listed;
+  Who after = Who::Listed;
+  // With its data flowing backwards, and copies for sums or sums for copies; Custom if that has no name.
+  CollectiveKind dual = CollectiveKind::Custom;
+  CollectiveKind result = kind;  // what it is to its caller: AllReduce of AllReduceByGather, else itself
+};
+
+const CollectiveRow& row_of(CollectiveKind);
+std::string name_of(CollectiveKind);  // "allgather"
+std::optional<CollectiveKind> kind_named(std::string_view);
+CollectiveKind known_kind(const std::string& name);  // throws InputError with those that there are
+
+// Those that one can ask for by name, in the order of the table: not ways to do another one, nor custom ones.
+bool is_offered(CollectiveKind);
+const std::vector<std::string>& collective_names();
+
+bool is_rooted(CollectiveKind);     // one rank, the root, plays another part than the others
+bool is_combining(CollectiveKind);  // of what the row says; a custom collective says it itself
+
+// Blocks of the buffers of a rank that has one.
+int input_blocks(CollectiveKind, int ranks);
+int output_blocks(CollectiveKind, int ranks);
+int blocks_of(CollectiveKind, int ranks);  // of the larger of the two
+
+// In place, which is where NCCL and MPI have it: buffers of one size are one (AllReduce, Broadcast, Reduce, Alltoall);
+// where the output is larger the input is the rank's block of it (Allgather, and at the root Gather); where the
+// input is larger the output is (ReduceScatter, and at the root Scatter). MPI alone has it otherwise in
+// MPI_Reduce_scatter_block: there both begin at one place.
+//
+// The input begins this many times `rank` blocks after the output: 1, 0 or -1.
+int in_place_shift(CollectiveKind);
+// The one place that such slots of two buffers share; a slot that is nobody else's is its own place.
+Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&);
+// The same for a rank with so many chunks: where the other buffer has no such slot (who is not the root has no
+// output in Reduce), a slot stays what it is.
+Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&, int input_chunks,
+                   int output_chunks);
+
+}  // namespace chorale

@@ -1,0 +1,12 @@
+#include "ir/slot.h"
+
+#include <fmt/format.h>
+
+namespace chorale {
+
+std::string to_string(const Slot& slot) {
+  const char* names[] = {"input", "output", "scratch"};
+  return fmt::format("{}[{}]", names[static_cast<int>(slot.buffer)], slot.index);
+}
+
+}  // namespace chorale
