@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <map>
 
+#include "api/inputs.h"
+#include "api/run.h"
+#include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "construct/classic.h"
 #include "cost/busbw.h"
-#include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "ir/shown.h"
-#include "runtime/nccl_run.h"
-#include "runtime/run.h"
-#include "runtime/transport.h"
-#include "semantics/verify.h"
-#include "topology/builders.h"
+#include "library/select.h"
 
 namespace chorale {
 namespace {
@@ -40,56 +35,48 @@ std::vector<std::int64_t> sizes(const BenchCommand& command) {
 // One of the algorithms that are compared.
 struct Candidate {
   std::string name = {};
-  bool library = false;  // MPI's own, or NCCL's
-  std::vector<Point> points = {};
-  Topology topology = {};
+  std::optional<Result> result = {};  // none: MPI's own, or NCCL's
 };
 
-Candidate candidate(const std::string& name, const BenchCommand& command, int ranks) {
-  if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name, .library = true};
+// Buffers as the collective has them, so that its bandwidth means the same.
+std::optional<Choice> fastest(const Result& result, const Collective& collective, double block_bytes) {
+  return select({&result, 1}, call_of(collective, block_bytes), [&](const Choice& choice) {
+    return result.points[choice.point].collective.kind == collective.kind;
+  });
+}
+
+Candidate candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
+  if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name};
   if (name == "nccl")
     throw InputError("nccl", "works on GPUs", "use --gpu, under mpirun with a GPU a process");
   if (name == "mpi") throw InputError("mpi", "is not measured on GPUs", "leave it out, or leave out --gpu");
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
-    const Result result = load_sound_result(name);
-    Candidate file{.name = name, .topology = result.topology};
-    for (const Point& point : result.points)
-      if (point.on_frontier && name_of(point.collective) == command.collective &&
-          point.collective.root == command.root.value_or(0))
-        file.points.push_back(point);
-    if (file.points.empty() || result.topology.ranks != ranks)
-      throw InputError(name, fmt::format("has no {} for {} ranks", command.collective, ranks),
+    Result result = read_sound_result(name);
+    if (!fastest(result, collective, 0))
+      throw InputError(name, fmt::format("has no {} for {} ranks", name_of(collective), collective.ranks),
                        "make one, or leave it out");
-    return file;
+    return {.name = name, .result = std::move(result)};
   }
-  const std::vector<ClassicEntry>& known = classic_catalogue();
+  const std::vector<ClassicEntry>& known = known_classics();
   const auto entry = std::find_if(known.begin(), known.end(), [&](const ClassicEntry& each) {
     const std::string method = name_of(each.method);
-    return method == name || method == name + "_" + command.collective;
+    return method == name || method == name + "_" + name_of(collective);
   });
-  if (entry == known.end() || name_of(entry->collective) != command.collective)
-    throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + command.collective,
+  if (entry == known.end() || entry->collective != collective.kind)
+    throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + name_of(collective),
                      "use mpi, nccl, one of 'chorale classic list', or a result file");
-  Candidate classic{.name = name_of(entry->method),
-                    .topology = named_topology(fmt::format("full:{}", ranks))};
-  classic.points = {classic_algorithm(entry->method, classic.topology, {.root = command.root.value_or(0)})};
-  return classic;
+  return {.name = name_of(entry->method),
+          .result = classic(machine(fmt::format("full:{}", collective.ranks)),
+                            {.name = name_of(entry->method), .root = command.root})};
 }
 
-RunRow measure(MpiSession& session, const Candidate& candidate, const Collective& collective,
-               const RunOptions& options, bool gpus, bool shared) {
-  if (candidate.library && gpus) return run_nccl_library(session, collective, options, shared).front();
-  if (candidate.library) return run_mpi_library(session, collective, options, shared).front();
-  const auto time = [&](const Point& point) {
-    return time_us(point.cost, candidate.topology, static_cast<double>(options.bytes.front()));
-  };
-  const Point& point = *std::min_element(candidate.points.begin(), candidate.points.end(),
-                                         [&](const Point& a, const Point& b) { return time(a) < time(b); });
-  const Program apart = lower(candidate.topology, point.collective, point.schedule);
-  if (gpus) return run_on_nccl(session, apart, point.collective, options, shared).front();
-  return run_on_mpi(session, shared ? in_place(candidate.topology, point.collective, apart) : apart,
-                    point.collective, options)
-      .front();
+RunRow measure(const Candidate& candidate, const Collective& collective, const RunWhere& where,
+               const RunOptions& options) {
+  if (!candidate.result) return run_library(collective, where, options).front();
+  const Result& result = *candidate.result;
+  const double bytes = static_cast<double>(options.bytes.front());
+  const Point& point = result.points[fastest(result, collective, bytes).value().point];
+  return run(result.topology, point, where, options).front();
 }
 
 // The names of nccl-tests.
@@ -190,15 +177,15 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
 }
 
 Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supervisor) {
-  const int ranks = session.ranks();
+  const int ranks = ranks_of(session);
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
-  require_rooted("-r", collective.kind, command.root);
-  require_sums_of_halves(command.accumulation, command.types, collective);
+  if (command.root && !is_rooted(collective.kind))
+    throw InputError("-r", command.collective + " has no root", "leave it out");
   std::vector<Candidate> candidates;
   std::vector<std::string> names = command.algorithms;
   if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
-  for (const std::string& name : names) candidates.push_back(candidate(name, command, ranks));
+  for (const std::string& name : names) candidates.push_back(candidate(name, command, collective));
   const int blocks = blocks_of(collective.kind, ranks);
   std::vector<BenchLine> lines;
   std::int64_t wrong = 0;
@@ -215,16 +202,18 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
                          .redop = collective.combining ? to_string(op) : "none"};
           for (bool shared : {false, true}) {
             Half& half = shared ? line.in_place : line.apart;
-            half.row = measure(session, each, collective,
+            half.row = measure(each, collective,
+                               {.executor = command.gpus ? Executor::Nccl : Executor::Mpi,
+                                .in_place = shared,
+                                .session = &session},
                                {.bytes = {count * element},
                                 .types = {type},
                                 .ops = {op},
                                 .iterations = command.iterations,
                                 .warm_up = command.warmup,
-                                .timeout = command.time_limit,
+                                .timeout = command.patience,
                                 .check = command.check,
-                                .accumulation = command.accumulation},
-                               command.gpus, shared);
+                                .accumulation = command.accumulation});
             half.algorithm_gbs = algbw(static_cast<double>(line.bytes), half.row.median_us);
             half.bus_gbs = busbw(collective.kind, ranks, static_cast<double>(line.bytes), half.row.median_us);
             wrong += half.row.wrong;
@@ -232,7 +221,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
           lines.push_back(std::move(line));
         }
   const int code = wrong == 0 ? kFound : kWrongData;
-  if (session.rank() != 0) return {.exit_code = code};
+  if (rank_of(session) != 0) return {.exit_code = code};
   supervisor.take_floor();
   // nccl-tests' lines, as wide as they are there, for what reads those.
   Outcome outcome{.exit_code = code, .text = text_of(lines, collective, command), .verbatim = true};
@@ -249,8 +238,7 @@ Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
                        "use mpirun -n 4 chorale bench ...");
     if (speaks()) require_writable_file("--json", command.json);
     sizes(command);
-    const std::unique_ptr<MpiSession> session = start_mpi();
-    return bench(command, *session, supervisor);
+    return bench(command, *join_processes(), supervisor);
   } catch (const Hang& hang) {
     throw hung("bench", hang);
   }

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
+#include "api/inputs.h"
+#include "api/search.h"
 #include "cli/commands.h"
-#include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "cli/text.h"
 #include "ir/words.h"
@@ -12,6 +11,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostListed = 40;
+constexpr const char* kAnySchedule = "any schedule:      ";
 
 std::string price(int units, const std::string& of) {
   return units == 1 ? of : fmt::format("{} x {}", units, of);
@@ -70,40 +70,57 @@ std::string at_least(const Claim& claim) {
   return claim.rounds == kNoSchedule ? "impossible" : counted(claim.rounds, "round") + " at least";
 }
 
+std::string line(const std::string& about, const std::string& least, const Topology& topology,
+                 const Certificate& certificate) {
+  return about + least + "\n  " + words(topology, certificate) + "\n";
+}
+
+std::string few_steps(const Bounds& known) {
+  return fmt::format("{:<19}", "at most " + counted(known.within, "step") + ":");
+}
+
+// What is known so far.
+std::string in_words(const Topology& topology, const Bounds& known) {
+  if (known.steps == 0) return "nothing has to move\n";
+  std::string text = line(kAnySchedule, counted(known.steps, "step") + " at least", topology,
+                          known.fewest_steps.certificate);
+  if (known.within == 0) return text;
+  text += line(kAnySchedule, at_least(known.rounds), topology, known.rounds.certificate);
+  if (known.rate.rounds > 0)
+    text +=
+        fmt::format("any chunk count:   {} at least\n", rounds_a_chunk(known.rate.rounds, known.rate.chunks));
+  if (known.rounds_within.rounds == 0) return text;
+  return text +
+         line(few_steps(known), at_least(known.rounds_within), topology, known.rounds_within.certificate);
+}
+
+// What is not known yet.
+std::string next_line(const Bounds& known) {
+  return known.within == 0 ? kAnySchedule : few_steps(known);
+}
+
 }  // namespace
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology);
-  const Collective collective =
-      with_chunks(communication(command.collective, topology, command.root), command.chunks);
-  std::string text =
-      fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
-                  counted(topology.ranks, "rank"), counted(collective.chunks_per_block, "chunk"));
+  const Collective collective = communication(command.collective, topology, command.root);
+  const std::string heading = fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
+                                          counted(topology.ranks, "rank"), counted(command.chunks, "chunk"));
   // The bounds that are there stand, whatever became of the next.
-  const auto publish = [&](const std::string& next) {
+  const auto publish = [&](const std::string& text, const std::string& next) {
     supervisor.publish([text, next](Stopped stopped) -> Outcome {
       return {.exit_code = exit_code_of(stopped),
               .text = text + next + "not known (" + name_of(stopped) + ")\n"};
     });
     supervisor.progress().show("bounding");
   };
-  publish("any schedule:      ");
-  const StepBound steps = fewest_steps(topology, collective);
-  if (steps.steps == 0) return {.text = text + "nothing has to move\n"};
-  text += fmt::format("any schedule:      {} at least\n  {}\n", counted(steps.steps, "step"),
-                      words(topology, steps.claim.certificate));
-  publish("any schedule:      ");
-  const Claim any = fewest_rounds(topology, collective);
-  text += fmt::format("any schedule:      {}\n  {}\n", at_least(any), words(topology, any.certificate));
-  const Rate rate = rate_shown(topology, collective, any.certificate);
-  if (rate.rounds > 0)
-    text += fmt::format("any chunk count:   {} at least\n", rounds_a_chunk(rate.rounds, rate.chunks));
-  const int within = command.steps.value_or(steps.steps);
-  const std::string few_steps = fmt::format("{:<19}", "at most " + counted(within, "step") + ":");
-  publish(few_steps);
-  const Claim few = within < steps.steps ? steps.claim : fewest_rounds_in(topology, collective, within);
-  text += fmt::format("{}{}\n  {}\n", few_steps, at_least(few), words(topology, few.certificate));
-  return {.text = text};
+  publish(heading, kAnySchedule);
+  const Bounds known =
+      bounds(topology, collective,
+             {.chunks = command.chunks, .steps = command.steps, .progress = [&](const Bounds& so_far) {
+                publish(heading + in_words(topology, so_far), next_line(so_far));
+              }});
+  return {.text = heading + in_words(topology, known)};
 }
 
 }  // namespace chorale

@@ -4,12 +4,13 @@
 #include <filesystem>
 #include <system_error>
 
+#include "api/inputs.h"
+#include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/words.h"
-#include "pareto/check.h"
 
 namespace chorale {
 namespace {
@@ -45,7 +46,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      "check the path, or leave it out, and refutations are done again");
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
-  const Result result = load_result(command.file);
+  const Result result = read_result(command.file);
   const auto listed = std::count_if(result.points.begin(), result.points.end(),
                                     [](const Point& point) { return point.on_frontier; });
   const auto publish = [&](const CheckReport& report) {
@@ -61,8 +62,9 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                                            counted(static_cast<long long>(result.claims.size()), "claim")));
   };
   const CheckReport report =
-      check_result(result, command.proofs,
-                   {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop}, progress);
+      check(result, {.proof_dir = command.proofs,
+                     .limits = {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop},
+                     .progress = progress});
   supervisor.take_floor();
   return told(command, report, listed, report.undecided > 0 ? supervisor.stopped() : Stopped::No);
 }

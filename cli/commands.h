@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/outcome.h"
 #include "ir/error.h"
-#include "runtime/transport.h"
+#include "ir/run_options.h"
 
 namespace chorale {
 

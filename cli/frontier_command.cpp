@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include "api/inputs.h"
+#include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
-#include "pareto/search.h"
 
 namespace chorale {
 namespace {
@@ -79,7 +80,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     options.progress = [&line](const Progress& progress) {
       line.show(fmt::format("{}; {}", counted(progress.points, "point"), progress.doing));
     };
-  Result result = search_frontier(topology, collective, options);
+  Result result = frontier(topology, collective, options);
   supervisor.take_floor();
   return told(command, std::move(result), supervisor.stopped());
 }

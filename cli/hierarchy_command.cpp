@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
+#include "api/inputs.h"
+#include "api/place.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
 #include "ir/words.h"
-#include "topology/hierarchies.h"
 
 namespace chorale {
 namespace {
@@ -38,13 +39,13 @@ std::string in_words(const Hierarchy& hierarchy) {
 Outcome perform(const HierarchyCommand& command, Supervisor&) {
   if (command.name.empty()) {
     std::vector<std::vector<std::string>> rows = {{"hierarchy", "example", "description"}};
-    for (const CatalogueEntry& entry : hierarchy_catalogue())
+    for (const CatalogueEntry& entry : known_hierarchies())
       rows.push_back({entry.pattern, entry.example, entry.description});
     return {.text = table(rows, "lll")};
   }
-  const Hierarchy hierarchy = load_hierarchy(command.name);
-  if (command.json) return {.document = to_json(hierarchy)};
-  return {.text = in_words(hierarchy)};
+  const Hierarchy machine = hierarchy(command.name);
+  if (command.json) return {.document = to_json(machine)};
+  return {.text = in_words(machine)};
 }
 
 }  // namespace chorale

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <thread>
 
+#include "api/run.h"
 #include "cli/commands.h"
-#include "runtime/mpi_session.h"
 
 namespace chorale {
 
 bool started_by_mpirun() {
-  const std::vector<std::string>& variables = mpi_launcher_variables();
+  const std::vector<std::string>& variables = launcher_variables();
   return std::any_of(variables.begin(), variables.end(),
                      [](const std::string& name) { return std::getenv(name.c_str()) != nullptr; });
 }
@@ -29,7 +29,7 @@ Outcome silent_refusal() {
 }
 
 InputError hung(const std::string& command, const Hang& hang) {
-  const InputError error(command, hang.what(), "raise --time-limit, or see whether all ranks are alive");
+  const InputError error(command, hang.what(), "raise --wait, or see whether all ranks are alive");
   if (!speaks()) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     std::fprintf(stderr, "chorale: error: %s\n", error.what());

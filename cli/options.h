@@ -9,10 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "api/compile.h"
+#include "api/report.h"
+#include "api/run.h"
 #include "cli/progress.h"
-#include "pareto/synthesize.h"
-#include "placement/place.h"
-#include "runtime/elements.h"
+#include "ir/elements.h"
+#include "ir/place_options.h"
+#include "ir/search_options.h"
 
 namespace chorale {
 
@@ -61,11 +64,6 @@ struct SynthesizeCommand {
   std::optional<int> rounds = {};
 };
 
-struct SizeModel {  // for the sizes at which a point is best; the machine's own numbers if not given
-  std::optional<double> alpha_us = {};
-  std::optional<double> beta_us_per_byte = {};
-};
-
 struct FrontierCommand {
   SearchSettings search = {};
   int min_chunks = 1;
@@ -96,8 +94,7 @@ struct ShowCommand {
 struct RunCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
-  enum class Transport { Threads, Mpi, Nccl, Kernel, Gpu };
-  Transport transport = Transport::Threads;
+  Executor transport = Executor::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
@@ -106,8 +103,8 @@ struct RunCommand {
   bool all_points = false;        // those on the frontier
   int warmup = 1;
   int iterations = 5;
-  std::chrono::milliseconds time_limit{60'000};    // that a rank waits for another
-  Limits limits = {.memory = Limits::kAllMemory};  // time: to read and to lower, if it is asked for
+  std::chrono::milliseconds patience{60'000};  // of a rank that waits for another
+  Limits limits = {.memory = Limits::kAllMemory};
 };
 
 struct ClassicCommand {
@@ -129,17 +126,11 @@ struct BoundsCommand {
 };
 
 struct EmitCommand {
-  enum class Target { Cuda, MscclXml, Mscclpp, Json, Dot, Mpi, Nccl, Html };
-  bool epilogue = false;
   std::string file = {};
-  Target target = Target::MscclXml;
+  std::optional<Target> target = Target::MscclXml;  // none: the page
   std::string directory = ".";
   std::optional<int> point = {};
-  int channels = 1;
-  int most_steps = 64;  // of a block, for msccl-xml and mscclpp
-  std::int64_t min_bytes = 0;
-  std::int64_t max_bytes = 0;  // 0: no limit
-  bool in_place = false;       // mscclpp
+  CompileOptions options = {};
   Limits limits = {};
 };
 
@@ -158,7 +149,7 @@ struct BenchCommand {
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
-  std::chrono::milliseconds time_limit{60'000};       // that a rank waits for another
+  std::chrono::milliseconds patience{60'000};         // of a rank that waits for another
   Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
 };
@@ -172,8 +163,8 @@ struct ProgramCommand {
   Accumulation accumulation = Accumulation::OwnType;  // of halves
   int queue_depth = 2;
   int iterations = 5;
-  std::chrono::milliseconds time_limit{60'000};  // that a block waits
-  Limits limits = {};                            // time: to read and to referee, if it is asked for
+  std::chrono::milliseconds patience{60'000};  // of a block that waits
+  Limits limits = {};
 };
 
 struct HierarchyCommand {

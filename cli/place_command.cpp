@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
+#include "api/place.h"
+#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/parse.h"
 #include "cli/supervisor.h"
-#include "codegen/pages/place_html.h"
-#include "cost/format.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/shown.h"
 #include "ir/words.h"
-#include "topology/hierarchies.h"
 
 namespace chorale {
 namespace {
@@ -200,9 +199,9 @@ std::string in_words(const Ranking& ranking, bool explain) {
       }
     }
   if (ranking.too_deep > 0)
-    text += fmt::format("not priced, since they split a reduction over more than {} levels: {} of {}\n",
-                        StrategySpace::kMostLevels, ranking.too_deep,
-                        counted(ranking.matrices, "matrix", "matrices"));
+    text +=
+        fmt::format("not priced, since they split a reduction over more than {} levels: {} of {}\n",
+                    kMostReducedLevels, ranking.too_deep, counted(ranking.matrices, "matrix", "matrices"));
   if (ranking.priced + ranking.too_deep < ranking.matrices)
     text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
                         counted(ranking.matrices, "matrix", "matrices"),
@@ -224,7 +223,7 @@ Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stoppe
   const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices;
   Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
-  if (!command.html.empty()) deliver(command.html, to_html(ranking), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
   return outcome;
 }
 
@@ -239,13 +238,13 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");
-  const Hierarchy hierarchy = load_hierarchy(command.hierarchy);
+  const Hierarchy machine = hierarchy(command.hierarchy);
   const Job job = job_of(command);
   PlaceOptions options{.algorithm = command.algorithm,
                        .rules = command.rules,
                        .top = command.top,
                        .strategies = command.strategies,
-                       .conditions = conditions_of(command, hierarchy, job.axes),
+                       .conditions = conditions_of(command, machine, job.axes),
                        .matrices_by_sat = command.by_sat};
   options.progress = [&](int done, int of) {
     progress.show(fmt::format("{} of {} priced", done, counted(of, "matrix", "matrices")));
@@ -254,7 +253,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   options.ranked = [&](const Ranking& ranking) {
     supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, stopped); });
   };
-  const Ranking ranking = rank_placements(hierarchy, job, options);
+  const Ranking ranking = place(machine, job, options);
   supervisor.take_floor();
   return told(command, ranking, ranking.priced == ranking.matrices ? Stopped::No : supervisor.stopped());
 }

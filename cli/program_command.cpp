@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "api/inputs.h"
+#include "api/run.h"
 #include "cli/commands.h"
-#include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "codegen/msccl_xml.h"
@@ -15,7 +16,6 @@
 #include "ir/words.h"
 #include "runtime/block_executor.h"
 #include "runtime/peer_executor.h"
-#include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
 #include "semantics/verify_peers.h"
 
@@ -102,7 +102,7 @@ RunOptions run_options(const ProgramCommand& command) {
           .ops = command.ops,
           .iterations = command.iterations,
           .warm_up = 1,
-          .timeout = command.time_limit,
+          .timeout = command.patience,
           .accumulation = command.accumulation};
 }
 
@@ -117,8 +117,6 @@ std::string estimate(const ProgramCommand& command, const TimeAt& time_at) {
   }
   return table(rows, "rrlr");
 }
-
-// The time limit that was asked for is of reading and refereeing; a run has its own.
 
 // What is known so far.
 void publish(Supervisor& supervisor, const std::string& text) {
@@ -153,9 +151,8 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
                     })};
   }
   if (command.bytes.empty()) return {.text = text};
-  require_sums_of_halves(command.accumulation, command.types, file.collective);
+  require_sums_of_halves(run_options(command), file.collective);
   publish(supervisor, text);
-  supervisor.limit_time(kNoTimeLimit);
   try {
     const auto [rows, wrong] = rows_of(
         run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
@@ -163,7 +160,7 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
     text += rows;
     if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
   } catch (const Hang& hang) {
-    throw InputError(command.file, hang.what(), "raise --time-limit");
+    throw InputError(command.file, hang.what(), "raise --wait");
   }
   return {.text = text};
 }
@@ -174,14 +171,13 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::string source = read_file(command.file);
   if (!is_xml(source) && is_mscclpp_plan(source, command.file)) return peers(command, source, supervisor);
   const MscclFile file = load(source, command.file);
-  require_sums_of_halves(command.accumulation, command.types, file.collective);
+  require_sums_of_halves(run_options(command), file.collective);
   std::string text = summary(file);
   publish(supervisor, text);
   for (bool in_place : {false, true}) {
     if (in_place ? !file.in_place : !file.out_of_place) continue;
     const char* mode = in_place ? "in place" : "out of place";
     int least = 0;
-    supervisor.limit_time(command.limits.time);
     std::string fault;
     for (int depth : {8, 4, 2, 1}) {
       const std::vector<Fault> faults =
@@ -207,7 +203,6 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
       continue;
     }
     publish(supervisor, text);
-    supervisor.limit_time(kNoTimeLimit);
     try {
       const auto [rows, wrong] =
           rows_of(run_blocks_on_threads(
@@ -217,7 +212,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
       text += rows;
       if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
     } catch (const Hang& hang) {
-      throw InputError(command.file, hang.what(), "raise --time-limit or --depth");
+      throw InputError(command.file, hang.what(), "raise --wait or --depth");
     }
   }
   return {.text = text};

@@ -42,13 +42,9 @@ void accumulation(CLI::App* app, Accumulation& target) {
                        "and rounded once, which sends twice the bytes (type)");
 }
 
-// How long a rank or a block waits; asked for, it limits what comes before the run as well.
-void patience(CLI::App* app, std::chrono::milliseconds& target, Limits& limits, const Text& help) {
-  app->add_option_function<Text>(
-         "--time-limit", [&](const Text& t) { target = limits.time = parse_duration("--time-limit", t); },
-         help)
-      ->option_text("T");
-  memory_limit(app, limits);
+// How long a rank or a block waits for another, which is not how long the command may take.
+void patience(CLI::App* app, std::chrono::milliseconds& target, const Text& who) {
+  duration(app, "--wait", target, "Give up when " + who + " waits longer than T (60)");
 }
 
 void run_options(CLI::App& app, Command& parsed) {
@@ -62,16 +58,15 @@ void run_options(CLI::App& app, Command& parsed) {
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   sizes(sub, "--bytes", options->bytes,
         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)");
-  using Transport = RunCommand::Transport;
-  choice<Transport>(sub, "--transport", options->transport,
-                    {{"threads", Transport::Threads},
-                     {"mpi", Transport::Mpi},
-                     {"nccl", Transport::Nccl},
-                     {"kernel", Transport::Kernel},
-                     {"gpu", Transport::Gpu}},
-                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
-                    "thread blocks of "
-                    "the kernel for GPUs on threads, or on one GPU (threads)");
+  choice<Executor>(sub, "--transport", options->transport,
+                   {{"threads", Executor::Threads},
+                    {"mpi", Executor::Mpi},
+                    {"nccl", Executor::Nccl},
+                    {"kernel", Executor::Kernel},
+                    {"gpu", Executor::Gpu}},
+                   "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
+                   "thread blocks of "
+                   "the kernel for GPUs on threads, or on one GPU (threads)");
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   sub->add_flag("--in-place", options->in_place,
@@ -88,38 +83,33 @@ void run_options(CLI::App& app, Command& parsed) {
       ->option_text("N|all");
   integer(sub, "--warmup", options->warmup, 0, 1'000'000, "N", "Runs before the measured ones (1)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  patience(
-      sub, options->time_limit, options->limits,
-      "Give up when a rank waits for another longer than T (60), or reading and lowering take longer (none)");
+  patience(sub, options->patience, "a rank");
+  limits(sub, options->limits, " and print what was measured");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void emit_options(CLI::App& app, Command& parsed) {
+  std::vector<std::pair<Text, std::optional<Target>>> targets;
+  Text descriptions;
+  for (const TargetEntry& each : known_targets()) {
+    targets.push_back({each.name, each.target});
+    descriptions += each.name + " (" + each.description + "), ";
+  }
+  targets.push_back({"html", std::nullopt});
   CLI::App* const sub = command(
       app, "emit", "Write algorithms for other runtimes",
-      "targets: cuda (a directory: one kernel over peer memory, with programs that run and check it), "
-      "msccl-xml (executors of MSCCL, ASTRA-sim), mscclpp (execution plans of MSCCL++), mpi "
-      "(one C++ file that checks itself), nccl (one CUDA file that checks itself), json "
-      "(docs/formats.md), dot (Graphviz), html (the page of 'show --html', of all points or of one)\n"
-      "Of a point that a target cannot express nothing is written: standard error says why, in a line a "
-      "point, and the "
-      "others are written.\n"
-      "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of time or "
-      "memory, 130 interrupted (nothing is written)\n"
-      "example:\n  chorale emit f.json --target mpi -o out");
+      "targets: " + descriptions +
+          "html (the page of 'show --html', of all points or of one)\n"
+          "Of a point that a target cannot express nothing is written: standard error says why, in a line a "
+          "point, and the "
+          "others are written.\n"
+          "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of "
+          "time or "
+          "memory, 130 interrupted (nothing is written)\n"
+          "example:\n  chorale emit f.json --target mpi -o out");
   auto options = std::make_shared<EmitCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
-  using Target = EmitCommand::Target;
-  choice<Target>(sub, "--target", options->target,
-                 {{"cuda", Target::Cuda},
-                  {"msccl-xml", Target::MscclXml},
-                  {"mscclpp", Target::Mscclpp},
-                  {"json", Target::Json},
-                  {"dot", Target::Dot},
-                  {"mpi", Target::Mpi},
-                  {"nccl", Target::Nccl},
-                  {"html", Target::Html}},
-                 "What to write (msccl-xml)");
+  choice<std::optional<Target>>(sub, "--target", options->target, targets, "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
   sub->add_option_function<Text>(
          "--point",
@@ -128,19 +118,19 @@ void emit_options(CLI::App& app, Command& parsed) {
          },
          "Only the point of this number (all of the frontier)")
       ->option_text("N");
-  integer(sub, "--channels", options->channels, 1, 32, "N", "Channels to spread over (1)");
-  integer(sub, "--most-steps", options->most_steps, 4, 4096, "N",
+  integer(sub, "--channels", options->options.channels, 1, 32, "N", "Channels to spread over (1)");
+  integer(sub, "--most-steps", options->options.most_steps, 4, 4096, "N",
           "Steps that an MSCCL or MSCCL++ executor loads for a block (64)");
-  sub->add_flag("--epilogue", options->epilogue,
+  sub->add_flag("--epilogue", options->options.epilogue,
                 "With a place for a function of the caller's on every sum (json, dot), and who applies it");
-  sub->add_flag("--in-place", options->in_place,
+  sub->add_flag("--in-place", options->options.in_place,
                 "MSCCL++ plans for input and output in the same memory (the other targets say themselves)");
-  size(sub, "--min-bytes", options->min_bytes,
+  size(sub, "--min-bytes", options->options.min_bytes,
        "Smallest size for which an MSCCL executor is to choose it (0)");
-  size(sub, "--max-bytes", options->max_bytes, "Largest such size; 0: any (0)");
+  size(sub, "--max-bytes", options->options.max_bytes, "Largest such size; 0: any (0)");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
-    const Target target = options->target;
+    const std::optional<Target> target = options->target;
     only_for(sub, {"--in-place"}, target == Target::Mscclpp,
              "--target mscclpp; the others say it themselves");
     only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
@@ -174,8 +164,8 @@ void judge_options(CLI::App& app, Command& parsed) {
   accumulation(sub, options->accumulation);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  patience(sub, options->time_limit, options->limits,
-           "Give up when a block waits longer than T (60), or reading and refereeing take longer (none)");
+  patience(sub, options->patience, "a block");
+  limits(sub, options->limits, " and say what was judged");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations"},
              !options->bytes.empty() && options->topology.empty(),
@@ -215,9 +205,8 @@ void bench_options(CLI::App& app, Command& parsed) {
   types_and_ops(sub, options->types, options->ops, "-d,--datatype,--type", "-o,--op");
   accumulation(sub, options->accumulation);
   root(sub, "-r,--root", options->root);
-  duration(sub, "--time-limit", options->time_limit,
-           "Give up when a rank waits for another longer than T (60)");
-  memory_limit(sub, options->limits);
+  patience(sub, options->patience, "a rank");
+  limits(sub, options->limits, "");
   text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }

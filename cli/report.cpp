@@ -5,31 +5,13 @@
 #include <algorithm>
 #include <map>
 
-#include "bounds/check.h"
-#include "cli/inputs.h"
+#include "api/report.h"
 #include "cli/layout.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "cost/cost.h"
-#include "cost/format.h"
 #include "ir/words.h"
-#include "pareto/explain.h"
 
 namespace chorale {
-namespace {
-
-// The certificate of what is proven; of what is not, how far from the bound it is.
-std::string proven_by(const Result& result, const Point& point) {
-  if (point.proven) return explain(result, point);
-  if (point.bound.rounds == 0) return "not proven: nothing is known";
-  const double percent = 100 * gap(point);
-  if (percent == 0) return "rounds are proven, fewer steps are not excluded";
-  return fmt::format("not proven: gap {:.1f} % to {}", percent,
-                     fraction(point.bound.rounds, point.bound.chunks));
-}
-
-}  // namespace
-
 std::string heading(const Result& result) {
   const Topology& topology = result.topology;
   std::string text = fmt::format("{}, {}: {}, {}", topology.name, name_of(result.collective),
@@ -49,22 +31,6 @@ std::string heading(const Result& result) {
   return text + fmt::format("\n(a block is {})\n", row_of(result.collective.kind).block);
 }
 
-std::vector<std::string> best_sizes_in_words(const Result& result, const SizeModel& model) {
-  std::vector<Cost> costs;
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < result.points.size(); ++i)
-    if (result.points[i].on_frontier) {
-      costs.push_back(result.points[i].cost);
-      which.push_back(i);
-    }
-  const AlphaBeta machine = alpha_beta(result.topology);
-  const std::vector<SizeRange> sizes = best_sizes(costs, model.alpha_us.value_or(machine.alpha_us),
-                                                  model.beta_us_per_byte.value_or(machine.beta_us_per_byte));
-  std::vector<std::string> words(result.points.size());
-  for (std::size_t k = 0; k < which.size(); ++k) words[which[k]] = format_range(sizes[k]);
-  return words;
-}
-
 std::string points_table(const Result& result, const std::vector<int>& chosen, const SizeModel& model) {
   const std::vector<std::string> sizes = best_sizes_in_words(result, model);
   // The last are folded first where the line is too short.
@@ -80,20 +46,8 @@ std::string points_table(const Result& result, const std::vector<int>& chosen, c
   return table(rows, "rrrrllrll");
 }
 
-RateBound rate_bound(const Result& result) {
-  RateBound best;
-  for (const Claim& claim : result.claims) {
-    if (claim.collective != result.collective.kind || claim.steps != kAnySteps) continue;
-    const Rate rate =
-        rate_shown(result.topology, with_chunks(result.collective, claim.chunks), claim.certificate);
-    if (rate.rounds * best.chunks > best.rounds * rate.chunks)
-      best = {.rounds = rate.rounds, .chunks = rate.chunks};
-  }
-  return best;
-}
-
 std::string bound_line(const Result& result) {
-  const RateBound bound = rate_bound(result);
+  const Rate bound = rate_bound(result);
   if (bound.rounds == 0) return "";
   std::string text = fmt::format("no schedule has fewer than {}", rounds_a_chunk(bound.rounds, bound.chunks));
   const auto best =
@@ -121,15 +75,6 @@ std::string openings_in_words(const Result& result) {
     text += least > 0 ? fmt::format(", gap {:.1f} %\n", 100 * (found / least - 1)) : "\n";
   }
   return text;
-}
-
-PageNotes page_notes(const Result& result, const SizeModel& model) {
-  const RateBound bound = rate_bound(result);
-  PageNotes notes{.bound_rounds = bound.rounds,
-                  .bound_chunks = bound.chunks,
-                  .best_sizes = best_sizes_in_words(result, model)};
-  for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
-  return notes;
 }
 
 std::string schedule_text(const Topology& topology, const Point& point) {

@@ -5,16 +5,12 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "codegen/pages/html.h"
 #include "ir/frontier.h"
 
 namespace chorale {
 
 // "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks a block".
 std::string heading(const Result&);
-
-// For each point the block sizes at which it is the best of those on the frontier, in words.
-std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel&);
 
 // The chosen points, one a line, with the number that --point takes.
 std::string points_table(const Result&, const std::vector<int>& chosen, const SizeModel&);
@@ -25,16 +21,6 @@ std::string bound_line(const Result&);
 
 // What is still open, a line each: incumbent, bound and gap in rounds a chunk, by steps.
 std::string openings_in_words(const Result&);
-
-// Rounds per chunk that the result's claims show for all chunk counts and steps; 0/1 if they show none.
-struct RateBound {
-  long long rounds = 0;
-  long long chunks = 1;
-};
-RateBound rate_bound(const Result&);
-
-// What a page says beyond the result.
-PageNotes page_notes(const Result&, const SizeModel&);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);

@@ -1,35 +1,22 @@
 // Executes points of a result; under mpirun every process comes through here and one of them prints.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <functional>
 #include <map>
 
+#include "api/inputs.h"
+#include "api/run.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
-#include "cost/cost.h"
-#include "cost/format.h"
 #include "ir/error.h"
 #include "ir/words.h"
-#include "runtime/gpu_run.h"
-#include "runtime/nccl_run.h"
-#include "runtime/peer_executor.h"
-#include "runtime/run.h"
+#include "library/select.h"
 
 namespace chorale {
 namespace {
 
-using On = RunCommand::Transport;
 constexpr const char* kAlignment = "rrRllrRRrr";
-
-using Rows = std::vector<RunRow>;
-using Runner = std::function<Rows(const Program&, const Collective&, const RunOptions&)>;
 
 // Which point runs which sizes.
 std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
@@ -40,47 +27,30 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
     for (int i : chosen) sizes[i] = command.bytes;
     return sizes;
   }
-  for (std::int64_t bytes : command.bytes) {
-    const auto predicted = [&](int i) {
-      return time_us(result.points[i].cost, result.topology, static_cast<double>(bytes));
-    };
-    sizes[*std::min_element(chosen.begin(), chosen.end(), [&](int a, int b) {
-      return predicted(a) < predicted(b);
-    })].push_back(bytes);
-  }
+  for (std::int64_t bytes : command.bytes)
+    sizes[select({&result, 1}, call_of(result.collective, static_cast<double>(bytes))).value().point]
+        .push_back(bytes);
   return sizes;
 }
 
-// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
-// threads.
-void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
-  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
-  double slots = 0;
-  for (const RankProgram& rank : program.ranks) {
-    const double own = rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
-    slots = all_ranks ? slots + own : std::max(slots, own);
+bool is_many_processes(Executor executor) {
+  return executor == Executor::Mpi || executor == Executor::Nccl;
+}
+
+const char* who(Executor executor) {
+  switch (executor) {
+    case Executor::Nccl:
+      return "processes with a GPU each";
+    case Executor::Mpi:
+      return "processes";
+    case Executor::Kernel:
+      return "blocks of the kernel";
+    case Executor::Gpu:
+      return "blocks of the kernel on a GPU";
+    case Executor::Threads:
+      break;
   }
-  const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
-  const double needed = wide * slots / program.chunks_per_block * static_cast<double>(largest);
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (needed > 0.9 * memory)
-    throw InputError("--bytes",
-                     fmt::format("buffers of {} would be needed, the machine has {}", format_bytes(needed),
-                                 format_bytes(memory)),
-                     "use smaller sizes");
-}
-
-bool is_many_processes(On transport) {
-  return transport == On::Mpi || transport == On::Nccl;
-}
-
-const char* who(On transport) {
-  return transport == On::Nccl     ? "processes with a GPU each"
-         : transport == On::Mpi    ? "processes"
-         : transport == On::Kernel ? "blocks of the kernel"
-         : transport == On::Gpu    ? "blocks of the kernel on a GPU"
-                                   : "threads";
+  return "threads";
 }
 
 std::string heading(const RunCommand& command, const Result& result) {
@@ -89,29 +59,23 @@ std::string heading(const RunCommand& command, const Result& result) {
                      command.in_place ? ", in place" : "");
 }
 
-// The time limit that was asked for is of the work before a run; the run has its own.
-Outcome run(const RunCommand& command, const Result& result, const Runner& runner, bool print,
-            Supervisor& supervisor) {
+Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
+                Supervisor& supervisor) {
   std::vector<std::vector<std::string>> table_rows = {
       {"point", "block bytes", "buffer bytes", "type", "op", "time (us)", "min", "max", "GB/s", "wrong"}};
   std::int64_t wrong = 0;
   for (const auto& [i, sizes] : work(command, result)) {
-    supervisor.limit_time(command.limits.time);
-    const Point& point = result.points[i];
-    const Program apart = lower(result.topology, point.collective, point.schedule);
-    // Over NCCL the program for two buffers is planned for one.
-    const bool other = command.in_place && command.transport != On::Nccl;
-    const Program program = other ? in_place(result.topology, point.collective, apart) : apart;
-    const RunOptions options = {.bytes = sizes,
-                                .types = command.types,
-                                .ops = command.ops,
-                                .iterations = command.iterations,
-                                .warm_up = command.warmup,
-                                .timeout = command.time_limit,
-                                .accumulation = command.accumulation};
-    require_memory(program, options, !is_many_processes(command.transport));
-    supervisor.limit_time(kNoTimeLimit);
-    for (const RunRow& row : runner(program, point.collective, options)) {
+    const std::vector<RunRow> rows =
+        run(result.topology, result.points[i],
+            {.executor = command.transport, .in_place = command.in_place, .session = session},
+            {.bytes = sizes,
+             .types = command.types,
+             .ops = command.ops,
+             .iterations = command.iterations,
+             .warm_up = command.warmup,
+             .timeout = command.patience,
+             .accumulation = command.accumulation});
+    for (const RunRow& row : rows) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
                             fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
@@ -126,69 +90,23 @@ Outcome run(const RunCommand& command, const Result& result, const Runner& runne
         });
   }
   Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
-  if (print)
+  if (session == nullptr || rank_of(*session) == 0)
     outcome.text = heading(command, result) + table(table_rows, kAlignment) +
                    (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
   return outcome;
-}
-
-void require_transport(const RunCommand& command, const Result& result) {
-  const int ranks = result.topology.ranks;
-  if (is_many_processes(command.transport) && !started_by_mpirun())
-    throw InputError(command.transport == On::Mpi ? "--transport mpi" : "--transport nccl",
-                     "this process was not started by mpirun",
-                     fmt::format("use mpirun -n {} chorale run ...", ranks));
-  if (!is_many_processes(command.transport) && ranks > 256)
-    throw InputError("--transport threads", fmt::format("{} ranks are too many for one process", ranks),
-                     "use --transport mpi");
-}
-
-Outcome run_with_mpi(const RunCommand& command, const Result& result, Supervisor& supervisor) {
-  supervisor.limit_time(kNoTimeLimit);  // processes wait for each other from here on
-  const std::unique_ptr<MpiSession> session = start_mpi();
-  const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
-    return run_on_mpi(*session, program, collective, options);
-  };
-  return run(command, result, runner, session->rank() == 0, supervisor);
-}
-
-Outcome run_with_nccl(const RunCommand& command, const Result& result, Supervisor& supervisor) {
-  supervisor.limit_time(kNoTimeLimit);
-  const std::unique_ptr<MpiSession> session = start_mpi();
-  const Runner runner = [&](const Program& program, const Collective& collective, const RunOptions& options) {
-    return run_on_nccl(*session, program, collective, options, command.in_place);
-  };
-  return run(command, result, runner, session->rank() == 0, supervisor);
-}
-
-Rows run_in_the_kernel(const Program& program, const Collective& collective, const RunOptions& options) {
-  return run_peers_on_threads(to_peers(collective, program), collective, options);
-}
-
-Rows run_on_a_gpu(const Program& program, const Collective& collective, const RunOptions& options) {
-  return run_peers_on_gpu(to_peers(collective, program), collective, options);
 }
 
 }  // namespace
 
 Outcome perform(const RunCommand& command, Supervisor& supervisor) {
   try {
-    const Result result = load_sound_result(command.file);
-    require_transport(command, result);
-    require_sums_of_halves(command.accumulation, command.types, result.collective);
-    switch (command.transport) {
-      case On::Mpi:
-        return run_with_mpi(command, result, supervisor);
-      case On::Nccl:
-        return run_with_nccl(command, result, supervisor);
-      case On::Kernel:
-        return run(command, result, run_in_the_kernel, true, supervisor);
-      case On::Gpu:
-        return run(command, result, run_on_a_gpu, true, supervisor);
-      case On::Threads:
-        break;
-    }
-    return run(command, result, run_on_threads, true, supervisor);
+    const Result result = read_sound_result(command.file);
+    if (!is_many_processes(command.transport)) return run_all(command, result, nullptr, supervisor);
+    if (!started_by_mpirun())
+      throw InputError(command.transport == Executor::Mpi ? "--transport mpi" : "--transport nccl",
+                       "this process was not started by mpirun",
+                       fmt::format("use mpirun -n {} chorale run ...", result.topology.ranks));
+    return run_all(command, result, join_processes().get(), supervisor);
   } catch (const Hang& hang) {
     throw hung("run", hang);
   }

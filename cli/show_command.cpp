@@ -1,21 +1,22 @@
 #include <fmt/format.h>
 
+#include "api/inputs.h"
+#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
-#include "codegen/pages/html.h"
 #include "ir/json.h"
 
 namespace chorale {
 
 Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   require_writable_file("--html", command.html);
-  const Result result = load_sound_result(command.file);
+  const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   Outcome outcome{.text = heading(result) + points_table(result, chosen, command.model) + bound_line(result)};
   if (!command.html.empty()) {
-    const std::string page = to_html(result, page_notes(result, command.model));
+    const std::string page = to_page(result, command.model);
     supervisor.take_floor();
     deliver(command.html, page, outcome);
     return outcome;

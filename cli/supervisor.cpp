@@ -15,8 +15,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cost/format.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -95,7 +95,7 @@ Supervisor::Supervisor(const Limits& limits, bool quiet)
   }
   pthread_sigmask(SIG_BLOCK, &caught_, nullptr);  // for all threads that are made from here on
   signals_ = signalfd(-1, &caught_, SFD_CLOEXEC | SFD_NONBLOCK);
-  limit_time(limits.time);
+  if (limits.time.count() >= 0) deadline_ = steady_clock::now() + limits.time;
   const std::lock_guard lock(mutex_);  // the watcher waits for what follows, where nothing throws
   try {
     watcher_ = std::jthread([this] { watch(); });
@@ -158,15 +158,6 @@ milliseconds Supervisor::time_left() const {
   const std::lock_guard lock(mutex_);
   if (!deadline_) return milliseconds(-1);
   return std::max(std::chrono::ceil<milliseconds>(*deadline_ - steady_clock::now()), milliseconds(1));
-}
-
-void Supervisor::limit_time(milliseconds time) {
-  {
-    const std::lock_guard lock(mutex_);
-    deadline_.reset();
-    if (time.count() >= 0) deadline_ = steady_clock::now() + time;
-  }
-  wake();
 }
 
 void Supervisor::want_progress(ShowProgress when) {

@@ -27,8 +27,6 @@
 
 namespace chorale {
 
-inline constexpr std::chrono::milliseconds kNoTimeLimit{-1};
-
 // What is told, and written, if the work ends no more: from copies of its own, since it is called while the work goes
 // on.
 using LastWord = std::function<Outcome(Stopped)>;
@@ -53,8 +51,6 @@ class Supervisor {
   Stopped stopped() const;
   // None if negative.
   std::chrono::milliseconds time_left() const;
-  // From now on; negative: none.
-  void limit_time(std::chrono::milliseconds);
   ProgressLine& progress() { return line_; }
   void want_progress(ShowProgress);  // even if standard error is no terminal
   void publish(LastWord);

@@ -1,13 +1,14 @@
 // One question, or the few that find the fewest steps or rounds, as one result.
 #include <fmt/format.h>
 
+#include "api/inputs.h"
+#include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
-#include "pareto/search.h"
 
 namespace chorale {
 namespace {
@@ -80,8 +81,8 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
   SynthesisResult answer =
-      search_synthesis(topology, collective,
-                       {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds}, options);
+      synthesize(topology, collective,
+                 {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds}, options);
   supervisor.take_floor();
   return told(command, std::move(answer), supervisor.stopped());
 }

@@ -1,3 +1,4 @@
+#include "api/inputs.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
 #include "ir/json.h"
@@ -10,7 +11,7 @@ namespace {
 
 std::string known_topologies() {
   std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
-  for (const CatalogueEntry& entry : topology_catalogue())
+  for (const CatalogueEntry& entry : known_machines())
     rows.push_back({entry.pattern, entry.example, entry.description});
   return table(rows, "lll");
 }

@@ -92,14 +92,14 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
 
 }  // namespace
 
-std::vector<EmittedFile> to_cuda_sources(const Collective& collective, const PeerProgram& program,
-                                         const PeerProgram& in_place, const CudaOptions& options) {
+std::vector<NamedText> to_cuda_sources(const Collective& collective, const PeerProgram& program,
+                                       const PeerProgram& in_place, const CudaOptions& options) {
   if (!is_offered(collective.kind))
     throw InputError(program.name,
                      "the programs around the kernel do not know the collective " + name_of(collective),
                      "use another target");
-  std::vector<EmittedFile> files = {{"out_of_place.h", algorithm_header(collective, program, options)},
-                                    {"in_place.h", algorithm_header(collective, in_place, options)}};
+  std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, program, options)},
+                                  {"in_place.h", algorithm_header(collective, in_place, options)}};
   for (const EmbeddedFile& file : cuda_files())
     if (!options.owners.empty() || std::string(file.path) != "multimem.cu")
       files.push_back({file.path, file.contents});

@@ -12,15 +12,11 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/files.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
 
 namespace chorale {
-
-struct EmittedFile {
-  std::string path = {};  // relative
-  std::string contents = {};
-};
 
 struct CudaOptions {
   double bus_factor = 1;  // busbw / algbw
@@ -30,8 +26,8 @@ struct CudaOptions {
 
 // Two programs: the first one right out of place, the second one in place. Throws InputError for a collective
 // that is none of NCCL's.
-std::vector<EmittedFile> to_cuda_sources(const Collective&, const PeerProgram&, const PeerProgram& in_place,
-                                         const CudaOptions& = {});
+std::vector<NamedText> to_cuda_sources(const Collective&, const PeerProgram&, const PeerProgram& in_place,
+                                       const CudaOptions& = {});
 
 // Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
 // owner sends the sum to all of them in the next: the owners. Empty for all others.

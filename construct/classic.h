@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "ir/catalogue.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 
 namespace chorale {
-
-struct ClassicEntry {
-  Method method = Method::Direct;
-  CollectiveKind collective = CollectiveKind::Custom;
-  std::string description = {};  // one line
-};
 
 const std::vector<ClassicEntry>& classic_catalogue();
 

@@ -15,6 +15,8 @@ enum class Rules {
   Full,  // Figure 8 and nothing else
 };
 
+inline constexpr int kMostReducedLevels = 4;  // a reduction is split over, of those that are priced
+
 struct PlaceOptions {
   Algorithm algorithm = Algorithm::Auto;                // what instructions are priced by
   Rules rules = Rules::Full;                            // which strategies count

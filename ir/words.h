@@ -12,6 +12,16 @@ std::string counted(long long number, const std::string& singular, const std::st
 // "a, b, c"
 std::string joined(const std::vector<std::string>& names, const std::string& separator = ", ");
 
+// "7/6 = 1.167", "2".
+std::string fraction(long long numerator, long long denominator);
+
+// "7/6 = 1.167 rounds a chunk", "1 round a chunk".
+std::string rounds_a_chunk(long long rounds, long long chunks);
+
+// Binary units (1 KiB = 1024 bytes), three significant digits.
+std::string format_bytes(double bytes);      // "96 B", "1.5 KiB", "3 MiB", "117 GiB"
+std::string format_us(double microseconds);  // "2.5 us", "1.34 ms", "12 s"
+
 // The remedy for a name that is not known: "did you mean 'ring'?" if one of the known names is near, else
 // `otherwise`.
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known,

@@ -7,22 +7,16 @@
 #include <sstream>
 
 #include "codegen/passes/lower.h"
-#include "cost/cost.h"
-#include "cost/format.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
 
 // A program waits while its ranks read: 1.25 s for 15 MB of points on one core.
 constexpr std::uintmax_t kMostBytesOfAFile = std::uintmax_t{16} << 20, kMostBytes = std::uintmax_t{32} << 20;
-
-bool does(const LoadedAlgorithm& algorithm, CollectiveKind collective, int ranks, int root) {
-  const Collective& that = algorithm.point.collective;
-  return that.kind == collective && that.ranks == ranks && (!is_rooted(collective) || that.root == root);
-}
 
 // Of a plain file: another, such as a pipe, might never end.
 std::uintmax_t readable_bytes(const std::string& file) {
@@ -40,7 +34,9 @@ Algorithms::Algorithms(const std::string& path) {
   try {
     read_all(path);
   } catch (const std::exception&) {
-    all_.clear();
+    results_.clear();
+    points_.clear();
+    size_ = 0;
     complaints_.assign(1, "there is not enough memory to look for algorithms");
   }
 }
@@ -72,17 +68,20 @@ void Algorithms::read(const std::string& file) {
       throw InputError(file, "is not loaded: files of " + format_bytes(static_cast<double>(bytes_)) + " are",
                        "at most " + format_bytes(kMostBytes) + " in all");
     const std::string text = read_file(file);
-    const Result result = result_from_json(text, file);
-    std::vector<std::unique_ptr<LoadedAlgorithm>> found;
-    for (std::size_t i = 0; i < result.points.size(); ++i)
-      if (result.points[i].on_frontier)
-        found.push_back(std::make_unique<LoadedAlgorithm>(
-            LoadedAlgorithm{.number = static_cast<int>(all_.size() + found.size()),
-                            .name = fmt::format("{}, point {}", shown(file), i),
-                            .point = result.points[i],
-                            .topology = result.topology}));
-    all_.reserve(all_.size() + found.size());  // from here on nothing fails: it is loaded whole or not at all
-    for (std::unique_ptr<LoadedAlgorithm>& algorithm : found) all_.push_back(std::move(algorithm));
+    Result result = result_from_json(text, file);
+    result.claims = {};
+    std::vector<std::unique_ptr<LoadedAlgorithm>> points;
+    int number = size_;
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+      points.push_back(std::make_unique<LoadedAlgorithm>(
+          LoadedAlgorithm{.number = number, .name = fmt::format("{}, point {}", shown(file), i)}));
+      number += result.points[i].on_frontier;
+    }
+    results_.reserve(results_.size() + 1);
+    points_.reserve(points_.size() + 1);  // from here on nothing fails: it is loaded whole or not at all
+    results_.push_back(std::move(result));
+    points_.push_back(std::move(points));
+    size_ = number;
     bytes_ += bytes;
     for (const char c : text)  // FNV-1a
       fingerprint_ = (fingerprint_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -94,49 +93,52 @@ void Algorithms::read(const std::string& file) {
 }
 
 void Algorithms::add(Algorithms other) {
-  all_.reserve(all_.size() + other.all_.size());
-  for (std::unique_ptr<LoadedAlgorithm>& algorithm : other.all_) {
-    algorithm->number = static_cast<int>(all_.size());
-    all_.push_back(std::move(algorithm));
+  results_.reserve(results_.size() + other.results_.size());
+  points_.reserve(points_.size() + other.points_.size());
+  for (std::size_t r = 0; r < other.results_.size(); ++r) {
+    for (std::unique_ptr<LoadedAlgorithm>& point : other.points_[r]) point->number += size_;
+    results_.push_back(std::move(other.results_[r]));
+    points_.push_back(std::move(other.points_[r]));
   }
+  size_ += other.size_;
 }
 
-bool Algorithms::has(CollectiveKind collective, int ranks, int root, std::string& why) const {
-  if (std::any_of(all_.begin(), all_.end(), [&](const std::unique_ptr<LoadedAlgorithm>& each) {
-        return does(*each, collective, ranks, root);
-      }))
-    return true;
-  why = all_.empty() ? "no algorithms were given"
-                     : fmt::format("no {} for {} ranks{}", name_of(collective), ranks,
-                                   is_rooted(collective) ? fmt::format(" with root {}", root) : "");
+// A program of others has the buffers of the collective that it names: a point that does something else in its place
+// (gathers, and adds up) needs others.
+bool Algorithms::fits(const CollectiveCall& call, const Choice& choice) const {
+  const Collective& does = results_[choice.result].points[choice.point].collective;
+  return does.kind == call.collective && !is_custom(does);
+}
+
+bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
+  if (select(results_, call, [&](const Choice& choice) { return fits(call, choice); })) return true;
+  why = size_ == 0 ? "no algorithms were given"
+                   : fmt::format("no {} for {} ranks{}", name_of(call.collective), call.ranks,
+                                 is_rooted(call.collective) ? fmt::format(" with root {}", call.root) : "");
   return false;
 }
 
-const LoadedAlgorithm* Algorithms::choose(CollectiveKind collective, int ranks, int root, double block_bytes,
-                                          std::string& why) {
-  if (!has(collective, ranks, root, why)) return nullptr;
-  while (true) {
-    LoadedAlgorithm* best = nullptr;
-    double least = 0;
-    for (const auto& algorithm : all_) {
-      if (!does(*algorithm, collective, ranks, root)) continue;
-      if (!algorithm->why.empty()) {
-        why = algorithm->name + ": " + algorithm->why;
-        continue;
-      }
-      const double time = time_us(algorithm->point.cost, algorithm->topology, block_bytes);
-      if (best == nullptr || time < least) best = algorithm.get(), least = time;
-    }
-    if (best == nullptr) return nullptr;
-    if (best->program) return best;
+const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, std::string& why) {
+  if (!has(call, why)) return nullptr;
+  const auto usable = [&](const Choice& choice) {
+    if (!fits(call, choice)) return false;
+    const LoadedAlgorithm& algorithm = *points_[choice.result][choice.point];
+    if (!algorithm.why.empty()) why = algorithm.name + ": " + algorithm.why;
+    return algorithm.why.empty();
+  };
+  while (const std::optional<Choice> best = select(results_, call, usable)) {
+    LoadedAlgorithm& algorithm = *points_[best->result][best->point];
+    if (algorithm.program) return &algorithm;
+    const Result& result = results_[best->result];
+    const Point& point = result.points[best->point];
     try {
-      best->program =
-          std::make_shared<Program>(lower(best->topology, best->point.collective, best->point.schedule));
-      return best;
+      algorithm.program = std::make_shared<Program>(lower(result.topology, point.collective, point.schedule));
+      return &algorithm;
     } catch (const InputError& error) {
-      best->why = error.what();
+      algorithm.why = error.what();
     }
   }
+  return nullptr;
 }
 
 }  // namespace chorale

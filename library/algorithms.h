@@ -8,14 +8,13 @@
 
 #include "ir/frontier.h"
 #include "ir/program.h"
+#include "library/select.h"
 
 namespace chorale {
 
 struct LoadedAlgorithm {
   int number = 0;         // the same in all ranks that loaded the same
   std::string name = {};  // file and point, safe to be shown
-  Point point = {};
-  Topology topology = {};
   // Lowered when it is first chosen; null where it cannot be (then `why` says so).
   std::shared_ptr<const Program> program = {};
   std::string why = {};
@@ -32,21 +31,24 @@ class Algorithms {
   void add(Algorithms other);
   // Of the contents of all files that were loaded: the same, with overwhelming odds only, for the same files.
   std::uint64_t fingerprint() const { return fingerprint_; }
-  int size() const { return static_cast<int>(all_.size()); }
+  int size() const { return size_; }
 
   // Is there one for this? Else `why` says that there is none. Ranks that loaded the same say the same, whatever
   // they did before.
-  bool has(CollectiveKind, int ranks, int root, std::string& why) const;
+  bool has(const CollectiveCall&, std::string& why) const;
 
-  // The one that should be fastest for a block of so many bytes (ir/collective.h says what a block is); null:
-  // there is none, and `why` says so. Lowers, so there may not be enough memory; then nothing has changed.
-  const LoadedAlgorithm* choose(CollectiveKind, int ranks, int root, double block_bytes, std::string& why);
+  // The one that should be fastest; null: there is none, and `why` says so. Lowers, so there may not be enough
+  // memory; then nothing has changed.
+  const LoadedAlgorithm* choose(const CollectiveCall&, std::string& why);
 
  private:
   void read_all(const std::string& path);
   void read(const std::string& file);
+  bool fits(const CollectiveCall&, const Choice&) const;
 
-  std::vector<std::unique_ptr<LoadedAlgorithm>> all_ = {};
+  std::vector<Result> results_ = {};                                        // without their claims
+  std::vector<std::vector<std::unique_ptr<LoadedAlgorithm>>> points_ = {};  // of results_
+  int size_ = 0;                                                            // of all frontiers
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded

@@ -58,8 +58,7 @@ void run_all(const std::vector<Task>& tasks, int jobs) {
 }
 
 void require_sound(const Topology& topology, const Collective& asked, const Point& point) {
-  std::vector<Fault> wrong = violations(topology, point.collective, point.schedule);
-  if (wrong.empty()) wrong = differences(asked, point.collective);
+  const std::vector<Fault> wrong = violations(topology, asked, point, 1);
   if (!wrong.empty()) throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
 }
 

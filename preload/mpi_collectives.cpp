@@ -65,6 +65,13 @@ int comm_size(MPI_Comm comm) {
   return ranks;
 }
 
+CollectiveCall wanted(const MpiCall& call, int ranks) {
+  return {.collective = call.collective,
+          .ranks = ranks,
+          .root = call.root,
+          .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
+}
+
 bool is_dense(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
   int size = 0;
@@ -250,13 +257,11 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
   bool good = companion.comm != MPI_COMM_NULL;
   std::uint64_t number = 0;
   try {
-    const int ranks = comm_size(comm);
-    const double bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type));
     if (good && !companion.transport)
       companion.transport = mpi_transport(PMPI_Comm_c2f(companion.comm), kPatience);
     {
       const std::lock_guard lock(mutex_);
-      plan.algorithm = algorithms_.choose(call.collective, ranks, call.root, bytes, plan.why_not);
+      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(*plan.algorithm->program, companion.transport->rank(),
@@ -285,7 +290,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   bool exists = false;
   {
     const std::lock_guard lock(mutex_);
-    exists = algorithms_.has(call.collective, ranks, call.root, why);
+    exists = algorithms_.has(wanted(call, ranks), why);
   }
   if (!exists) return pass(comm, call, why);
   const Companion::Kind kind{call.collective, call.root, call.type, call.elements};

@@ -179,9 +179,12 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
   else if (call.count > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max() / 8 / mine.ranks))
     why = "it is too large";
   if (!why.empty()) return nullptr;
-  const double bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type));
-  const LoadedAlgorithm* const algorithm =
-      algorithms_.back()->choose(call.collective, mine.ranks, call.root, bytes, why);
+  const LoadedAlgorithm* const algorithm = algorithms_.back()->choose(
+      {.collective = call.collective,
+       .ranks = mine.ranks,
+       .root = call.root,
+       .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
+      why);
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
   if (!lowered)

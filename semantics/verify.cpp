@@ -251,4 +251,17 @@ std::vector<Fault> violations(const Topology& topology, const Collective& collec
   return Referee(topology, collective, schedule, limit).run();
 }
 
+std::vector<Fault> violations(const Topology& topology, const Collective& asked, const Point& point,
+                              int limit) {
+  std::vector<Fault> faults = violations(topology, point.collective, point.schedule, limit);
+  const int left = limit - static_cast<int>(faults.size());
+  for (Fault& fault : differences(asked, point.collective, left)) faults.push_back(std::move(fault));
+  const int steps = static_cast<int>(point.schedule.steps.size()), rounds = total_rounds(point.schedule);
+  if (static_cast<int>(faults.size()) < limit && (point.cost.steps != steps || point.cost.rounds != rounds))
+    faults.push_back({.kind = Fault::Kind::Statement,
+                      .words = fmt::format("states {} steps and {} rounds, its schedule has {} and {}",
+                                           point.cost.steps, point.cost.rounds, steps, rounds)});
+  return faults;
+}
+
 }  // namespace chorale

@@ -10,6 +10,7 @@
 
 #include "ir/collective.h"
 #include "ir/fault.h"
+#include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
@@ -27,5 +28,9 @@ std::vector<Fault> violations(const Topology&, const Collective&, const Schedule
 // collective stands in for the one asked for (gathering everything and adding up locally is an AllReduce).
 // Empty if it does.
 std::vector<Fault> differences(const Collective& asked, const Collective& done, int limit = 10);
+
+// What is wrong with a point of a result for `asked`, cut into as many chunks as the point states: all of the above,
+// and a cost that its schedule does not have. Its claim to be proven is another matter (pareto/check.h).
+std::vector<Fault> violations(const Topology&, const Collective& asked, const Point&, int limit = 10);
 
 }  // namespace chorale

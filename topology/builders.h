@@ -4,15 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "ir/catalogue.h"
 #include "ir/topology.h"
 
 namespace chorale {
-
-struct CatalogueEntry {
-  std::string pattern = {};      // "ring:n"
-  std::string description = {};  // one line
-  std::string example = {};      // a spec that named_topology accepts
-};
 
 const std::vector<CatalogueEntry>& topology_catalogue();
 

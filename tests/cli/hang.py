@@ -68,6 +68,6 @@ def stopped_rank_is_named(*command):
 
 made = subprocess.run([chorale, "classic", "ring_allreduce", "full:3", "--json", "ring.json"], cwd=work)
 assert made.returncode == 0
-endless = ["--time-limit", "2"]
+endless = ["--wait", "2"]
 print(stopped_rank_is_named("bench", "allreduce", "ring", "-b", "1K", "-e", "1K", "-n", "1000000", *endless))
 print(stopped_rank_is_named("run", "ring.json", "--transport", "mpi", "--bytes", "1K", "--iterations", "1000000", *endless))

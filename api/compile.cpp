@@ -1,0 +1,124 @@
+// The recipe of passes: which forms a schedule goes through on its way to each target, and in which order. A pass takes
+// a whole program and leaves a whole program that its referee has accepted.
+#include "api/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "codegen/cuda_source.h"
+#include "codegen/dot.h"
+#include "codegen/mpi_source.h"
+#include "codegen/msccl_xml.h"
+#include "codegen/mscclpp/plan.h"
+#include "codegen/nccl_source.h"
+#include "codegen/passes/epilogue.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/peer_lowering.h"
+#include "codegen/passes/relax.h"
+#include "cost/busbw.h"
+#include "ir/error.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// A file name out of a name from outside.
+std::string plain(const std::string& name) {
+  std::string result;
+  for (char c : name) result += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  return result.substr(0, 80);
+}
+
+// What the program calls itself in what is written.
+std::string title(const Topology& topology, const Point& point) {
+  return fmt::format("{} on {}: {}, {}, {}", name_of(point.collective), topology.name,
+                     counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
+                     counted(point.cost.chunks, "chunk"));
+}
+
+const TargetEntry& entry(Target target) {
+  return *std::ranges::find(known_targets(), target, &TargetEntry::target);
+}
+
+int most_completers(const Collective& collective, const BlockProgram& blocks) {
+  std::size_t most = 0;
+  for (const auto& [position, ranks] : completion_points(collective, blocks))
+    most = std::max(most, ranks.size());
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
+const std::vector<TargetEntry>& known_targets() {
+  static const std::vector<TargetEntry> targets = {
+      {Target::Cuda, "cuda", ".cuda",
+       "a directory: one kernel over peer memory, with programs that run and check it"},
+      {Target::MscclXml, "msccl-xml", ".xml", "executors of MSCCL, ASTRA-sim"},
+      {Target::Mscclpp, "mscclpp", ".plan.json", "execution plans of MSCCL++"},
+      {Target::Mpi, "mpi", ".cpp", "one C++ file that checks itself"},
+      {Target::Nccl, "nccl", ".cu", "one CUDA file that checks itself"},
+      {Target::Json, "json", ".json", "docs/formats.md"},
+      {Target::Dot, "dot", ".dot", "Graphviz"},
+  };
+  return targets;
+}
+
+std::string file_stem(const Topology& topology, const Collective& collective) {
+  return plain(topology.name) + "_" + plain(name_of(collective));
+}
+
+Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {
+  const Collective& does = point.collective;
+  const std::string path =
+      (options.name.empty() ? file_stem(topology, does) : options.name) + entry(target).ending;
+  const auto one = [&](std::string text) -> Compiled {
+    return {.path = path, .files = {{.path = path, .text = std::move(text)}}};
+  };
+  // Steps with messages: where every way begins. Thread blocks of MSCCL++ that have nothing to do with each other run
+  // side by side, so there no slot of scratch is used twice.
+  Program steps = lower(topology, does, point.schedule, target != Target::Mscclpp);
+  steps.name = title(topology, point);
+  switch (target) {
+    case Target::Mpi:
+      return one(to_mpi_source(does, steps));
+    case Target::Nccl:
+      return one(to_nccl_source(does, steps));
+    case Target::Mscclpp:
+      if (options.in_place) steps = in_place(topology, does, steps);
+      return one(to_mscclpp_plan(does, steps,
+                                 {.most_operations = options.most_steps,
+                                  .min_bytes = options.min_bytes,
+                                  .max_bytes = options.max_bytes,
+                                  .in_place = options.in_place}));
+    case Target::Cuda: {
+      // Two programs: memory that is shared wants another one.
+      const PeerProgram apart = to_peers(does, steps),
+                        shared = to_peers(does, in_place(topology, does, steps));
+      Compiled compiled{.path = path,
+                        .files = to_cuda_sources(does, apart, shared,
+                                                 {.bus_factor = busbw_factor(does.kind, does.ranks),
+                                                  .owners = all_pairs_owners(does, steps)})};
+      for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
+      return compiled;
+    }
+    case Target::MscclXml: {
+      const MscclOptions limits{
+          .most_steps = options.most_steps, .min_bytes = options.min_bytes, .max_bytes = options.max_bytes};
+      return one(to_msccl_xml(does, relax_for_msccl(does, steps, limits), limits));
+    }
+    case Target::Json:
+    case Target::Dot:
+      break;
+  }
+  BlockProgram blocks = relax(does, steps, {.channels = options.channels});
+  const int completed_by = options.epilogue ? most_completers(does, blocks) : 0;
+  if (options.epilogue) blocks = with_epilogue(does, blocks);  // last: it looks for sums that are complete
+  Compiled compiled = target == Target::Json ? one(to_json(does, blocks)) : one(to_dot(blocks));
+  compiled.completed_by = completed_by;
+  return compiled;
+}
+
+}  // namespace chorale

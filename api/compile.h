@@ -1,0 +1,49 @@
+// From a schedule to what other runtimes take: files as texts, nothing is written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/files.h"
+#include "ir/frontier.h"
+
+namespace chorale {
+
+enum class Target { Cuda, Nccl, Mpi, MscclXml, Mscclpp, Json, Dot };
+
+struct TargetEntry {
+  Target target = Target::Mpi;
+  std::string name = {};         // "msccl-xml"
+  std::string ending = {};       // ".xml"
+  std::string description = {};  // what is written
+};
+const std::vector<TargetEntry>& known_targets();
+
+struct CompileOptions {
+  std::string name = {};  // of the file or directory, without its ending; "": machine_collective
+  bool in_place =
+      false;         // Mscclpp: for input and output in one memory (the others are for both, or say which)
+  int channels = 1;  // Json, Dot: spreads the messages of a connection over so many
+  bool epilogue = false;       // Json, Dot: leaves a place for a function of yours on every complete sum
+  int most_steps = 64;         // MscclXml, Mscclpp: of a thread block, as many as the executor loads
+  std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
+  std::int64_t max_bytes = 0;  // to here; 0: however large
+};
+
+struct Compiled {
+  std::string path = {};              // of the file, or of the directory with all of them; relative
+  std::vector<NamedText> files = {};  // ready for write_files
+  // With an epilogue: how many ranks at most complete a sum. One: the function may keep state with its elements;
+  // several: it must be the same in all of them, and keep none.
+  int completed_by = 0;
+};
+
+// "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
+std::string file_stem(const Topology&, const Collective&);
+
+// A point of a result for that machine. Each form that it goes through is refereed. Throws InputError for what the
+// target cannot express, which it names, and where the schedule does not do what the point says.
+Compiled compile(const Topology&, const Point&, Target, const CompileOptions& = {});
+
+}  // namespace chorale

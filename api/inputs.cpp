@@ -1,0 +1,89 @@
+#include "api/inputs.h"
+
+#include <fmt/format.h>
+
+#include "bounds/lower_bounds.h"
+#include "construct/classic.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "semantics/verify.h"
+#include "topology/builders.h"
+#include "topology/hierarchies.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+bool is_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
+
+Collective reachable(const Topology& topology, Collective collective) {
+  fewest_steps(topology, collective);  // throws where a chunk has no way to its destination
+  return collective;
+}
+
+// What a point states may be more than a collective can have.
+Collective asked_with_chunks(const Result& result, int chunks, const std::string& where) {
+  try {
+    return with_chunks(result.collective, chunks);
+  } catch (const InputError& error) {
+    throw InputError(where + ".chunks", error.what());
+  }
+}
+
+}  // namespace
+
+Topology machine(const std::string& spec_or_file) {
+  return flatten(load_topology(spec_or_file));
+}
+
+Collective communication(const std::string& name_or_file, const Topology& topology,
+                         std::optional<Rank> root) {
+  if (!is_path(name_or_file)) {
+    Collective named = make_collective(name_or_file, topology.ranks, 1, root.value_or(0));
+    if (root && !is_rooted(named.kind))
+      throw InputError("--root", name_or_file + " has no root", "leave it out");
+    return reachable(topology, std::move(named));
+  }
+  if (root)
+    throw InputError("--root", "is for collectives that are named", "give the root in " + name_or_file);
+  Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
+  // What a search cuts a block into is its own matter, and part of its cost.
+  if (collective.chunks_per_block != 1)
+    throw InputError(name_or_file, fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
+                     is_custom(collective)
+                         ? "list a block as one chunk; the command's options cut it into more"
+                         : "leave 'chunks' out; the command's options cut it into more");
+  return reachable(topology, std::move(collective));
+}
+
+const std::vector<CatalogueEntry>& known_machines() {
+  return topology_catalogue();
+}
+
+const std::vector<CatalogueEntry>& known_hierarchies() {
+  return hierarchy_catalogue();
+}
+
+const std::vector<ClassicEntry>& known_classics() {
+  return classic_catalogue();
+}
+
+Result read_result(const std::string& file) {
+  return result_from_json(read_file(file), file);
+}
+
+Result read_sound_result(const std::string& file) {
+  Result result = read_result(file);
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const Point& point = result.points[i];
+    const std::string where = fmt::format("{}: points[{}]", file, i);
+    const std::vector<Fault> wrong =
+        violations(result.topology, asked_with_chunks(result, point.cost.chunks, where), point, 1);
+    if (!wrong.empty()) throw InputError(where, wrong.front().words, "make the result again");
+  }
+  return result;
+}
+
+}  // namespace chorale

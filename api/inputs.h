@@ -1,0 +1,34 @@
+// From names and files to the nouns.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/catalogue.h"
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// A machine by name ("dgx1", "torus:4x4": known_machines()) or from a JSON file (what contains a '/' or ends in
+// ".json": docs/formats.md), without switches: each way through them becomes a link.
+Topology machine(const std::string& spec_or_file);
+
+// A collective by name, or from a JSON file as above, with one chunk a block. Every chunk can reach its destinations on
+// the machine. A root is for a name that has one.
+Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root = {});
+
+// The names that machine() takes, hierarchy() (api/place.h), and classic() (api/search.h).
+const std::vector<CatalogueEntry>& known_machines();
+const std::vector<CatalogueEntry>& known_hierarchies();
+const std::vector<ClassicEntry>& known_classics();
+
+// What a file says, whether it is true or not; check() (api/search.h) says that.
+Result read_result(const std::string& file);
+
+// A result to be shown or run: every point's schedule does what was asked for, at the stated cost. Claims are believed.
+Result read_sound_result(const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,16 @@
+#include "api/place.h"
+
+#include "placement/place.h"
+#include "topology/hierarchies.h"
+
+namespace chorale {
+
+Hierarchy hierarchy(const std::string& spec_or_file) {
+  return load_hierarchy(spec_or_file);
+}
+
+Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
+  return rank_placements(hierarchy, job, options);
+}
+
+}  // namespace chorale

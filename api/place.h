@@ -1,0 +1,19 @@
+// Where the parallel axes of a job go on a machine with levels, and how to reduce over them.
+#pragma once
+
+#include <string>
+
+#include "ir/place_options.h"
+
+namespace chorale {
+
+// A machine with levels by name ("a100:4": known_hierarchies()) or from a JSON file (what contains a '/' or ends in
+// ".json": docs/formats.md).
+Hierarchy hierarchy(const std::string& spec_or_file);
+
+// The placements of the job's axes, best first, each with its cheapest reduction strategies. Every placement that obeys
+// the conditions is priced, so the first is the best in the model of docs/placement.md; a limit leaves those that were
+// priced until then (Ranking::priced).
+Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
+
+}  // namespace chorale

@@ -1,0 +1,34 @@
+// What a result says, for people: in words for tables, and as pages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/ranking.h"
+
+namespace chorale {
+
+// For the sizes at which a point is best; the machine's own numbers where not given.
+struct SizeModel {
+  std::optional<double> alpha_us = {};          // of a step
+  std::optional<double> beta_us_per_byte = {};  // of a round, for a byte over each unit of bandwidth
+};
+
+// By point, in words, the sizes of a block at which it is the best of those on the frontier: "from 3 MiB"; "" for a point
+// that is not on it.
+std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel& = {});
+
+// The certificate of what is proven; of what is not, how far from the bound it is.
+std::string proven_by(const Result&, const Point&);
+
+// Rounds per chunk that no schedule has fewer of, whatever its chunks and steps; 0/1 if no claim shows any.
+Rate rate_bound(const Result&);
+
+// One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the frontier
+// plotted; the hierarchy with the groups of each step.
+std::string to_page(const Result&, const SizeModel& = {});
+std::string to_page(const Ranking&);
+
+}  // namespace chorale

@@ -1,0 +1,119 @@
+#include "api/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/peer_lowering.h"
+#include "ir/error.h"
+#include "ir/words.h"
+#include "runtime/gpu_run.h"
+#include "runtime/nccl_run.h"
+#include "runtime/peer_executor.h"
+#include "runtime/run.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostRanksOfAProcess = 256;
+
+bool is_many_processes(Executor executor) {
+  return executor == Executor::Mpi || executor == Executor::Nccl;
+}
+
+// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
+// threads.
+void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
+  if (options.bytes.empty()) return;
+  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
+  double slots = 0;
+  for (const RankProgram& rank : program.ranks) {
+    const double own = rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
+    slots = all_ranks ? slots + own : std::max(slots, own);
+  }
+  const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
+  const double needed = wide * slots / program.chunks_per_block * static_cast<double>(largest);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > 0.9 * memory)
+    throw InputError("--bytes",
+                     fmt::format("buffers of {} would be needed, the machine has {}", format_bytes(needed),
+                                 format_bytes(memory)),
+                     "use smaller sizes");
+}
+
+void require_executor(const RunWhere& where, int ranks) {
+  if (is_many_processes(where.executor) && where.session == nullptr)
+    throw InputError("run", "this process has not joined the others",
+                     "join_processes(), and give the session");
+  if (!is_many_processes(where.executor) && ranks > kMostRanksOfAProcess)
+    throw InputError("run", fmt::format("{} ranks are too many for one process", ranks),
+                     "use --transport mpi");
+}
+
+}  // namespace
+
+const std::vector<std::string>& launcher_variables() {
+  return mpi_launcher_variables();
+}
+
+std::shared_ptr<MpiSession> join_processes() {
+  return start_mpi();
+}
+
+Rank rank_of(const MpiSession& session) {
+  return session.rank();
+}
+
+int ranks_of(const MpiSession& session) {
+  return session.ranks();
+}
+
+void require_sums_of_halves(const RunOptions& options, const Collective& collective) {
+  if (options.accumulation != Accumulation::Float32) return;
+  if (!adds(collective))
+    throw InputError("--accumulate", name_of(collective) + " adds nothing", "leave it out");
+  if (std::none_of(options.types.begin(), options.types.end(), is_half_type))
+    throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
+}
+
+std::vector<RunRow> run(const Topology& topology, const Point& point, const RunWhere& where,
+                        const RunOptions& options) {
+  const Collective& does = point.collective;
+  require_executor(where, topology.ranks);
+  require_sums_of_halves(options, does);
+  Program program = lower(topology, does, point.schedule);
+  // Over NCCL the program for two buffers is planned for one.
+  if (where.in_place && where.executor != Executor::Nccl) program = in_place(topology, does, program);
+  require_memory(program, options, !is_many_processes(where.executor));
+  switch (where.executor) {
+    case Executor::Mpi:
+      return run_on_mpi(*where.session, program, does, options);
+    case Executor::Nccl:
+      return run_on_nccl(*where.session, program, does, options, where.in_place);
+    case Executor::Kernel:
+      return run_peers_on_threads(to_peers(does, program), does, options);
+    case Executor::Gpu:
+      return run_peers_on_gpu(to_peers(does, program), does, options);
+    case Executor::Threads:
+      break;
+  }
+  return run_on_threads(program, does, options);
+}
+
+std::vector<RunRow> run_library(const Collective& collective, const RunWhere& where,
+                                const RunOptions& options) {
+  require_executor(where, collective.ranks);
+  require_sums_of_halves(options, collective);
+  if (where.executor == Executor::Nccl)
+    return run_nccl_library(*where.session, collective, options, where.in_place);
+  if (where.executor == Executor::Mpi)
+    return run_mpi_library(*where.session, collective, options, where.in_place);
+  throw std::invalid_argument("run_library: threads and kernels have no library of their own");
+}
+
+}  // namespace chorale

@@ -1,0 +1,49 @@
+// Points executed on real data, every element checked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/run_options.h"
+
+namespace chorale {
+
+class MpiSession;
+
+enum class Executor {
+  Threads,  // ranks are threads of this process
+  Mpi,      // this process is one of the ranks
+  Nccl,     // so it is, with a GPU each; in a library that is loaded when it is needed
+  Kernel,   // ranks are thread blocks of the kernel for GPUs, on threads of this process
+  Gpu,      // on one GPU; in a library that is loaded when it is needed
+};
+
+struct RunWhere {
+  Executor executor = Executor::Threads;
+  bool in_place = false;  // input and output in one memory, as NCCL and MPI_IN_PLACE have it
+  MpiSession* session =
+      nullptr;  // of this process, for Mpi and Nccl; all of its processes make the same calls
+};
+
+// Environment variables of which launchers set one for each of their processes; without any of them, this process was
+// not started by mpirun, and join_processes() makes it a rank among one.
+const std::vector<std::string>& launcher_variables();
+
+// This process as a rank of those that mpirun started: MPI is begun here, and ended with the last copy. Once in a process.
+std::shared_ptr<MpiSession> join_processes();
+Rank rank_of(const MpiSession&);
+int ranks_of(const MpiSession&);
+
+// A point of a result for that machine; a row for each type, operation and size. Throws InputError where something is
+// missing (processes, a library, memory) and for options out of range; Hang where a rank does not come in time.
+std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
+
+// Accumulation in float32 is for sums of halves: throws InputError where there are none.
+void require_sums_of_halves(const RunOptions&, const Collective&);
+
+// The same with what MPI itself, or NCCL itself, does for this collective: to compare with. Executors Mpi and Nccl.
+std::vector<RunRow> run_library(const Collective&, const RunWhere&, const RunOptions& = {});
+
+}  // namespace chorale

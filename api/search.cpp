@@ -1,0 +1,85 @@
+#include "api/search.h"
+
+#include <fmt/format.h>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "construct/classic.h"
+#include "ir/error.h"
+#include "pareto/check.h"
+#include "pareto/search.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+// What every room behind here takes for granted.
+void require_question(const Topology& topology, const Collective& collective) {
+  if (collective.ranks != topology.ranks)
+    throw InputError(name_of(collective), fmt::format("is of {} ranks", collective.ranks),
+                     fmt::format("the machine has {}", topology.ranks));
+  if (collective.chunks_per_block != 1)
+    throw InputError(name_of(collective),
+                     fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
+                     "give it one chunk a block; options cut it into more");
+}
+
+}  // namespace
+
+Result frontier(const Topology& topology, const Collective& collective, const FrontierOptions& options) {
+  require_question(topology, collective);
+  return search_frontier(flatten(topology), collective, options);
+}
+
+SynthesisResult synthesize(const Topology& topology, const Collective& collective,
+                           const SynthesisQuestion& question, const FrontierOptions& options) {
+  require_question(topology, collective);
+  return search_synthesis(flatten(topology), collective, question, options);
+}
+
+Result classic(const Topology& machine, const ClassicQuestion& question) {
+  const Topology topology = flatten(machine);
+  const Point point = classic_algorithm(
+      question.name, topology, {.chunks = question.chunks, .order = {}, .root = question.root.value_or(0)});
+  const Collective& does = point.collective;
+  if (question.root && !is_rooted(does.kind))
+    throw InputError("--root", name_of(does) + " has no root", "leave it out");
+  const int chunks = point.cost.chunks;
+  const Collective one_chunk = make_collective(does.kind, topology.ranks, 1, does.root);
+  Result result{.kind = ResultKind::Algorithm,
+                .topology = topology,
+                .collective = one_chunk,
+                .space = {.min_chunks = chunks, .max_chunks = chunks},
+                .points = {point}};
+  const Collective asked = with_chunks(one_chunk, chunks);
+  const StepBound steps = fewest_steps(topology, asked);
+  if (steps.steps > 0) result.claims = {steps.claim, fewest_rounds(topology, asked)};
+  finish_result(result);
+  return result;
+}
+
+Bounds bounds(const Topology& machine, const Collective& one_chunk, const BoundsQuestion& question) {
+  require_question(machine, one_chunk);
+  const Topology topology = flatten(machine);
+  const Collective collective = with_chunks(one_chunk, question.chunks);
+  const auto tell = [&](const Bounds& known) {
+    if (question.progress) question.progress(known);
+  };
+  const StepBound steps = fewest_steps(topology, collective);
+  Bounds known{.steps = steps.steps, .fewest_steps = steps.claim};
+  tell(known);
+  if (known.steps == 0) return known;
+  known.rounds = fewest_rounds(topology, collective);
+  known.rate = rate_shown(topology, collective, known.rounds.certificate);
+  known.within = question.steps.value_or(known.steps);
+  tell(known);
+  known.rounds_within =
+      known.within < known.steps ? known.fewest_steps : fewest_rounds_in(topology, collective, known.within);
+  return known;
+}
+
+CheckReport check(const Result& result, const CheckOptions& options) {
+  return check_result(result, options.proof_dir, options.limits, options.progress);
+}
+
+}  // namespace chorale

@@ -1,0 +1,62 @@
+// Schedules: the best ones, one that is asked for, the hand-written ones; what none can beat; and whether it is all true.
+//
+// A machine may have switches; they are removed first. A collective is that of the machine's ranks, with one chunk a
+// block: how many chunks a block is cut into is part of the question.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ir/search_options.h"
+
+namespace chorale {
+
+// Every schedule that no other beats in steps and in rounds per chunk, with claims that prove it. A limit, or
+// SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same question gives
+// the same answer, unless a limit of time cuts it.
+Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
+
+// One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a point, the
+// best until a limit.
+SynthesisResult synthesize(const Topology&, const Collective&, const SynthesisQuestion&,
+                           const FrontierOptions& = {});
+
+// A hand-written algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds of
+// its collective, so that one sees how far from the best it is. `chunks`: pieces of a block; 0: the fewest that use all
+// links which it wants to use at once.
+struct ClassicQuestion {
+  std::string name = {};
+  int chunks = 0;
+  std::optional<Rank> root = {};  // of those that have one; 0 if not given
+};
+Result classic(const Topology&, const ClassicQuestion&);
+
+// What no schedule can beat, with a certificate for each claim.
+struct Bounds {
+  int steps = 0;            // of any schedule; 0: nothing has to move, and there is nothing to claim
+  Claim fewest_steps = {};  // one step less is impossible
+  Claim rounds = {};        // of any schedule of this collective with its chunks
+  Rate rate = {};           // rounds per chunk for any number of chunks; 0/1: none is known
+  int within = 0;           // the number of steps that `rounds_within` is about
+  Claim rounds_within = {};
+};
+struct BoundsQuestion {
+  int chunks = 1;                 // into which each block is cut
+  std::optional<int> steps = {};  // for `rounds_within`; the fewest if not given
+  // Called whenever more is known, in the order of the members above: after `fewest_steps`, after `rate`.
+  std::function<void(const Bounds&)> progress = {};
+};
+Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
+
+// Verifies a result from nothing: every schedule, every certificate, every refutation, and that the claims show what
+// the points say. Nothing in the result is believed.
+struct CheckOptions {
+  std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
+  SolveLimits limits = {};     // of all refutations together
+  std::function<void(const CheckReport&)> progress =
+      {};  // told what has been checked, after every point and claim
+};
+CheckReport check(const Result&, const CheckOptions& = {});
+
+}  // namespace chorale

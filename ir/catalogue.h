@@ -1,0 +1,24 @@
+// What is known by name, as it is listed.
+#pragma once
+
+#include <string>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// Machines, with and without levels.
+struct CatalogueEntry {
+  std::string pattern = {};      // "ring:n"
+  std::string description = {};  // one line
+  std::string example = {};      // a name of this kind
+};
+
+// Hand-written algorithms.
+struct ClassicEntry {
+  Method method = Method::Direct;
+  CollectiveKind collective = CollectiveKind::Custom;
+  std::string description = {};  // one line
+};
+
+}  // namespace chorale

@@ -1,0 +1,40 @@
+#include "library/select.h"
+
+#include "cost/cost.h"
+
+namespace chorale {
+namespace {
+
+bool is_for(const Result& result, const CollectiveCall& call) {
+  const Collective& asked = result.collective;
+  return asked.kind == call.collective && asked.custom_name == call.custom_name &&
+         asked.ranks == call.ranks && (!is_rooted(asked.kind) || asked.root == call.root);
+}
+
+}  // namespace
+
+CollectiveCall call_of(const Collective& collective, double block_bytes) {
+  return {.collective = collective.kind,
+          .custom_name = collective.custom_name,
+          .ranks = collective.ranks,
+          .root = collective.root,
+          .block_bytes = block_bytes};
+}
+
+std::optional<Choice> select(std::span<const Result> results, const CollectiveCall& call,
+                             const std::function<bool(const Choice&)>& usable) {
+  std::optional<Choice> best;
+  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    if (!is_for(results[r], call)) continue;
+    const AlphaBeta machine = alpha_beta(results[r].topology);
+    for (int p = 0; p < static_cast<int>(results[r].points.size()); ++p) {
+      const Point& point = results[r].points[p];
+      const Choice choice{.result = r, .point = p, .us = time_us(point.cost, machine, call.block_bytes)};
+      if (!point.on_frontier || (best && best->us <= choice.us)) continue;
+      if (!usable || usable(choice)) best = choice;
+    }
+  }
+  return best;
+}
+
+}  // namespace chorale

@@ -1,0 +1,36 @@
+// Which of the algorithms at hand is for a call.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// What somebody is about to do.
+struct CollectiveCall {
+  CollectiveKind collective = CollectiveKind::Custom;
+  std::string custom_name = {};  // of a custom one
+  int ranks = 0;                 // of the group that does it
+  Rank root = 0;                 // of collectives that have one
+  double block_bytes = 0;        // ir/collective_kind.h says what a block is
+};
+
+CollectiveCall call_of(const Collective&, double block_bytes);
+
+struct Choice {
+  int result = 0;  // which of those that were given
+  int point = 0;   // of it
+  double us = 0;   // that it should take, by the numbers of its machine
+  bool operator==(const Choice&) const = default;
+};
+
+// The point that should be fastest, of those on a frontier of a result for this collective, ranks and root; of equals
+// the first. None: there is none. `usable`, if any, is asked whether a point may be taken.
+std::optional<Choice> select(std::span<const Result>, const CollectiveCall&,
+                             const std::function<bool(const Choice&)>& usable = {});
+
+}  // namespace chorale

@@ -1,0 +1,231 @@
+// The door does what it says, judged by rooms behind it and by slow obvious code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "api/chorale.h"
+#include "cost/cost.h"
+#include "ir/block_program.h"
+#include "semantics/verify_blocks.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::ThrowsMessage;
+
+Result small(const std::string& spec, const std::string& collective, int chunks = 2) {
+  const Topology there = machine(spec);
+  return frontier(there, communication(collective, there), {.max_chunks = chunks});
+}
+
+// What is asked of a switch with four ranks is asked of the ways through it.
+TEST(Door, SwitchesAreRemovedAtTheDoor) {
+  Topology with_switch{.name = "star", .ranks = 4, .switches = 1};
+  for (Rank n = 0; n < 4; ++n) {
+    with_switch.links.push_back({.src = n, .dst = 4});
+    with_switch.links.push_back({.src = 4, .dst = n});
+  }
+  const Topology without = flatten(with_switch);
+  ASSERT_EQ(without.links.size(), 12u);
+  const Collective asked = communication("broadcast", without);
+  Result one = frontier(with_switch, asked), other = frontier(without, asked);
+  one.seconds = other.seconds = 0;
+  for (Result* each : {&one, &other}) {
+    for (Point& point : each->points) point.seconds = 0;
+    for (Claim& claim : each->claims) claim.seconds = 0;
+  }
+  EXPECT_EQ(one, other);
+  EXPECT_TRUE(one.complete);
+}
+
+// What rooms behind the door assert is what a caller may get wrong.
+TEST(Door, QuestionsThatDoNotFitAreRefused) {
+  const Topology ring = machine("ring:4");
+  EXPECT_THAT([&] { frontier(ring, make_collective("allgather", 5, 1)); },
+              ThrowsMessage<InputError>(HasSubstr("allgather: is of 5 ranks; the machine has 4")));
+  EXPECT_THAT([&] { synthesize(ring, make_collective("allgather", 4, 2), SynthesisQuestion{}); },
+              ThrowsMessage<InputError>(HasSubstr("cuts a block into 2 chunks")));
+  EXPECT_THAT([&] { frontier(ring, make_collective("allgather", 4, 1), {.min_chunks = 3, .max_chunks = 2}); },
+              ThrowsMessage<InputError>(HasSubstr("no chunk count from 3 to 2")));
+  EXPECT_THAT([&] { communication("allgather", ring, 1); },
+              ThrowsMessage<InputError>(HasSubstr("has no root")));
+  EXPECT_THAT([&] { classic(ring, {.name = "ring_allreduce", .root = 1}); },
+              ThrowsMessage<InputError>(HasSubstr("has no root")));
+}
+
+// Of a ring of four, both ways: an Allgather takes 2 steps (the farthest block is two hops away) and 3/2 rounds a chunk
+// (three blocks arrive over two links).
+TEST(Door, BoundsAreToldAsTheyAreKnown) {
+  const Topology ring = machine("ring:4");
+  std::vector<Bounds> told;
+  const Bounds known = bounds(ring, communication("allgather", ring),
+                              {.chunks = 2, .progress = [&](const Bounds& each) { told.push_back(each); }});
+  EXPECT_EQ(known.steps, 2);
+  EXPECT_EQ(known.rate.rounds * 2, known.rate.chunks * 3);
+  EXPECT_EQ(known.rounds.rounds, 3);
+  EXPECT_EQ(known.within, 2);
+  EXPECT_GE(known.rounds_within.rounds, 3);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].steps, 2);
+  EXPECT_EQ(told[0].rate.rounds, 0);
+  EXPECT_EQ(told[1].rate, known.rate);
+}
+
+TEST(Door, HandWrittenAlgorithmsComeWithBoundsAndAreSound) {
+  for (const ClassicEntry& entry : known_classics()) {
+    Result result;
+    try {
+      result = classic(machine("full:4"), {.name = name_of(entry.method)});
+    } catch (const InputError&) {
+      continue;  // not for four ranks
+    }
+    EXPECT_THAT(check(result).faults, IsEmpty()) << name_of(entry.method);
+    EXPECT_EQ(result.kind, ResultKind::Algorithm);
+    EXPECT_FALSE(result.claims.empty()) << name_of(entry.method);
+  }
+}
+
+// Of all points of all results that are for the call, the least time; ties go to the first.
+TEST(Select, TakesTheFastestOfThoseForTheCall) {
+  const std::vector<Result> results = {
+      small("ring:4", "allgather"), small("line:4", "allgather"),
+      small("ring:5", "allgather"), small("ring:4", "allreduce"),
+      small("full:4", "broadcast"), classic(machine("full:4"), {.name = "ring_allgather"})};
+  std::mt19937 random(7);
+  int found = 0;
+  for (int i = 0; i < 500; ++i) {
+    const CollectiveCall call = {
+        .collective = std::vector{CollectiveKind::Allgather, CollectiveKind::AllReduce,
+                                  CollectiveKind::Broadcast, CollectiveKind::Gather}[random() % 4],
+        .ranks = 4 + static_cast<int>(random() % 2),
+        .root = static_cast<Rank>(random() % 2),
+        .block_bytes = std::exp2(std::uniform_real_distribution(0.0, 34.0)(random))};
+    const bool first_only = random() % 3 == 0;
+    std::optional<Choice> expected;
+    for (int r = 0; r < 6; ++r)
+      for (int p = 0; p < static_cast<int>(results[r].points.size()); ++p) {
+        const Result& result = results[r];
+        const double us = time_us(result.points[p].cost, result.topology, call.block_bytes);
+        if (result.collective.kind != call.collective || result.collective.ranks != call.ranks ||
+            !result.points[p].on_frontier ||
+            (call.collective == CollectiveKind::Broadcast && call.root != 0) || (first_only && p > 0))
+          continue;
+        if (!expected || us < expected->us) expected = {.result = r, .point = p, .us = us};
+      }
+    std::function<bool(const Choice&)> usable;
+    if (first_only) usable = [](const Choice& choice) { return choice.point == 0; };
+    EXPECT_EQ(select(results, call, usable), expected) << name_of(call.collective) << " " << call.block_bytes;
+    found += expected.has_value();
+  }
+  EXPECT_GT(found, 200);
+  EXPECT_LT(found, 500);
+}
+
+TEST(Compile, EveryTargetGivesFilesUnderTheNameThatIsAskedFor) {
+  const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
+  const Point& point = ring.points.front();
+  for (const auto& [target, name, ending, description] : known_targets()) {
+    const Compiled compiled = compile(ring.topology, point, target);
+    EXPECT_EQ(compiled.path, "ring_4_allreduce" + ending);
+    ASSERT_FALSE(compiled.files.empty());
+    for (const NamedText& file : compiled.files) {
+      EXPECT_EQ(file.path.find(compiled.path), 0u);
+      EXPECT_THAT(file.text, Not(IsEmpty()));
+    }
+    EXPECT_EQ(compile(ring.topology, point, target, {.name = "mine"}).path, "mine" + ending);
+  }
+  // Names come from files of others, too.
+  Topology named = ring.topology;
+  named.name = "../../$(x)";
+  EXPECT_EQ(file_stem(named, ring.collective), ".._..___x__allreduce");
+}
+
+// What is written for blocks is read back and refereed. A ring completes each chunk's sum at one rank; where everybody
+// adds up for himself, all do.
+TEST(Compile, AnEpilogueSaysHowManyCompleteASum) {
+  for (const auto& [name, completed_by] :
+       {std::pair("ring_allreduce", 1), std::pair("recursive_doubling_allreduce", 4)}) {
+    const Result result = classic(machine("full:4"), {.name = name});
+    const Compiled compiled =
+        compile(result.topology, result.points.front(), Target::Json, {.channels = 2, .epilogue = true});
+    EXPECT_EQ(compiled.completed_by, completed_by) << name;
+    const BlockProgramFile file = block_program_from_json(compiled.files.front().text, "text");
+    EXPECT_THAT(violations(file.collective, file.program, {.depth = file.program.queue_depth}, 1), IsEmpty());
+  }
+  const Result gather = small("ring:4", "allgather");
+  EXPECT_THROW(compile(gather.topology, gather.points.front(), Target::Dot, {.epilogue = true}), InputError);
+}
+
+// A schedule of somebody else's that does not do what its point says is refused, not printed.
+TEST(Compile, WrongSchedulesAreRefused) {
+  Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
+  ring.points.front().schedule.steps.pop_back();
+  for (const Target target : {Target::Mpi, Target::Cuda, Target::MscclXml, Target::Json})
+    EXPECT_THROW(compile(ring.topology, ring.points.front(), target), InputError);
+  EXPECT_THROW(run(ring.topology, ring.points.front()), InputError);
+}
+
+TEST(Run, EveryElementIsRightApartAndInPlace) {
+  for (const char* collective : {"allreduce", "alltoall", "gather"}) {
+    const Result result = small("ring:4", collective, 1);
+    for (const Executor executor : {Executor::Threads, Executor::Kernel})
+      for (const bool in_place : {false, true}) {
+        const std::vector<RunRow> rows =
+            run(result.topology, result.points.front(), {.executor = executor, .in_place = in_place},
+                {.bytes = {0, 12, 4096}, .types = {ElementType::Int32}, .iterations = 1, .warm_up = 0});
+        ASSERT_EQ(rows.size(), 3u);
+        for (const RunRow& row : rows) EXPECT_EQ(row.wrong, 0) << collective << in_place;
+      }
+  }
+}
+
+TEST(Run, WhatIsMissingIsSaid) {
+  const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
+  const Point& point = ring.points.front();
+  EXPECT_THAT([&] { run(ring.topology, point, {.executor = Executor::Mpi}); },
+              ThrowsMessage<InputError>(HasSubstr("has not joined the others")));
+  EXPECT_THAT([&] { run(ring.topology, point, {}, {.bytes = {std::int64_t{1} << 40}}); },
+              ThrowsMessage<InputError>(HasSubstr("would be needed, the machine has")));
+  EXPECT_THAT([&] { run(ring.topology, point, {}, {.accumulation = Accumulation::Float32}); },
+              ThrowsMessage<InputError>(HasSubstr("none of the types is a half")));
+}
+
+TEST(Inputs, AResultThatIsReadIsSound) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "door_test.json";
+  Result result = classic(machine("ring:4"), {.name = "ring_allgather"});
+  write_file(file, to_json(result));
+  EXPECT_EQ(read_sound_result(file), read_result(file));
+  result.points.front().cost.rounds += 1;  // states another cost
+  write_file(file, to_json(result));
+  EXPECT_THROW(read_sound_result(file), InputError);
+  result.points.front().cost.rounds -= 1;
+  result.points.front().schedule.steps.front().sends.pop_back();  // does not give everybody everything
+  write_file(file, to_json(result));
+  EXPECT_NO_THROW(read_result(file));
+  EXPECT_THROW(read_sound_result(file), InputError);
+  std::filesystem::remove(file);
+}
+
+TEST(Place, TheDoorRanksAsTheRoomDoes) {
+  const Hierarchy cluster = hierarchy("a100:4");
+  const Job job = {.axes = {{"data", 4}, {"tensor", 16}},
+                   .reductions = {{.name = "tensor", .axes = {1}, .bytes = 4e9}}};
+  const Ranking ranking = place(cluster, job);
+  ASSERT_EQ(ranking.priced, 3);  // 16 over 4 x 16 devices: 1, 2 or 4 of it outside
+  EXPECT_LE(ranking.best[0].us, ranking.best[1].us);
+  EXPECT_THAT(to_page(ranking), HasSubstr("<html"));
+}
+
+}  // namespace
+}  // namespace chorale
