@@ -1,7 +1,8 @@
 """What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed: of the pages
 in an empty directory, in the order of the page, as its ```sh blocks have them; of the help texts in one directory,
 in the order of 'chorale --help', with examples/ in it. A plain block after one of a single command is what that
-prints, but for times. Lines of what is said fit 80 columns. Every link and every `path/of/a.file` leads somewhere.
+prints, but for times. A ```cpp block is part of a file in examples/. Lines of what is said fit 80 columns. Every link and every
+`path/of/a.file` leads somewhere.
 Usage: pages.py CHORALE SOURCE_DIRECTORY"""
 import os
 import pathlib
@@ -95,6 +96,8 @@ def page_runs(page, directory):
             continue
         if kind == "text" and not any(lines):
             continue
+        if kind == "cpp" and not any("\n".join(lines) in example.read_text() for example in (source / "examples").glob("*.cpp")):
+            fail(page.name, f"shows what no example says: {lines[0]}")
         if kind == "" and printed is not None:
             compared += 1
             if without_times("\n".join(lines)) != without_times(printed):

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""libchorale as installed: every header compiles alone and from the installed tree; the example is built outside of the tree, once
+by find_package and once by pkg-config, and both do the same; only what the headers declare can be seen.
+
+Usage: installed.py CMAKE BUILD CXX EXAMPLE
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+cmake, build, cxx, example = sys.argv[1:5]
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_installed_"))
+usr = work / "usr"
+flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def run(*command, code=0, **options):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300, **options)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+run(cmake, "--install", build, "--prefix", str(usr))
+(library,) = usr.glob("lib*/**/libchorale.so")
+where = library.parent
+
+# Each header alone, with no other path than the installed one.
+headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h"}]
+assert len(headers) > 10, headers
+for header in headers:
+    run(cxx, *flags, "-fsyntax-only", f"-I{usr}/include", "-include", str(header), "-x", "c++", "/dev/null")
+    assert not re.search(r'#include "(?!chorale/)', header.read_text()), header
+
+# What can be seen from outside is the door, the nouns, and what templates leave behind.
+public = run("sh", "-c", f"nm -DC --defined-only {library} | cut -d' ' -f3- | sed 's/.* chorale::/chorale::/'")
+for inside in ("chorale::CaDiCal", "CaDiCaL::", "chorale::InstanceSolver", "chorale::lower(", "chorale::StepRoundEncoding", "bliss::"):
+    assert inside not in public, f"{inside} can be seen"
+for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "select", "compile", "run", "machine", "communication"):
+    assert re.search(rf"^chorale::{door}\(", public, re.M), f"{door} cannot be seen"
+
+# By CMake.
+(work / "project").mkdir()
+(work / "project/CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.20)
+project(outside LANGUAGES CXX)
+find_package(chorale 0.1 REQUIRED)
+add_executable(by_cmake {example})
+target_link_libraries(by_cmake PRIVATE chorale::chorale)
+""")
+run(cmake, "-S", "project", "-B", "made", f"-DCMAKE_PREFIX_PATH={usr}", f"-DCMAKE_CXX_COMPILER={cxx}",
+    f"-DCMAKE_CXX_FLAGS={' '.join(flags[1:])}")
+run(cmake, "--build", "made")
+# By pkg-config.
+paths = dict(os.environ, PKG_CONFIG_PATH=str(where / "pkgconfig"))
+asked = run("pkg-config", "--cflags", "--libs", "chorale", env=paths).split()
+run(cxx, *flags, example, *asked, f"-Wl,-rpath,{where}", "-o", "by_pkg_config")
+
+texts = []
+for name in ("made/by_cmake", "by_pkg_config"):
+    (work / f"out_{len(texts)}").mkdir()
+    texts.append(run(f"./{name}", "ring:4", "4096", f"out_{len(texts)}"))
+assert texts[0] == texts[1], texts
+assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in texts[0], texts[0]
+assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
+done = subprocess.run(["./by_pkg_config", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
+assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
+print(f"{len(headers)} headers; built by CMake and by pkg-config, the example says\n{texts[0]}")
