@@ -7,133 +7,6 @@
 namespace chorale {
 namespace {
 
-// What is the same in all of them. Tables come before it.
-constexpr const char* kBody = R"~source~(
-// Where piece 0 .. kPieces of a block of n elements begins; the longer pieces come first.
-long piece_begin(long n, int piece) { return n / kPieces * piece + std::min<long>(piece, n % kPieces); }
-long piece_length(long n, int piece) { return piece_begin(n, piece + 1) - piece_begin(n, piece); }
-long slot_begin(long n, int slot) { return slot / kPieces * n + piece_begin(n, slot % kPieces); }
-
-void require(int code, const char* what) {
-  if (code == MPI_SUCCESS) return;
-  std::fprintf(stderr, "%s failed\n", what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-// The collective for blocks of n elements, from input to output. Make it once, run it often.
-class Algorithm {
- public:
-  Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output)
-      : scratch_(kSizes[rank][2] * piece_length(n, 0)), requests_(kSteps), work_(kSteps) {
-    const auto address = [&](int buffer, int slot) {
-      return buffer == 2 ? scratch_.data() + slot * piece_length(n, 0)
-                         : (buffer == 0 ? const_cast<float*>(input) : output) + slot_begin(n, slot);
-    };
-    for (const auto& [who, step, send, peer, tag, buffer, slot, piece] : kMessages) {
-      if (who != rank) continue;
-      const int count = static_cast<int>(piece_length(n, piece));
-      requests_[step].emplace_back();
-      if (send)
-        require(MPI_Send_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()), "MPI_Send_init");
-      else
-        require(MPI_Recv_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()), "MPI_Recv_init");
-    }
-    for (const auto& [who, step, add, from_buffer, from, to_buffer, to, piece] : kLocal)
-      if (who == rank)
-        work_[step].push_back({add != 0, address(from_buffer, from), address(to_buffer, to), piece_length(n, piece)});
-  }
-  ~Algorithm() {
-    for (auto& step : requests_)
-      for (MPI_Request& request : step) MPI_Request_free(&request);
-  }
-  Algorithm(const Algorithm&) = delete;
-  Algorithm& operator=(const Algorithm&) = delete;
-
-  void run() {
-    for (int step = 0; step < kSteps; ++step) {
-      std::vector<MPI_Request>& requests = requests_[step];
-      if (!requests.empty()) {
-        const int count = static_cast<int>(requests.size());
-        require(MPI_Startall(count, requests.data()), "MPI_Startall");
-        require(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-      }
-      for (const Work& work : work_[step])
-        for (long e = 0; e < work.count; ++e) work.to[e] = work.add ? work.to[e] + work.from[e] : work.from[e];
-    }
-  }
-
- private:
-  struct Work {
-    bool add;
-    const float* from;
-    float* to;
-    long count;
-  };
-  std::vector<float> scratch_;
-  std::vector<std::vector<MPI_Request>> requests_;
-  std::vector<std::vector<Work>> work_;
-};
-
-// Small integers, so that sums are exact in any order. Ranks that are to have the same data do: see kSame.
-float element(int rank, int slot, long e) {
-  for (const auto& [who, at, as_rank, as_slot] : kSame)
-    if (who == rank && at == slot) return element(as_rank, as_slot, e);
-  unsigned long x = 0x9e3779b97f4a7c15ul * (rank * 100003ul + slot + 1) + e * 0xbf58476d1ce4e5b9ul;
-  x ^= x >> 29;
-  return static_cast<float>(x % 2001) - 1000;
-}
-
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks != kRanks) {
-    if (rank == 0) std::fprintf(stderr, "needs %d ranks: mpirun -n %d\n", kRanks, kRanks);
-    MPI_Finalize();
-    return 2;
-  }
-  const long n = argc > 1 ? std::atol(argv[1]) : 65536;
-  const int iterations = argc > 2 ? std::atoi(argv[2]) : 10;
-  if (n < 0 || iterations < 1) {
-    if (rank == 0) std::fprintf(stderr, "usage: %s [elements of a block, 0 or more] [iterations, 1 or more]\n", argv[0]);
-    MPI_Finalize();
-    return 2;
-  }
-  std::vector<float> input(slot_begin(n, kSizes[rank][0])), output(slot_begin(n, kSizes[rank][1]), -1e30f);
-  for (int slot = 0; slot < kSizes[rank][0]; ++slot)
-    for (long e = 0; e < piece_length(n, slot % kPieces); ++e) input[slot_begin(n, slot) + e] = element(rank, slot, e);
-  double best = 1e30;
-  {
-    Algorithm algorithm(MPI_COMM_WORLD, rank, n, input.data(), output.data());
-    for (int i = 0; i < iterations; ++i) {
-      MPI_Barrier(MPI_COMM_WORLD);
-      const double start = MPI_Wtime();
-      algorithm.run();
-      double took = MPI_Wtime() - start;
-      MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      best = std::min(best, took);
-    }
-  }
-  long wrong = 0;
-  for (std::size_t p = 0; p < std::size(kPromised);) {
-    const int who = kPromised[p][0], slot = kPromised[p][1];
-    std::size_t end = p;
-    while (end < std::size(kPromised) && kPromised[end][0] == who && kPromised[end][1] == slot) ++end;
-    for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
-      float sum = 0;
-      for (std::size_t k = p; k < end; ++k) sum += element(kPromised[k][2], kPromised[k][3], e);
-      wrong += output[slot_begin(n, slot) + e] != sum;
-    }
-    p = end;
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) std::printf("%s: %ld elements a block, best of %d: %.1f us, %ld wrong\n", kName, n, iterations, 1e6 * best, wrong);
-  MPI_Finalize();
-  return wrong == 0 ? 0 : 1;
-}
-)~source~";
-
 // A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece.
 NumberTable ends(const Program& program) {
   NumberTable ends;
@@ -154,21 +27,11 @@ std::string table(const std::string& name, const std::string& columns, const Num
   return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
 }
 
-}  // namespace
-
-std::string to_mpi_source(const Collective& collective, const Program& program) {
-  const std::string name = printable_name(program.name);
+std::string tables(const Collective& collective, const Program& program) {
   return fmt::format(
-             "// {}, made by chorale. Needs MPI only:\n"
-             "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
-             "[iterations]\n"
-             "#define OMPI_SKIP_MPICXX 1\n#include <mpi.h>\n\n#include <algorithm>\n#include "
-             "<array>\n#include <cstdio>\n#include "
-             "<cstdlib>\n#include <iterator>\n"
-             "#include <vector>\n\nnamespace {{\n\nconstexpr const char* kName = \"{}\";\n"
+             "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n\n",
-             name, program.ranks.size(), name, program.ranks.size(), program.steps,
-             program.chunks_per_block) +
+             printable_name(program.name), program.ranks.size(), program.steps, program.chunks_per_block) +
          table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                sizes_table(program), 3) +
          table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
@@ -178,7 +41,20 @@ std::string to_mpi_source(const Collective& collective, const Program& program) 
          table("kPromised", "rank, output slot: the sum of these rank, input slot",
                promise_table(collective, program), 4) +
          table("kSame", "rank, input slot has the same data as rank, input slot", same_table(collective), 4) +
-         "}  // namespace\n" + kBody;
+         "}  // namespace\n";
+}
+
+}  // namespace
+
+std::string to_mpi_source(const Collective& collective, const Program& program) {
+  const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
+  const std::size_t start = text.find("#define "), at = text.find(example);
+  return fmt::format(
+             "// {}, made by chorale. Needs MPI only:\n"
+             "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
+             "[iterations]\n",
+             printable_name(program.name), program.ranks.size()) +
+         text.substr(start, at - start) + tables(collective, program) + text.substr(at + example.size());
 }
 
 }  // namespace chorale

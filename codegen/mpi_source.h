@@ -12,4 +12,7 @@ namespace chorale {
 // mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]
 std::string to_mpi_source(const Collective&, const Program&);
 
+// codegen/mpi/program.cpp (made by CMake).
+std::string mpi_program_source();
+
 }  // namespace chorale

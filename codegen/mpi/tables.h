@@ -1,0 +1,40 @@
+// The tables of an example: an AllReduce over two ranks, each of which adds up and hands out one of its two chunks.
+#pragma once
+
+#include <array>
+
+namespace {
+
+constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
+constexpr int kRanks = 2, kSteps = 2, kPieces = 2;  // pieces of a block
+
+// By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
+constexpr std::array<int, 3> kSizes[] = {
+    {2, 2, 0},
+    {2, 2, 0},
+};
+
+// rank, step, send?, peer, tag, buffer, slot, piece
+constexpr std::array<int, 8> kMessages[] = {
+    {0, 0, 1, 1, 1, 0, 1, 1}, {0, 0, 0, 1, 0, 1, 0, 0}, {0, 1, 1, 1, 2, 1, 0, 0}, {0, 1, 0, 1, 3, 1, 1, 1},
+    {1, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 1, 1, 1}, {1, 1, 1, 0, 3, 1, 1, 1}, {1, 1, 0, 0, 2, 1, 0, 0},
+};
+
+// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece
+constexpr std::array<int, 8> kLocal[] = {
+    {0, 0, 1, 0, 0, 1, 0, 0},
+    {1, 0, 1, 0, 1, 1, 1, 1},
+};
+
+// rank, output slot: the sum of these rank, input slot
+constexpr std::array<int, 4> kPromised[] = {
+    {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 1, 0, 1}, {0, 1, 1, 1},
+    {1, 0, 0, 0}, {1, 0, 1, 0}, {1, 1, 0, 1}, {1, 1, 1, 1},
+};
+
+// rank, input slot has the same data as rank, input slot
+constexpr std::array<int, 4> kSame[] = {
+    {-1, -1, -1, -1},
+};
+
+}  // namespace
