@@ -13,8 +13,8 @@
 #include "codegen/passes/epilogue.h"
 #include "codegen/passes/lower.h"
 #include "construct/classic.h"
+#include "construct/incumbents.h"
 #include "ir/error.h"
-#include "pareto/search.h"
 #include "semantics/verify_blocks.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
@@ -28,27 +28,28 @@ struct Subject {
   Program program = {};
 };
 
-std::vector<Subject> subjects() {
+std::vector<Subject> made_subjects() {
   std::vector<Subject> result;
-  const auto add = [&](const std::string& name, const Result& found) {
-    for (const Point& point : found.points)
-      result.push_back({name, point.collective, lower(found.topology, point.collective, point.schedule)});
+  const auto add = [&](const std::string& name, const Topology& topology, const Point& point) {
+    result.push_back({name, point.collective, lower(topology, point.collective, point.schedule)});
   };
   for (const char* machine : {"ring:4", "dgx1", "full:4", "hypercube:3", "line:4"})
     for (const std::string& collective : collective_names()) {
       const Topology topology = flatten(named_topology(machine));
-      add(std::string(machine) + " " + collective,
-          search_frontier(topology, make_collective(collective, topology.ranks, 1),
-                          {.min_chunks = 2, .max_chunks = 2}));
+      for (const Point& point : incumbents(topology, make_collective(collective, topology.ranks, 2)))
+        add(std::string(machine) + " " + collective, topology, point);
     }
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {2, 4, 8}) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
-      const Point point = classic_algorithm(entry.method, topology);
-      result.push_back(
-          {name_of(entry.method), point.collective, lower(topology, point.collective, point.schedule)});
+      add(name_of(entry.method), topology, classic_algorithm(entry.method, topology));
     }
   return result;
+}
+
+const std::vector<Subject>& subjects() {
+  static const std::vector<Subject> all = made_subjects();
+  return all;
 }
 
 TEST(Relax, EveryAlgorithmBecomesABlockProgram) {

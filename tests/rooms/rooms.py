@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the includes of the tree against the drawing in docs/architecture.md."""
+"""Holds the includes of the tree, and the rooms in CMakeLists.txt, against the drawing in docs/architecture.md."""
 import pathlib
 import re
 import sys
@@ -30,5 +30,11 @@ for path in sorted(root.glob("*/**/*")):
 for room in allowed:
     if not (root / room).is_dir():
         faults.append(f"docs/architecture.md: there is no room {room}")
+# A room is linked with those that it may include: room(NAME PUBLIC other ... PRIVATE another ...).
+for name, arguments in re.findall(r"^room\((\w+)([^)]*)\)", (root / "CMakeLists.txt").read_text(), re.M):
+    linked = {word for word in arguments.split() if word in allowed}
+    for other in sorted(linked ^ (allowed[name] - {name})):
+        which = "does not link with" if other in allowed[name] else "may not link with"
+        faults.append(f"CMakeLists.txt: {name} {which} {other}")
 print("\n".join(faults) or f"{seen} includes in {len(allowed)} rooms, as drawn")
 sys.exit(1 if faults or seen == 0 else 0)

@@ -1,0 +1,2 @@
+// With all of one room (tests/CMakeLists.txt).
+int main() {}
