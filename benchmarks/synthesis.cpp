@@ -20,6 +20,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "pareto/explain.h"
 #include "pareto/search.h"

@@ -10,6 +10,7 @@
 #include "cli/parse.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/shown.h"
 #include "ir/words.h"

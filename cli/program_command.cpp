@@ -12,6 +12,7 @@
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/words.h"
 #include "runtime/block_executor.h"

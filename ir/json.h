@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "ir/collective.h"
-#include "ir/files.h"  // texts come from files and go there
 #include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"

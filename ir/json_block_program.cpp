@@ -104,8 +104,7 @@ std::string to_json(const Collective& collective, const BlockProgram& program) {
 }
 
 BlockProgramFile block_program_from_json(std::string_view text, const std::string& file) {
-  const nlohmann::json parsed = parse_json(text, file);
-  const JsonReader json(parsed, file, "");
+  const JsonReader json = parse_json(text, file);
   json.require_object({"chorale_program", "name", "collective", "chunks_per_block", "root", "combining",
                        "chunks", "in_place", "queue_depth", "ranks"});
   if (json["chorale_program"].integer(0, kMostNumber) != 1)

@@ -124,8 +124,7 @@ std::string to_json(const Collective& collective) {
 }
 
 Collective collective_from_json(std::string_view text, const std::string& file, int ranks) {
-  const nlohmann::json json = parse_json(text, file);
-  return read_collective(JsonReader(json, file, ""), ranks);
+  return read_collective(parse_json(text, file), ranks);
 }
 
 }  // namespace chorale

@@ -81,8 +81,7 @@ std::string to_json(const Hierarchy& hierarchy) {
 }
 
 Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
-  const nlohmann::json parsed = parse_json(text, file);
-  const JsonReader json(parsed, file, "");
+  const JsonReader json = parse_json(text, file);
   json.require_object({"hierarchy", "node", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
   const JsonReader levels = json["levels"];
@@ -116,8 +115,7 @@ std::string to_json(const Job& job) {
 }
 
 Job job_from_json(std::string_view text, const std::string& file) {
-  const nlohmann::json parsed = parse_json(text, file);
-  const JsonReader json(parsed, file, "");
+  const JsonReader json = parse_json(text, file);
   json.require_object({"job", "axes", "reductions"});
   Job job{.name = json["job"].text()};
   const JsonReader axes = json["axes"];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
@@ -77,9 +78,11 @@ Guess guess(std::string_view text) {
   return {.words = "is XML, not JSON"};
 }
 
-}  // namespace
+const nlohmann::json& json(const std::shared_ptr<const void>& value) {
+  return *static_cast<const nlohmann::json*>(value.get());
+}
 
-nlohmann::json parse_json(std::string_view text, const std::string& file) {
+nlohmann::json parsed(std::string_view text, const std::string& file) {
   if (const Guess seems = guess(text); !seems.words.empty())
     throw InputError(file, seems.words, seems.remedy);
   check_depth(text, file);
@@ -114,13 +117,32 @@ constexpr std::pair<const char*, const char*> kKinds[] = {
     {"topology", "a machine"},      {"hierarchy", "a hierarchy"},     {"job", "a job"},
     {"collective", "a collective"}};
 
+}  // namespace
+
+JsonReader parse_json(std::string_view text, const std::string& file) {
+  return {std::make_shared<const nlohmann::json>(parsed(text, file)), file, ""};
+}
+
+bool JsonReader::has(const char* key) const {
+  return is_object() && json(value_).contains(key);
+}
+bool JsonReader::is_null() const {
+  return json(value_).is_null();
+}
+bool JsonReader::is_array() const {
+  return json(value_).is_array();
+}
+bool JsonReader::is_object() const {
+  return json(value_).is_object();
+}
+
 void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
-  if (!value_.is_object()) fail("is not an object", "see docs/formats.md");
+  if (!is_object()) fail("is not an object", "see docs/formats.md");
   for (const auto& [tells, kind] : kKinds)
-    if (place_.empty() && value_.contains(tells) &&
+    if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())
       fail(fmt::format("is {}, and something else is wanted here", kind), "check the path");
-  for (const auto& [key, unused] : value_.items())
+  for (const auto& [key, unused] : json(value_).items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
       std::string known;
       for (std::string_view k : keys) known += (known.empty() ? "" : ", ") + std::string(k);
@@ -129,49 +151,49 @@ void JsonReader::require_object(std::initializer_list<std::string_view> keys) co
 }
 
 JsonReader JsonReader::operator[](const char* key) const {
-  if (!value_.is_object()) fail("is not an object", "see docs/formats.md");
-  const auto at = value_.find(key);
-  if (at == value_.end()) fail(fmt::format("'{}' is missing", key), "see docs/formats.md");
-  return {*at, file_, place_.empty() ? key : place_ + "." + key};
+  if (!is_object()) fail("is not an object", "see docs/formats.md");
+  const auto at = json(value_).find(key);
+  if (at == json(value_).end()) fail(fmt::format("'{}' is missing", key), "see docs/formats.md");
+  return {{value_, &*at}, file_, place_.empty() ? key : place_ + "." + key};
 }
 
 JsonReader JsonReader::at(std::size_t index) const {
-  if (!value_.is_array() || index >= value_.size()) fail(fmt::format("has no element {}", index));
-  return {value_[index], file_, fmt::format("{}[{}]", place_, index)};
+  if (!is_array() || index >= json(value_).size()) fail(fmt::format("has no element {}", index));
+  return {{value_, &json(value_)[index]}, file_, fmt::format("{}[{}]", place_, index)};
 }
 
 std::size_t JsonReader::size(std::size_t most) const {
-  if (!value_.is_array()) fail("is not an array", "see docs/formats.md");
-  if (value_.size() > most)
-    fail(fmt::format("has {} elements", value_.size()), fmt::format("at most {} are allowed", most));
-  return value_.size();
+  if (!is_array()) fail("is not an array", "see docs/formats.md");
+  if (json(value_).size() > most)
+    fail(fmt::format("has {} elements", json(value_).size()), fmt::format("at most {} are allowed", most));
+  return json(value_).size();
 }
 
 long long JsonReader::long_integer(long long least, long long most) const {
-  if (!value_.is_number_integer()) fail("is not an integer", fmt::format("use {} to {}", least, most));
-  const bool huge = value_.is_number_unsigned() && value_.get<unsigned long long>() > LLONG_MAX;
-  const long long number = huge ? LLONG_MAX : value_.get<long long>();
+  if (!json(value_).is_number_integer()) fail("is not an integer", fmt::format("use {} to {}", least, most));
+  const bool huge = json(value_).is_number_unsigned() && json(value_).get<unsigned long long>() > LLONG_MAX;
+  const long long number = huge ? LLONG_MAX : json(value_).get<long long>();
   if (number < least || number > most)
-    fail(fmt::format("{} is out of range", value_.dump()), fmt::format("use {} to {}", least, most));
+    fail(fmt::format("{} is out of range", json(value_).dump()), fmt::format("use {} to {}", least, most));
   return number;
 }
 
 double JsonReader::number(double least, double most) const {
-  if (!value_.is_number()) fail("is not a number", fmt::format("use {} to {}", least, most));
-  const double number = value_.get<double>();
+  if (!json(value_).is_number()) fail("is not a number", fmt::format("use {} to {}", least, most));
+  const double number = json(value_).get<double>();
   if (!std::isfinite(number) || number < least || number > most)
-    fail(fmt::format("{} is out of range", value_.dump()), fmt::format("use {} to {}", least, most));
+    fail(fmt::format("{} is out of range", json(value_).dump()), fmt::format("use {} to {}", least, most));
   return number;
 }
 
 bool JsonReader::boolean() const {
-  if (!value_.is_boolean()) fail("is not true or false");
-  return value_.get<bool>();
+  if (!json(value_).is_boolean()) fail("is not true or false");
+  return json(value_).get<bool>();
 }
 
 std::string JsonReader::text(std::size_t longest) const {
-  if (!value_.is_string()) fail("is not a text in quotes");
-  std::string text = value_.get<std::string>();
+  if (!json(value_).is_string()) fail("is not a text in quotes");
+  std::string text = json(value_).get<std::string>();
   if (text.size() > longest)
     fail(fmt::format("is {} bytes long", text.size()), fmt::format("use at most {}", longest));
   if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }))

@@ -5,7 +5,7 @@
 #include <climits>
 #include <cmath>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,11 +15,6 @@ namespace chorale {
 
 class JsonReader {
  public:
-  using Json = nlohmann::json;
-
-  JsonReader(const Json& value, std::string file, std::string place)
-      : value_(value), file_(std::move(file)), place_(std::move(place)) {}
-
   // Where in words: "dgx.json: links[3].dst".
   std::string where() const { return place_.empty() ? file_ : file_ + ": " + place_; }
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "") const {
@@ -28,10 +23,10 @@ class JsonReader {
 
   // This is an object with no other keys than these.
   void require_object(std::initializer_list<std::string_view> keys) const;
-  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
-  bool is_null() const { return value_.is_null(); }
-  bool is_array() const { return value_.is_array(); }
-  bool is_object() const { return value_.is_object(); }
+  bool has(const char* key) const;
+  bool is_null() const;
+  bool is_array() const;
+  bool is_object() const;
 
   JsonReader operator[](const char* key) const;  // fails if it is missing
   JsonReader at(std::size_t index) const;        // fails if this is not an array or too short
@@ -44,12 +39,17 @@ class JsonReader {
   std::string text(std::size_t longest = 200) const;  // without control characters
 
  private:
-  const Json& value_;
+  friend JsonReader parse_json(std::string_view text, const std::string& file);
+  JsonReader(std::shared_ptr<const void> value, std::string file, std::string place)
+      : value_(std::move(value)), file_(std::move(file)), place_(std::move(place)) {}
+
+  std::shared_ptr<const void>
+      value_;  // of the library that parses, in the tree of the whole text, which it keeps
   std::string file_;
   std::string place_;
 };
 
-// Parses all of the text, or throws InputError with line and column.
-nlohmann::json parse_json(std::string_view text, const std::string& file);
+// A cursor on all of the text, which is parsed, or InputError with line and column.
+JsonReader parse_json(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -297,8 +297,7 @@ std::string to_json(const Result& result) {
 }
 
 Result result_from_json(std::string_view text, const std::string& file) {
-  const nlohmann::json value = parse_json(text, file);
-  const JsonReader json(value, file, "");
+  const JsonReader json = parse_json(text, file);
   if (!json.has("chorale_result"))
     json.fail("is not a result", "make one with 'chorale frontier --json FILE'");
   if (const long long version = json["chorale_result"].long_integer(0, 1'000'000LL);

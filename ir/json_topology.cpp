@@ -113,8 +113,7 @@ std::string to_json(const Topology& topology) {
 }
 
 Topology topology_from_json(std::string_view text, const std::string& file) {
-  const nlohmann::json json = parse_json(text, file);
-  return read_topology(JsonReader(json, file, ""));
+  return read_topology(parse_json(text, file));
 }
 
 }  // namespace chorale

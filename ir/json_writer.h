@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace chorale {
 
-inline std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text);
 
 inline std::string list(const std::vector<int>& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));

@@ -8,6 +8,7 @@
 
 #include "codegen/passes/lower.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/shown.h"
 #include "ir/words.h"

@@ -8,6 +8,7 @@
 #include "bounds/check.h"
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/sizes.h"
 #include "pareto/formulas.h"

@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "ir/files.h"
 #include "ir/json.h"
 
 namespace chorale {

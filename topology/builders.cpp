@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/words.h"
 #include "topology/spec.h"

@@ -379,15 +379,14 @@ class Translator {
 }  // namespace
 
 MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations) {
-  const nlohmann::json json = parse_json(text, file);
-  const JsonReader root(json, file, "");
+  const JsonReader root = parse_json(text, file);
   MscclppFile result;
   Translator(root, file, most_operations, result).translate();
   return result;
 }
 
 bool is_mscclpp_plan(std::string_view text, const std::string& file) {
-  return JsonReader(parse_json(text, file), file, "").has("gpus");
+  return parse_json(text, file).has("gpus");
 }
 
 }  // namespace chorale

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "ir/files.h"
 #include "ir/json.h"
 #include "tests/fuzz/readers.h"
 

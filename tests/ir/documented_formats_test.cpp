@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/block_program.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/placement.h"
 #include "pareto/check.h"

@@ -10,6 +10,7 @@
 #include "construct/classic.h"
 #include "ir/block_program.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/placement.h"
 #include "pareto/search.h"
 #include "topology/builders.h"

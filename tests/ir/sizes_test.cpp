@@ -12,6 +12,7 @@
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "pareto/check.h"
 #include "pareto/instance_solver.h"

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "construct/classic.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "pareto/search.h"
 #include "runtime/test_data.h"

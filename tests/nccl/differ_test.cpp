@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "construct/classic.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "preload/nccl_collectives.h"
 #include "tests/nccl/ranks.h"

@@ -15,6 +15,7 @@
 #include "codegen/passes/relax.h"
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "runtime/element_types.h"
 #include "runtime/transport.h"
