@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "semantics/verify.h"
-#include "topology/builders.h"
-#include "topology/hierarchies.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -59,11 +61,18 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
 }
 
 const std::vector<CatalogueEntry>& known_machines() {
-  return topology_catalogue();
+  return machine_catalogue();
 }
 
 const std::vector<CatalogueEntry>& known_hierarchies() {
-  return hierarchy_catalogue();
+  static const std::vector<CatalogueEntry> known = [] {
+    std::vector<CatalogueEntry> with_levels;
+    std::ranges::copy_if(machine_catalogue(), std::back_inserter(with_levels), [](const CatalogueEntry& entry) {
+      return load_levels(entry.example).hierarchy.has_value();
+    });
+    return with_levels;
+  }();
+  return known;
 }
 
 const std::vector<ClassicEntry>& known_classics() {

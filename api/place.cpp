@@ -1,7 +1,7 @@
 #include "api/place.h"
 
 #include "placement/place.h"
-#include "topology/hierarchies.h"
+#include "topology/machines.h"
 
 namespace chorale {
 

@@ -25,7 +25,7 @@
 #include "pareto/explain.h"
 #include "pareto/search.h"
 #include "pareto/synthesize.h"
-#include "topology/builders.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {

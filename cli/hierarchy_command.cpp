@@ -38,7 +38,7 @@ std::string in_words(const Hierarchy& hierarchy) {
 
 Outcome perform(const HierarchyCommand& command, Supervisor&) {
   if (command.name.empty()) {
-    std::vector<std::vector<std::string>> rows = {{"hierarchy", "example", "description"}};
+    std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
     for (const CatalogueEntry& entry : known_hierarchies())
       rows.push_back({entry.pattern, entry.example, entry.description});
     return {.text = table(rows, "lll")};

@@ -5,15 +5,18 @@ namespace chorale {
 namespace {
 
 void hierarchy_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(
-      app, "hierarchy", "List the hierarchical machines, or show one",
-      kPlainExitCodes + "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 --json");
+  CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
+                                kPlainExitCodes +
+                                    "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 "
+                                    "--json\n  chorale hierarchy show dgx-a100:4");
   auto options = std::make_shared<HierarchyCommand>();
   sub->require_subcommand(1);
-  CLI::App* const list = sub->add_subcommand("list", "The built-in hierarchies");
+  CLI::App* const list = sub->add_subcommand("list", "The built-in machines that have levels");
   list->final_callback([options, &parsed] { parsed = *options; });
-  CLI::App* const show = sub->add_subcommand("show", "One hierarchy");
-  show->add_option("name", options->name, "A hierarchy or a JSON file")->required()->option_text("NAME|FILE");
+  CLI::App* const show = sub->add_subcommand("show", "One machine by its levels");
+  show->add_option("name", options->name, "A machine ('chorale hierarchy list') or a JSON file")
+      ->required()
+      ->option_text("NAME|FILE");
   show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
@@ -26,9 +29,11 @@ void place_options(CLI::App& app, Command& parsed) {
       "2 bad input\n"
       "examples:\n"
       "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB\n"
+      "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data,tensor --bytes 1GB\n"
       "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html");
   auto options = std::make_shared<PlaceCommand>();
-  sub->add_option("hierarchy", options->hierarchy, "A hierarchy ('chorale hierarchy list') or a JSON file")
+  sub->add_option("hierarchy", options->hierarchy,
+                  "A machine that has levels ('chorale hierarchy list'), or a JSON file")
       ->required()
       ->option_text("HIERARCHY");
   text(sub, "--axes", options->axes, "NAME=N,...",

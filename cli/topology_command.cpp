@@ -2,8 +2,8 @@
 #include "cli/commands.h"
 #include "cli/layout.h"
 #include "ir/json.h"
-#include "topology/builders.h"
 #include "topology/dot.h"
+#include "topology/machines.h"
 #include "topology/text.h"
 
 namespace chorale {
@@ -22,15 +22,16 @@ std::string known_topologies() {
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name);
+  const Levels levels = load_levels(command.name);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
-      return {.document = to_dot(topology)};
+      return {.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr)};
     case TopologyCommand::Form::Json:
       return {.document = to_json(topology)};
     case TopologyCommand::Form::Text:
       break;
   }
-  return {.text = describe(topology)};
+  return {.text = describe(topology) + describe(levels)};
 }
 
 }  // namespace chorale

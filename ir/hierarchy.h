@@ -26,6 +26,9 @@ struct LinkModel {
   int ports = 1;             // of a child (NICs); a flow is spread over all of them
   double latency_us = 0;     // of one message
   double stream_gbs = 0;     // the most that one flow gets; 0: no such cap
+  // Devices reach only those at the same place of other children (a NIC for each GPU, on its rail). For the graph of
+  // the machine (topology/levels.h); the price of a group's flows is the same.
+  bool rails = false;
   // The way out for traffic between a child and other units (PCIe to the NIC). Without one it goes through
   // the child's ports; in a ring it is not modelled.
   std::optional<SharedPath> exit = {};

@@ -21,8 +21,8 @@ SharedPath read_path(const JsonReader& json) {
 }
 
 Level read_level(const JsonReader& json) {
-  json.require_object(
-      {"name", "fan_out", "shape", "bandwidth_gbs", "ports", "latency_us", "stream_gbs", "exit", "detour"});
+  json.require_object({"name", "fan_out", "shape", "bandwidth_gbs", "ports", "latency_us", "stream_gbs",
+                       "rails", "exit", "detour"});
   Level level{.name = json["name"].text(40), .fan_out = json["fan_out"].integer(1, kMostFanOut)};
   if (level.name.empty() || level.name == "root")
     json["name"].fail("is no name for a level", "choose another");
@@ -40,6 +40,7 @@ Level read_level(const JsonReader& json) {
   if (json.has("ports")) link.ports = json["ports"].integer(1, 1024);
   if (json.has("latency_us")) link.latency_us = json["latency_us"].number(0, kMostLatency);
   if (json.has("stream_gbs")) link.stream_gbs = json["stream_gbs"].number(kLeastGbs, kMostGbs);
+  if (json.has("rails")) link.rails = json["rails"].boolean();
   if (json.has("exit")) link.exit = read_path(json["exit"]);
   if (json.has("detour")) {
     if (link.shape != LinkModel::Shape::Ring) json["detour"].fail("is for rings", "remove it");
@@ -57,11 +58,11 @@ std::string write_path(const char* key, const std::optional<SharedPath>& path) {
 std::string write_level(const Level& level) {
   const LinkModel& link = level.link;
   return fmt::format(
-      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}}})",
+      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}{}}})",
       quoted(level.name), level.fan_out, link.shape == LinkModel::Shape::Ring ? "ring" : "switch",
       link.bandwidth_gbs, link.ports, link.latency_us,
       link.stream_gbs > 0 ? fmt::format(R"(,"stream_gbs":{})", link.stream_gbs) : "",
-      write_path("exit", link.exit), write_path("detour", link.detour));
+      link.rails ? R"(,"rails":true)" : "", write_path("exit", link.exit), write_path("detour", link.detour));
 }
 
 int index_of(const std::vector<Axis>& axes, const JsonReader& json) {

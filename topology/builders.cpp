@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "ir/error.h"
-#include "ir/files.h"
-#include "ir/json.h"
 #include "ir/words.h"
+#include "topology/machines.h"
 #include "topology/spec.h"
 
 namespace chorale {
@@ -165,7 +164,7 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
   if (kind == "torus") return grid(sides(spec, size, 3), true);
   if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128));
   throw InputError("topology", "unknown name '" + spec.substr(0, 60) + "'",
-                   did_you_mean(kind, kinds(topology_catalogue()),
+                   did_you_mean(kind, kinds(machine_catalogue()),
                                 "see 'chorale topology list', or give a JSON file (a name with / or .json)"));
 }
 
@@ -210,12 +209,6 @@ Topology named_topology(const std::string& spec) {
     throw InputError("topology " + spec, "has over a million links", "use fewer ranks");
   t.name = spec;
   return t;
-}
-
-Topology load_topology(const std::string& spec_or_file) {
-  if (spec_or_file.find('/') == std::string::npos && !spec_or_file.ends_with(".json"))
-    return named_topology(spec_or_file);
-  return topology_from_json(read_file(spec_or_file), spec_or_file);
 }
 
 }  // namespace chorale

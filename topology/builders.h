@@ -15,7 +15,4 @@ const std::vector<CatalogueEntry>& topology_catalogue();
 // sizes.
 Topology named_topology(const std::string& spec);
 
-// A spec, or a JSON file: what contains a '/' or ends in ".json" is a path.
-Topology load_topology(const std::string& spec_or_file);
-
 }  // namespace chorale

@@ -29,11 +29,30 @@ int matching_reverse(const Topology& t, std::size_t l, const std::vector<bool>& 
   return -1;
 }
 
+// The children of a unit, which begins at `first`: ranks, or units in boxes.
+std::string boxes(const Hierarchy& levels, std::size_t level, Rank first, const std::string& indent) {
+  int below = 1;
+  for (std::size_t k = level + 1; k < levels.levels.size(); ++k) below *= levels.levels[k].fan_out;
+  std::string text;
+  for (int child = 0; child < levels.levels[level].fan_out; ++child) {
+    const Rank start = first + child * below;
+    if (level + 1 == levels.levels.size())
+      text += fmt::format("{}\"{}\";\n", indent, start);
+    else
+      text += fmt::format("{0}subgraph \"cluster_{1}_{2}\" {{\n{0}  label=\"{3} {4}\";\n{5}{0}}}\n", indent,
+                          level, start, escaped(levels.levels[level].name), start / below,
+                          boxes(levels, level + 1, start, indent + "  "));
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string to_dot(const Topology& t) {
-  std::string text =
-      fmt::format("digraph \"{}\" {{\n  layout=circo;\n  node [shape=circle];\n", escaped(t.name));
+std::string to_dot(const Topology& t, const Hierarchy* levels) {
+  const bool boxed = levels != nullptr && levels->levels.size() > 1;
+  std::string text = fmt::format("digraph \"{}\" {{\n  layout={};\n  node [shape=circle];\n", escaped(t.name),
+                                 boxed ? "fdp" : "circo");  // circo draws no boxes
+  if (boxed) text += boxes(*levels, 0, 0, "  ");
   for (Node n = t.ranks; n < t.ranks + t.switches; ++n)
     text += fmt::format("  \"{}\" [shape=box];\n", name_of(t, n));
   std::vector<bool> used(t.links.size(), false);

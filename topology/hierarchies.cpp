@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "ir/error.h"
-#include "ir/files.h"
-#include "ir/json.h"
 #include "ir/words.h"
 #include "topology/spec.h"
 
@@ -151,12 +149,6 @@ Hierarchy named_hierarchy(const std::string& spec) {
                                   "use a100:4, v100:4, h100:16, pods:4x8x4, rack:1x2x2x4, or a JSON file"));
   h.name = spec;
   return h;
-}
-
-Hierarchy load_hierarchy(const std::string& spec_or_file) {
-  if (spec_or_file.find('/') == std::string::npos && !spec_or_file.ends_with(".json"))
-    return named_hierarchy(spec_or_file);
-  return hierarchy_from_json(read_file(spec_or_file), spec_or_file);
 }
 
 }  // namespace chorale

@@ -7,6 +7,36 @@
 #include "ir/words.h"
 
 namespace chorale {
+namespace {
+
+std::string in_words(const Level& level) {
+  const LinkModel& link = level.link;
+  std::string text =
+      fmt::format("{} {}", link.shape == LinkModel::Shape::Ring ? "in a ring," : "on a switch,",
+                  link.ports == 1 ? "" : fmt::format("{} ports of ", link.ports));
+  text += fmt::format("{:.6g} GB/s, {} us", link.bandwidth_gbs, link.latency_us);
+  if (link.stream_gbs > 0) text += fmt::format(", a stream {:.6g} GB/s", link.stream_gbs);
+  if (link.rails) text += ", on rails";
+  const auto path = [&](const char* what, const std::optional<SharedPath>& shared) {
+    if (shared)
+      text += fmt::format(", {} {:.6g} GB/s{}", what, shared->bandwidth_gbs,
+                          shared->children > 1 ? fmt::format(" for {}", shared->children) : "");
+  };
+  path("out of it", link.exit);
+  path("detour", link.detour);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Levels& levels) {
+  if (!levels.hierarchy) return "no levels: it " + levels.why_none + "\n";
+  std::string text = "levels, from the outermost in:\n";
+  for (const Level& level : levels.hierarchy->levels)
+    text += fmt::format("  {:>8}: {} {}\n", level.name, level.fan_out, in_words(level));
+  return text;
+}
+
 std::string name_of(const Topology& t, Node n) {
   return n < t.ranks ? std::to_string(n) : fmt::format("switch{}", n - t.ranks);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/topology.h"
+#include "topology/levels.h"
 
 namespace chorale {
 
@@ -12,5 +13,8 @@ std::string name_of(const Topology&, Node);
 
 // Ranks, links by kind, limits, degrees, diameter; what 'chorale topology show' prints.
 std::string describe(const Topology&);
+
+// A line for each level, or why there are none.
+std::string describe(const Levels&);
 
 }  // namespace chorale

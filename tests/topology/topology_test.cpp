@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ir/error.h"
-#include "topology/builders.h"
 #include "topology/dot.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 #include "topology/text.h"
 

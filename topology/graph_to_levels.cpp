@@ -1,0 +1,344 @@
+// Guess, and prove by building: every way to divide the ranks into levels is tried, the fewest levels first. What rank 0
+// is linked with leaves one or two shapes for each level; its limits say how fast ports, rings and ways out are; and
+// the levels count only if their graph is the one that was given, rate by rate and limit by limit. So a wrong
+// guess costs a moment and never a wrong answer.
+//
+// What lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit the links equally
+// well, and which of them fits the limits is seen only when all are put together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "ir/words.h"
+#include "topology/level_ways.h"
+#include "topology/levels.h"
+
+namespace chorale {
+namespace {
+
+using Kind = LevelPart::Kind;
+using Shape = LinkModel::Shape;
+
+constexpr int kMostLevels = 8;
+constexpr int kMostPorts = 1024;
+
+bool same(double a, double b) {
+  return std::abs(a - b) <= kSameRate * std::max(std::abs(a), std::abs(b));
+}
+
+// A graph by its rates, without what limits nothing.
+struct Rates {
+  struct Line {
+    double gbs = 0, alpha_us = 0;
+  };
+  int ranks = 0;
+  std::map<std::pair<Rank, Rank>, Line> lines = {};
+  std::map<std::set<std::pair<Rank, Rank>>, double> limits = {};
+  bool parallel = false;
+
+  explicit Rates(const Topology& graph) : ranks(graph.ranks) {
+    const double unit = 1e-3 / round_beta_us_per_byte(graph);
+    std::vector<double> rates;
+    for (const Link& link : graph.links) rates.push_back(link.bandwidth * 1e-3 / link.beta_us_per_byte);
+    for (const SharedLimit& limit : graph.limits)
+      for (LinkId l : limit.links) rates[l] = std::min(rates[l], limit.bandwidth * unit);
+    for (std::size_t l = 0; l < rates.size(); ++l) {
+      const Link& link = graph.links[l];
+      parallel = parallel || !lines.try_emplace({link.src, link.dst}, Line{rates[l], link.alpha_us}).second;
+    }
+    for (const SharedLimit& limit : graph.limits) {
+      double all = 0;
+      std::set<std::pair<Rank, Rank>> pairs;
+      for (LinkId l : limit.links) {
+        all += rates[l];
+        pairs.insert({graph.links[l].src, graph.links[l].dst});
+      }
+      const double gbs = limit.bandwidth * unit;
+      if (all <= gbs || same(all, gbs)) continue;
+      const auto [at, added] = limits.try_emplace(std::move(pairs), gbs);
+      at->second = std::min(at->second, gbs);
+    }
+  }
+
+  Rates(int devices, const LevelGraph& graph) : ranks(devices) {
+    for (std::size_t l = 0; l < graph.lines.size(); ++l)
+      lines[{graph.lines[l].src, graph.lines[l].dst}] = {graph.taken.rates[l], graph.lines[l].alpha_us};
+    for (const auto& [part, gbs] : graph.binding) {
+      std::set<std::pair<Rank, Rank>> pairs;
+      for (LinkId l : graph.taken.links.at(part)) pairs.insert({graph.lines[l].src, graph.lines[l].dst});
+      limits[std::move(pairs)] = gbs;
+    }
+  }
+
+  const Line* find(Rank a, Rank b) const {
+    const auto at = lines.find({a, b});
+    return at == lines.end() ? nullptr : &at->second;
+  }
+
+  bool operator==(const Rates& other) const {
+    return ranks == other.ranks &&
+           std::ranges::equal(lines, other.lines,
+                              [](const auto& a, const auto& b) {
+                                return a.first == b.first && same(a.second.gbs, b.second.gbs) &&
+                                       same(a.second.alpha_us, b.second.alpha_us);
+                              }) &&
+           std::ranges::equal(limits, other.limits, [](const auto& a, const auto& b) {
+             return a.first == b.first && same(a.second, b.second);
+           });
+  }
+};
+
+bool alike(const Rates::Line& a, const Rates::Line& b) {
+  return same(a.gbs, b.gbs) && same(a.alpha_us, b.alpha_us);
+}
+
+// The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each.
+std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
+  std::vector<LinkModel> result;
+  const Rates::Line* const first = rates.find(0, below);
+  if (first == nullptr) return {};
+  const auto fits = [&](bool rails, auto expected) {
+    for (Rank b = below; b < n * below; ++b) {
+      const Rates::Line* const line = rates.find(0, b);
+      const Rates::Line* const like = rails && b % below != 0 ? nullptr : expected(b / below);
+      if ((line == nullptr) != (like == nullptr) || (line != nullptr && !alike(*line, *like))) return false;
+    }
+    return true;
+  };
+  for (bool rails : {false, true}) {
+    if (rails && below == 1) continue;
+    const auto near = [&](int child) { return child == 1 || child == n - 1; };
+    if (fits(rails, [&](int) { return first; })) result.push_back({.rails = rails});
+    if (n >= 3 && fits(rails, [&](int child) { return near(child) ? first : nullptr; }))
+      result.push_back({.shape = Shape::Ring, .rails = rails});
+    if (n < 4) continue;
+    const Rates::Line* const far = rates.find(0, 2 * below);
+    if (far != nullptr && fits(rails, [&](int child) { return near(child) ? first : far; }))
+      result.push_back({.shape = Shape::Ring, .rails = rails, .detour = SharedPath{}});
+  }
+  return result;
+}
+
+// Fills the rates into levels whose shapes are chosen; none if some link of the graph has no way over them.
+class RateReader {
+ public:
+  // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these links.
+  RateReader(const Rates& rates, Hierarchy& hierarchy, unsigned own_exits)
+      : rates_(rates), hierarchy_(hierarchy), own_exits_(own_exits) {}
+
+  bool read() {
+    if (!take()) return false;
+    for (int j = std::ssize(hierarchy_.levels) - 1; j > 0; --j)
+      if (!choose_exit(j)) return false;
+    for (int j = 0; j < std::ssize(hierarchy_.levels); ++j)
+      if (!choose_detour(j)) return false;
+    read_parts();
+    for (std::size_t j = 0; j < hierarchy_.levels.size(); ++j) fill_in(static_cast<int>(j));
+    return true;
+  }
+
+ private:
+  Level& level(int j) { return hierarchy_.levels[j]; }
+  LinkModel& link(int j) { return level(j).link; }
+
+  // What each link takes, as far as it is decided.
+  bool take() {
+    taken_ = {};
+    pairs_.clear();
+    const LevelWays ways(hierarchy_);
+    for (const auto& [ends, line] : rates_.lines) {
+      const auto way = ways.way(ends.first, ends.second);
+      if (!way) return false;
+      taken_.add(line.gbs, *way);
+      pairs_.push_back(ends);
+    }
+    return true;
+  }
+
+  // The limit over all links of the part, if the graph has one.
+  std::optional<double> limit_of(const LevelPart& part) const {
+    const auto links = taken_.links.find(part);
+    if (links == taken_.links.end()) return std::nullopt;
+    std::set<std::pair<Rank, Rank>> pairs;
+    for (LinkId l : links->second) pairs.insert(pairs_[l]);
+    const auto limit = rates_.limits.find(pairs);
+    return limit == rates_.limits.end() ? std::nullopt : std::optional(limit->second);
+  }
+
+  // Of inner levels: is the way out the port, or how many children share another?
+  bool choose_exit(int j) {
+    if (!(own_exits_ >> j & 1) && link(j).shape == Shape::Switch && limit_of({j, Kind::PortOut, 0}))
+      return true;
+    for (int children = 1; children <= level(j).fan_out; ++children) {
+      if (level(j).fan_out % children != 0) continue;
+      link(j).exit = SharedPath{.children = children};
+      if (!take()) return false;
+      if (limit_of({j, Kind::ExitOut, 0})) return true;
+    }
+    link(j).exit = link(j).shape == Shape::Switch ? std::optional(SharedPath{}) : std::nullopt;
+    return take();
+  }
+
+  bool choose_detour(int j) {
+    if (!link(j).detour) return true;
+    for (int children = 1; children <= level(j).fan_out; ++children) {
+      if (level(j).fan_out % children != 0) continue;
+      link(j).detour->children = children;
+      if (!take()) return false;
+      if (limit_of({j, Kind::Detour, 0})) return true;
+    }
+    link(j).detour->children = 1;
+    return take();
+  }
+
+  // Of limits what they say, of other parts what can come through.
+  void read_parts() {
+    for (const auto& [part, links] : taken_.links)
+      if (const auto limit = limit_of(part)) known_[part] = *limit;
+    std::map<LevelPart, double> all = known_;
+    for (const auto& [part, links] : taken_.links)
+      if (!known_.contains(part)) all[part] = implied_rate(taken_, part, known_);
+    known_ = std::move(all);
+  }
+
+  double first(int j, Kind kind) const {
+    const auto at = known_.find({j, kind, 0});
+    return at == known_.end() ? 1 : at->second;
+  }
+
+  void fill_in(int j) {
+    LinkModel& model = link(j);
+    int below = 1;
+    for (std::size_t k = j + 1; k < hierarchy_.levels.size(); ++k) below *= hierarchy_.levels[k].fan_out;
+    const Rates::Line& line = *rates_.find(0, below);
+    model.latency_us = line.alpha_us;
+    const double all = first(j, model.shape == Shape::Switch ? Kind::PortOut : Kind::Forward);
+    const double ports = std::round(all / line.gbs);
+    const bool split = model.shape == Shape::Switch && ports <= kMostPorts && same(ports * line.gbs, all);
+    model.bandwidth_gbs = split ? line.gbs : all;
+    model.ports = split ? static_cast<int>(ports) : 1;
+    if (model.exit) model.exit->bandwidth_gbs = first(j, Kind::ExitOut);
+    if (model.detour) model.detour->bandwidth_gbs = first(j, Kind::Detour);
+    double slowest = all;
+    for (std::size_t l = 0; l < pairs_.size(); ++l)
+      if (pairs_[l] == std::pair<Rank, Rank>(0, below))
+        for (const LevelPart& part : taken_.parts[l]) slowest = std::min(slowest, known_.at(part));
+    if (line.gbs < slowest && !same(line.gbs, slowest)) model.stream_gbs = line.gbs;
+  }
+
+  const Rates& rates_;
+  Hierarchy& hierarchy_;
+  const unsigned own_exits_;
+  TakenParts taken_ = {};
+  std::vector<std::pair<Rank, Rank>> pairs_ = {};  // by link of taken_
+  std::map<LevelPart, double> known_ = {};
+};
+
+std::string level_name(std::size_t from_inside) {
+  static const std::vector<std::string> names = {"rank", "node", "rack", "pod"};
+  return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
+}
+
+class LevelSearch {
+ public:
+  explicit LevelSearch(const Topology& graph) : graph_(graph), rates_(graph) {}
+  const Rates& rates() const { return rates_; }
+
+  std::optional<Hierarchy> find() {
+    for (int levels = 1; levels <= kMostLevels; ++levels)
+      if (divide(graph_.ranks, levels)) return found_;
+    return std::nullopt;
+  }
+
+ private:
+  // All ways to make `levels` factors of what is left, outermost first.
+  bool divide(int left, int levels) {
+    if (levels == 1) {
+      fan_outs_.push_back(left);
+      const bool done = left >= 2 && shape(0);
+      fan_outs_.pop_back();
+      return done;
+    }
+    for (int n = 2; n <= left / 2; ++n) {
+      if (left % n != 0) continue;
+      fan_outs_.push_back(n);
+      const bool done = divide(left / n, levels - 1);
+      fan_outs_.pop_back();
+      if (done) return true;
+    }
+    return false;
+  }
+
+  // All choices of a shape for each level, outermost first.
+  bool shape(std::size_t j) {
+    if (j == fan_outs_.size()) return prove();
+    int below = 1;
+    for (std::size_t k = j + 1; k < fan_outs_.size(); ++k) below *= fan_outs_[k];
+    for (const LinkModel& model : shapes(rates_, fan_outs_[j], below)) {
+      chosen_.push_back(
+          {.name = level_name(fan_outs_.size() - 1 - j), .fan_out = fan_outs_[j], .link = model});
+      const bool done = shape(j + 1);
+      chosen_.pop_back();
+      if (done) return true;
+    }
+    return false;
+  }
+
+  bool prove() {
+    for (unsigned own_exits = 0; own_exits < 1u << chosen_.size();
+         own_exits += 2) {  // the outermost has no way out
+      Hierarchy guess{
+          .name = graph_.name, .levels = chosen_, .node_level = static_cast<int>(chosen_.size()) - 1};
+      if (!RateReader(rates_, guess, own_exits).read()) return false;
+      if (Rates(graph_.ranks, level_graph(guess)) != rates_) continue;
+      found_ = std::move(guess);
+      return true;
+    }
+    return false;
+  }
+
+  const Topology& graph_;
+  const Rates rates_;
+  std::vector<int> fan_outs_ = {};
+  std::vector<Level> chosen_ = {};
+  Hierarchy found_ = {};
+};
+
+// The first rank that is linked otherwise than rank 0 is: with fewer ranks, or slower.
+std::optional<std::string> unlike(const Rates& rates) {
+  std::vector<int> links(rates.ranks, 0);
+  std::vector<double> gbs(rates.ranks, 0);
+  for (const auto& [ends, line] : rates.lines) {
+    ++links[ends.first];
+    gbs[ends.first] += line.gbs;
+  }
+  for (Rank n = 1; n < rates.ranks; ++n) {
+    if (links[n] != links[0])
+      return fmt::format("has {} out of rank 0, {} out of rank {}", counted(links[0], "link"), links[n], n);
+    if (!same(gbs[n], gbs[0]))
+      return fmt::format("has {:.6g} GB/s out of rank 0, {:.6g} out of rank {}", gbs[0], gbs[n], n);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Levels levels_of(const Topology& graph) {
+  if (graph.ranks == 1)
+    return {.hierarchy = Hierarchy{.name = graph.name, .levels = {{.name = level_name(0)}}}};
+  LevelSearch search(graph);
+  if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
+  if (const auto why = unlike(search.rates())) return {.why_none = *why};
+  if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};
+  return {.why_none =
+              fmt::format("is not {} divided into equal groups of equal groups: its links and limits differ",
+                          counted(graph.ranks, "rank"))};
+}
+
+}  // namespace chorale

@@ -1,0 +1,114 @@
+#include "topology/level_ways.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace chorale {
+namespace {
+using Kind = LevelPart::Kind;
+}  // namespace
+
+double rate_of(const LevelPart& part, const Hierarchy& hierarchy) {
+  const LinkModel& link = hierarchy.levels[part.level].link;
+  switch (part.kind) {
+    case Kind::PortOut:
+    case Kind::PortIn:
+      return link.bandwidth_gbs * link.ports;
+    case Kind::Forward:
+    case Kind::Backward:
+      return link.bandwidth_gbs;
+    case Kind::ExitOut:
+    case Kind::ExitIn:
+      return link.exit->bandwidth_gbs;
+    case Kind::Detour:
+      return link.detour->bandwidth_gbs;
+  }
+  return 0;
+}
+
+LevelWays::LevelWays(const Hierarchy& hierarchy) : hierarchy_(hierarchy), below_(hierarchy.levels.size(), 1) {
+  for (std::size_t j = below_.size(); j-- > 1;) below_[j - 1] = below_[j] * hierarchy.levels[j].fan_out;
+}
+
+int LevelWays::group(int level, Rank device, int children) const {
+  const int fan_out = hierarchy_.levels[level].fan_out, groups = (fan_out + children - 1) / children;
+  return child(level, device) / fan_out * groups + digit(level, device) / children;
+}
+
+std::optional<LevelWay> LevelWays::way(Rank from, Rank to) const {
+  if (from == to) return std::nullopt;
+  LevelWay way;
+  while (digit(way.level, from) == digit(way.level, to)) ++way.level;
+  const LinkModel& link = hierarchy_.levels[way.level].link;
+  if (link.rails && from % below_[way.level] != to % below_[way.level]) return std::nullopt;
+  if (link.shape == LinkModel::Shape::Ring) {
+    const int n = hierarchy_.levels[way.level].fan_out;
+    const int ahead = (digit(way.level, to) - digit(way.level, from) + n) % n;
+    way.detour = ahead != 1 && ahead != n - 1;
+    if (way.detour && !link.detour) return std::nullopt;
+  }
+  add_outside(way, from, to);
+  for (int m = way.level + 1; m < static_cast<int>(below_.size()); ++m) add_inside(way, m, from, to);
+  return way;
+}
+
+void LevelWays::add_outside(LevelWay& way, Rank from, Rank to) const {
+  const int j = way.level, n = hierarchy_.levels[j].fan_out;
+  const LinkModel& link = hierarchy_.levels[j].link;
+  if (link.shape == LinkModel::Shape::Switch) {
+    way.parts.push_back({j, Kind::PortOut, child(j, from)});
+    way.parts.push_back({j, Kind::PortIn, child(j, to)});
+  } else if (way.detour) {
+    way.parts.push_back({j, Kind::Detour, group(j, from, link.detour->children)});
+  } else {
+    const bool ahead = (digit(j, from) + 1) % n == digit(j, to);
+    way.parts.push_back({j, ahead ? Kind::Forward : Kind::Backward, child(j, from)});
+  }
+}
+
+void LevelWays::add_inside(LevelWay& way, int level, Rank from, Rank to) const {
+  const LinkModel& link = hierarchy_.levels[level].link;
+  if (link.exit) {
+    way.parts.push_back({level, Kind::ExitOut, group(level, from, link.exit->children)});
+    way.parts.push_back({level, Kind::ExitIn, group(level, to, link.exit->children)});
+  } else if (link.shape == LinkModel::Shape::Switch) {
+    way.parts.push_back({level, Kind::PortOut, child(level, from)});
+    way.parts.push_back({level, Kind::PortIn, child(level, to)});
+  }
+}
+
+void TakenParts::add(double rate, const LevelWay& way) {
+  for (const LevelPart& part : way.parts) links[part].push_back(static_cast<LinkId>(rates.size()));
+  rates.push_back(rate);
+  parts.push_back(way.parts);
+}
+
+double implied_rate(const TakenParts& taken, const LevelPart& part,
+                    const std::map<LevelPart, double>& known) {
+  using Family = std::pair<int, Kind>;
+  const std::vector<LinkId>& links = taken.links.at(part);
+  double all = 0;
+  std::map<Family, std::map<int, double>> by_family;  // what the links through each part carry
+  std::map<Family, double> covered;
+  for (LinkId l : links) {
+    all += taken.rates[l];
+    for (const LevelPart& other : taken.parts[l]) {
+      const Family family{other.level, other.kind};
+      if (family == Family{part.level, part.kind}) continue;
+      by_family[family][other.index] += taken.rates[l];
+      covered[family] += taken.rates[l];
+    }
+  }
+  double least = all;
+  for (const auto& [family, sums] : by_family) {
+    double carried = all - covered[family];
+    for (const auto& [index, sum] : sums) {
+      const auto rate = known.find({family.first, family.second, index});
+      carried += rate == known.end() ? sum : std::min(sum, rate->second);
+    }
+    least = std::min(least, carried);
+  }
+  return least;
+}
+
+}  // namespace chorale

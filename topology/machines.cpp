@@ -1,0 +1,68 @@
+#include "topology/machines.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/json.h"
+#include "ir/json_reader.h"
+#include "ir/words.h"
+#include "topology/hierarchies.h"
+#include "topology/spec.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+bool is_kind(const std::string& spec, const std::vector<CatalogueEntry>& catalogue) {
+  const std::vector<std::string> known = kinds(catalogue);
+  return std::ranges::find(known, spec.substr(0, spec.find(':'))) != known.end();
+}
+
+// As it was described.
+struct Described {
+  std::optional<Topology> graph = {};
+  std::optional<Hierarchy> levels = {};
+};
+
+Described described(const std::string& spec_or_file) {
+  if (spec_or_file.find('/') != std::string::npos || spec_or_file.ends_with(".json")) {
+    const std::string text = read_file(spec_or_file);
+    if (parse_json(text, spec_or_file).has("hierarchy"))
+      return {.levels = hierarchy_from_json(text, spec_or_file)};
+    return {.graph = topology_from_json(text, spec_or_file)};
+  }
+  if (is_kind(spec_or_file, hierarchy_catalogue())) return {.levels = named_hierarchy(spec_or_file)};
+  return {.graph = named_topology(spec_or_file)};
+}
+
+}  // namespace
+
+const std::vector<CatalogueEntry>& machine_catalogue() {
+  static const std::vector<CatalogueEntry> all = [] {
+    std::vector<CatalogueEntry> both = topology_catalogue();
+    both.insert(both.end(), hierarchy_catalogue().begin(), hierarchy_catalogue().end());
+    return both;
+  }();
+  return all;
+}
+
+Topology load_topology(const std::string& spec_or_file) {
+  const Described machine = described(spec_or_file);
+  return machine.graph ? *machine.graph : graph_of(*machine.levels);
+}
+
+Levels load_levels(const std::string& spec_or_file) {
+  Described machine = described(spec_or_file);
+  return machine.levels ? Levels{.hierarchy = std::move(machine.levels)} : levels_of(flatten(*machine.graph));
+}
+
+Hierarchy load_hierarchy(const std::string& spec_or_file) {
+  Levels levels = load_levels(spec_or_file);
+  if (!levels.hierarchy)
+    throw InputError("machine " + spec_or_file, "has no levels: it " + levels.why_none,
+                     "use one that 'chorale hierarchy list' names, or a JSON file of levels");
+  return std::move(*levels.hierarchy);
+}
+
+}  // namespace chorale

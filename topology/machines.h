@@ -1,0 +1,27 @@
+// Machines by name or from a file, in either view: as a graph, or as levels (topology/levels.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/hierarchy.h"
+#include "ir/topology.h"
+#include "topology/builders.h"
+#include "topology/levels.h"
+
+namespace chorale {
+
+// All that have a name, those that are built as graphs first.
+const std::vector<CatalogueEntry>& machine_catalogue();
+
+// A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in ".json" is
+// a path. Throws InputError for other names, sizes and files.
+Topology load_topology(const std::string& spec_or_file);
+
+// The same machine as levels; why there are none where it is not divided evenly.
+Levels load_levels(const std::string& spec_or_file);
+
+// Throws InputError where there are no levels.
+Hierarchy load_hierarchy(const std::string& spec_or_file);
+
+}  // namespace chorale
