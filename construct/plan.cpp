@@ -14,18 +14,6 @@ int rounds_for(int chunks, int bandwidth) {
   return (chunks + bandwidth - 1) / bandwidth;
 }
 
-int needed_rounds(const Topology& topology, const std::vector<int>& load) {
-  int rounds = 1;
-  for (std::size_t l = 0; l < load.size(); ++l)
-    rounds = std::max(rounds, rounds_for(load[l], topology.links[l].bandwidth));
-  for (const SharedLimit& limit : topology.limits) {
-    int sum = 0;
-    for (LinkId l : limit.links) sum += load[l];
-    rounds = std::max(rounds, rounds_for(sum, limit.bandwidth));
-  }
-  return rounds;
-}
-
 }  // namespace
 
 void add(Plan& plan, int s, const Transfer& transfer) {
@@ -68,7 +56,7 @@ Schedule on_topology(const Plan& plan, const Topology& topology, const std::stri
       ++load[emptiest];
       step.sends.push_back({.chunk = t.chunk, .link = emptiest, .reduce = t.reduce});
     }
-    step.rounds = needed_rounds(topology, load);
+    step.rounds = needed_rounds(topology, step);
     std::ranges::sort(step.sends);
     schedule.steps.push_back(std::move(step));
   }

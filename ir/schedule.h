@@ -30,6 +30,9 @@ struct Schedule {
 
 int total_rounds(const Schedule&);
 
+// The fewest in which the machine's links and limits carry the step's sends; at least 1.
+int needed_rounds(const Topology&, const Step&);
+
 // Steps in reverse order, for the reversed topology and the dual collective; every send gets `reduce`.
 Schedule reversed(const Schedule&, bool reduce);
 

@@ -49,22 +49,6 @@ void keep_useful(const Topology& topology, const Collective& collective, Schedul
     });
 }
 
-int needed_rounds(const Topology& topology, const Step& step) {
-  std::vector<int> load(topology.links.size(), 0);
-  for (const Send& send : step.sends) ++load[send.link];
-  int rounds = 1;
-  const auto need = [&rounds](int chunks, int bandwidth) {
-    rounds = std::max(rounds, (chunks + bandwidth - 1) / bandwidth);
-  };
-  for (std::size_t l = 0; l < load.size(); ++l) need(load[l], topology.links[l].bandwidth);
-  for (const SharedLimit& limit : topology.limits) {
-    int sum = 0;
-    for (LinkId l : limit.links) sum += load[l];
-    need(sum, limit.bandwidth);
-  }
-  return rounds;
-}
-
 }  // namespace
 
 Schedule tidy(const Topology& topology, const Collective& collective, Schedule schedule) {

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "construct/more_steps.h"
+#include "ir/embedding.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/optimality.h"
@@ -66,9 +67,7 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 Point composed(const Point& scatter, const Point& gather, int ranks) {
   Point point{.method = Method::Composed,
               .collective = make_collective(CollectiveKind::AllReduce, ranks, ranks * scatter.cost.chunks)};
-  point.schedule = scatter.schedule;
-  point.schedule.steps.insert(point.schedule.steps.end(), gather.schedule.steps.begin(),
-                              gather.schedule.steps.end());
+  point.schedule = sequence(scatter.schedule, gather.schedule);
   point.cost = {.steps = scatter.cost.steps + gather.cost.steps,
                 .rounds = scatter.cost.rounds + gather.cost.rounds,
                 .chunks = ranks * scatter.cost.chunks};
