@@ -27,6 +27,9 @@ using Shape = LinkModel::Shape;
 
 constexpr int kMostLevels = 8;
 constexpr int kMostPorts = 1024;
+// Links looked at, once for each level. A guess costs a few times as many as there are, and a machine that is even is found
+// by one of the first; 1,000 ranks that are all linked but for one limit could be guessed at for hours.
+constexpr long long kMostLookedAt = 20'000'000;
 
 bool same(double a, double b) {
   return std::abs(a - b) <= kSameRate * std::max(std::abs(a), std::abs(b));
@@ -129,8 +132,8 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
 class RateReader {
  public:
   // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these links.
-  RateReader(const Rates& rates, Hierarchy& hierarchy, unsigned own_exits)
-      : rates_(rates), hierarchy_(hierarchy), own_exits_(own_exits) {}
+  RateReader(const Rates& rates, Hierarchy& hierarchy, unsigned own_exits, long long& effort)
+      : rates_(rates), hierarchy_(hierarchy), own_exits_(own_exits), effort_(effort) {}
 
   bool read() {
     if (!take()) return false;
@@ -149,6 +152,8 @@ class RateReader {
 
   // What each link takes, as far as it is decided.
   bool take() {
+    effort_ -= std::ssize(rates_.lines) * std::ssize(hierarchy_.levels);
+    if (effort_ < 0) return false;
     taken_ = {};
     pairs_.clear();
     const LevelWays ways(hierarchy_);
@@ -235,6 +240,7 @@ class RateReader {
   const Rates& rates_;
   Hierarchy& hierarchy_;
   const unsigned own_exits_;
+  long long& effort_;
   TakenParts taken_ = {};
   std::vector<std::pair<Rank, Rank>> pairs_ = {};  // by link of taken_
   std::map<LevelPart, double> known_ = {};
@@ -249,6 +255,7 @@ class LevelSearch {
  public:
   explicit LevelSearch(const Topology& graph) : graph_(graph), rates_(graph) {}
   const Rates& rates() const { return rates_; }
+  bool gave_up() const { return effort_ < 0; }
 
   std::optional<Hierarchy> find() {
     for (int levels = 1; levels <= kMostLevels; ++levels)
@@ -280,6 +287,7 @@ class LevelSearch {
     if (j == fan_outs_.size()) return prove();
     int below = 1;
     for (std::size_t k = j + 1; k < fan_outs_.size(); ++k) below *= fan_outs_[k];
+    if (gave_up()) return false;
     for (const LinkModel& model : shapes(rates_, fan_outs_[j], below)) {
       chosen_.push_back(
           {.name = level_name(fan_outs_.size() - 1 - j), .fan_out = fan_outs_[j], .link = model});
@@ -295,7 +303,7 @@ class LevelSearch {
          own_exits += 2) {  // the outermost has no way out
       Hierarchy guess{
           .name = graph_.name, .levels = chosen_, .node_level = static_cast<int>(chosen_.size()) - 1};
-      if (!RateReader(rates_, guess, own_exits).read()) return false;
+      if (!RateReader(rates_, guess, own_exits, effort_).read()) return false;
       if (Rates(graph_.ranks, level_graph(guess)) != rates_) continue;
       found_ = std::move(guess);
       return true;
@@ -305,6 +313,7 @@ class LevelSearch {
 
   const Topology& graph_;
   const Rates rates_;
+  long long effort_ = kMostLookedAt;
   std::vector<int> fan_outs_ = {};
   std::vector<Level> chosen_ = {};
   Hierarchy found_ = {};
@@ -336,6 +345,7 @@ Levels levels_of(const Topology& graph) {
   if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
   if (const auto why = unlike(search.rates())) return {.why_none = *why};
   if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};
+  if (search.gave_up()) return {.why_none = "is divided in no way that was found in a moment"};
   return {.why_none =
               fmt::format("is not {} divided into equal groups of equal groups: its links and limits differ",
                           counted(graph.ranks, "rank"))};

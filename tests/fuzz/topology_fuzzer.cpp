@@ -1,6 +1,7 @@
 #include "bounds/lower_bounds.h"
 #include "ir/json.h"
 #include "tests/fuzz/readers.h"
+#include "topology/levels.h"
 #include "topology/switches.h"
 #include "topology/text.h"
 
@@ -14,6 +15,7 @@ void topology(std::string_view text) {
     describe(machine);
     const Topology flat = flatten(machine);
     require(topology_from_json(to_json(flat), "written") == flat, "a flattened machine does not come back");
+    levels_of(flat);
     if (flat.ranks <= 8 && flat.links.size() <= 64)
       fewest_steps(flat, make_collective("allgather", flat.ranks, 1));
   });

@@ -231,6 +231,13 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
             1);  // one node: nothing but the switch, which is the unit
 }
 
+// All pairs of 360 ranks are linked, so each of the many ways to divide them is as good as the next, and one limit spoils all.
+TEST(Levels, WhatCouldTakeHoursIsGivenUp) {
+  Topology t = named_topology("full:360");
+  t.limits.push_back({.name = "odd", .links = {0, 1}, .bandwidth = 1});
+  EXPECT_EQ(levels_of(t).why_none, "is divided in no way that was found in a moment");
+}
+
 TEST(Levels, WhatHasNoneSaysWhy) {
   EXPECT_EQ(load_levels("line:4").why_none, "has 1 link out of rank 0, 2 out of rank 1");
   EXPECT_EQ(load_levels("dgx1").why_none,

@@ -1,0 +1,52 @@
+// What a schedule costs on a machine's graph and what a strategy's instruction costs on its levels, where both are the same
+// ring: `frontier` and `place` speak of one machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "construct/classic.h"
+#include "cost/cost.h"
+#include "cost/simulator.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+// An AllReduce over all devices: 2(n-1) steps, in each of which every device sends an n-th of its vector to the next one.
+// Blocks are cut such that a step fills the slowest link of the ring, which then is as busy as the levels say.
+TEST(SameMachine, ARingTakesAsLongOverLinksAsOverLevels) {
+  for (const std::string name : {"hub:6", "ring:5", "dgx2", "full:4", "a100:1", "a100:2", "v100:1", "rack:1x2x2x2",
+                                 "dgx-a100:2"}) {
+    const Topology graph = flatten(load_topology(name));
+    const Hierarchy levels = load_hierarchy(name);
+    const int n = graph.ranks;
+    std::vector<Rank> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    if (name == "dgx-a100:2") std::reverse(order.begin() + 8, order.end());  // nodes are left and entered on a rail
+    int chunks = 1 << 20;
+    for (int i = 0; i < n; ++i)
+      chunks = std::min(chunks, graph.links[find_link(graph, order[i], order[(i + 1) % n])].bandwidth);
+    const Point ring = classic_algorithm("ring_allreduce", graph, {.chunks = chunks, .order = order});
+    ASSERT_EQ(ring.cost.steps, 2 * (n - 1)) << name;
+
+    std::vector<LevelSplit> splits(levels.levels.size());
+    std::vector<bool> joined;
+    for (std::size_t j = 0; j < splits.size(); ++j) {
+      splits[j].members.resize(levels.levels[j].fan_out);
+      std::iota(splits[j].members.begin(), splits[j].members.end(), 0);
+      joined.push_back(levels.levels[j].fan_out > 1);
+    }
+    for (double bytes : {1e3, 1e9}) {
+      const GroupLoad all{.places = std::vector<Place>(splits.size(), Place::All), .bytes = bytes};
+      const double us = Simulator(levels, splits)
+                            .time(StrategyInstruction::Operation::AllReduce, joined, {all}, Algorithm::Ring)
+                            .us;
+      EXPECT_NEAR(time_us(ring.cost, graph, bytes), us, 1e-5 * us) << name << ", " << bytes << " bytes";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace chorale
