@@ -30,40 +30,12 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   for (LinkId l = 0; l < links; ++l) links_into_[topology_.links[l].dst].push_back(l);
   for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops(topology_, {i}));
 
-  Orbits in_orbits(chunks * ranks * ranks), send_orbits(chunks * links), keep_orbits(chunks * ranks),
-      part_orbits(chunks * links * ranks), link_orbits(links),
-      limit_orbits(static_cast<int>(topology_.limits.size()));
-  for (const Automorphism& g : options.symmetry) {
-    const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);
-    assert(moved.has_value());
-    for (Chunk c = 0; c < chunks; ++c) {
-      const Chunk to = (*moved)[c];
-      for (LinkId l = 0; l < links; ++l) {
-        send_orbits.join(c * links + l, to * links + g.links[l]);
-        for (Rank i = 0; i < ranks; ++i)
-          part_orbits.join((c * links + l) * ranks + i, (to * links + g.links[l]) * ranks + g.ranks[i]);
-      }
-      for (Rank n = 0; n < ranks; ++n) {
-        keep_orbits.join(c * ranks + n, to * ranks + g.ranks[n]);
-        for (Rank i = 0; i < ranks; ++i)
-          in_orbits.join((c * ranks + n) * ranks + i, (to * ranks + g.ranks[n]) * ranks + g.ranks[i]);
-      }
-    }
-    for (LinkId l = 0; l < links; ++l) link_orbits.join(l, g.links[l]);
-    for (std::size_t i = 0; i < topology_.limits.size(); ++i)
-      limit_orbits.join(static_cast<int>(i), g.limits[i]);
-  }
-  in_orbit_ = in_orbits.representatives();
-  send_orbit_ = send_orbits.representatives();
-  part_orbit_ = part_orbits.representatives();
-  rank_orbit_ = keep_orbits.representatives();
-  link_orbit_ = link_orbits.representatives();
-
-  const int times = horizon_.steps + 1;
-  in_.assign(static_cast<std::size_t>(chunks) * ranks * ranks * times, kFalse);
-  send_.assign(static_cast<std::size_t>(chunks) * links * times, kFalse);
-  part_.assign(static_cast<std::size_t>(chunks) * links * times * ranks, kFalse);
-  keep_.assign(static_cast<std::size_t>(chunks) * ranks * times, kFalse);
+  number_orbits(options.symmetry);
+  const std::size_t times = horizon_.steps + 1;
+  in_.assign(in_orbit_.size() * times, kFalse);
+  send_.assign(send_orbit_.size() * times, kFalse);
+  part_.assign(part_orbit_.size() * times, kFalse);
+  keep_.assign(rank_orbit_.size() * times, kFalse);
   for (Chunk c = 0; c < chunks; ++c)
     for (Rank n = 0; n < ranks; ++n)
       if (rank_orbit_[c * ranks + n] == c * ranks + n) state(c, n);
@@ -79,22 +51,46 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
       if (rank_orbit_[c * ranks + n] == c * ranks + n)
         for (int s = 1; s <= horizon_.steps; ++s) joined(c, n, s);
   wanted();
-  const auto bound = [&](const std::vector<LinkId>& over, int bandwidth) {
-    for (int s = 1; s <= horizon_.steps; ++s) {
-      std::vector<Lit> sends;
-      for (LinkId l : over)
-        for (Chunk c = 0; c < chunks; ++c)
-          if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
-      budget_.bandwidth(formula_, s, sends, bandwidth, options.counter);
-    }
-  };
   for (LinkId l = 0; l < links; ++l)
-    if (link_orbit_[l] == l) bound({l}, topology_.links[l].bandwidth);
-  const std::vector<int> limit_orbit = limit_orbits.representatives();
-  for (std::size_t i = 0; i < topology_.limits.size(); ++i)
-    if (limit_orbit[i] == static_cast<int>(i))
-      bound(topology_.limits[i].links, topology_.limits[i].bandwidth);
+    if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
+  for (int i = 0; i < static_cast<int>(topology_.limits.size()); ++i)
+    if (limit_orbit_[i] == i)
+      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter);
   if (options.order_chunks && options.symmetry.empty()) order();
+}
+
+// Variables exist for orbits of what they are about, under the group that the automorphisms generate.
+void ContributionEncoding::number_orbits(const std::vector<Automorphism>& generators) {
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  const int links = static_cast<int>(topology_.links.size());
+  const int ranks = topology_.ranks;
+  Orbits in(chunks * ranks * ranks), send(chunks * links), keep(chunks * ranks), part(chunks * links * ranks),
+      link(links), limit(static_cast<int>(topology_.limits.size()));
+  for (const Automorphism& g : generators) {
+    const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);
+    assert(moved.has_value());
+    for (Chunk c = 0; c < chunks; ++c) {
+      const Chunk to = (*moved)[c];
+      for (LinkId l = 0; l < links; ++l) {
+        send.join(c * links + l, to * links + g.links[l]);
+        for (Rank i = 0; i < ranks; ++i)
+          part.join((c * links + l) * ranks + i, (to * links + g.links[l]) * ranks + g.ranks[i]);
+      }
+      for (Rank n = 0; n < ranks; ++n) {
+        keep.join(c * ranks + n, to * ranks + g.ranks[n]);
+        for (Rank i = 0; i < ranks; ++i)
+          in.join((c * ranks + n) * ranks + i, (to * ranks + g.ranks[n]) * ranks + g.ranks[i]);
+      }
+    }
+    for (LinkId l = 0; l < links; ++l) link.join(l, g.links[l]);
+    for (std::size_t i = 0; i < topology_.limits.size(); ++i) limit.join(static_cast<int>(i), g.limits[i]);
+  }
+  in_orbit_ = in.representatives();
+  send_orbit_ = send.representatives();
+  part_orbit_ = part.representatives();
+  rank_orbit_ = keep.representatives();
+  link_orbit_ = link.representatives();
+  limit_orbit_ = limit.representatives();
 }
 
 // (starts), (near): variables of what a rank may hold.
@@ -184,6 +180,16 @@ void ContributionEncoding::wanted() {
         for (Rank i : collective_.chunks[c].pre)
           if (const int at = (c * topology_.ranks + d) * topology_.ranks + i; in_orbit_[at] == at)
             add({-budget_.within(t), in(c, d, t, i)});
+}
+
+void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks_per_round, Counter counter) {
+  for (int s = 1; s <= horizon_.steps; ++s) {
+    std::vector<Lit> sends;
+    for (LinkId l : over)
+      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+        if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+    budget_.bandwidth(formula_, s, sends, chunks_per_round, counter);
+  }
 }
 
 // Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every

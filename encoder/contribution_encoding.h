@@ -46,11 +46,13 @@ class ContributionEncoding {
   Schedule decode(const Assignment&) const;
 
  private:
+  void number_orbits(const std::vector<Automorphism>&);
   void state(Chunk, Rank);
   void value_sent(Chunk, LinkId);
   void part_of(Chunk, LinkId, Rank i);
   void joined(Chunk, Rank, int s);
   void wanted();
+  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter);
   void order();
   Lit in(Chunk, Rank, int t, Rank i) const;
   Lit send(Chunk, LinkId, int s) const;
@@ -65,6 +67,7 @@ class ContributionEncoding {
   std::vector<std::vector<LinkId>> links_into_ = {};
   std::vector<std::vector<int>> hops_ = {};  // [i][n]
   std::vector<int> in_orbit_ = {}, send_orbit_ = {}, part_orbit_ = {}, rank_orbit_ = {}, link_orbit_ = {};
+  std::vector<int> limit_orbit_ = {};
   std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {};
 };
 

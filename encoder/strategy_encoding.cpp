@@ -1,3 +1,7 @@
+// Sums are sets of contributions, one variable for each member, so a union is an or and disjointness is pairwise. What is hard
+// to say in clauses is "the p-th of equal parts of what is there": it needs counting, so `before` is a unary counter over the
+// chunks of a device, defined once for each state, and a part is read off it. Variables of a group (its union, its
+// parts) are shared by all instructions that act on it.
 #include "encoder/strategy_encoding.h"
 
 #include <algorithm>
@@ -110,123 +114,153 @@ StrategyEncoding::Group& StrategyEncoding::group(int t, const std::vector<int>& 
   return groups_.back();
 }
 
-// The rule that AllReduce, ReduceScatter and Reduce share: equal rows, disjoint contributions.
-void StrategyEncoding::add_up(Lit guard, const std::vector<int>& members, int t) {
-  for (std::size_t i = 0; i + 1 < members.size(); ++i)
+void StrategyEncoding::becomes(Lit guard, int t, int d, int r, int c, Lit source, Lit also) {
+  const Lit after = held(t + 1, d, r, c);
+  formula_.add({-guard, -after, source});
+  if (also == 0) {
+    formula_.add({-guard, after, -source});
+  } else {
+    formula_.add({-guard, -after, also});
+    formula_.add({-guard, after, -source, -also});
+  }
+}
+
+// With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size).
+void StrategyEncoding::divide(Group& g) {
+  const int size = static_cast<int>(g.members.size()), first = g.members.front();
+  for (int i = 0; i < size * k_; ++i) g.part.push_back(formula_.fresh());
+  for (int total = size; total <= k_; total += size)
+    for (int r = 0; r < k_; ++r)
+      for (int earlier = 0; earlier <= std::min(r, total - 1); ++earlier)
+        for (int p = 0; p < size; ++p) {
+          std::vector<Lit> clause = {-before(g.t, first, k_, total)};
+          if (total < k_) clause.push_back(before(g.t, first, k_, total + 1));
+          if (earlier > 0) clause.push_back(-before(g.t, first, r, earlier));
+          if (earlier < r) clause.push_back(before(g.t, first, r, earlier + 1));
+          const Lit part = g.part[p * k_ + r];
+          clause.push_back(earlier / (total / size) == p ? part : -part);
+          formula_.add(clause);
+        }
+}
+
+void StrategyEncoding::compare(Group& g) {
+  for (std::size_t i = 1; i < g.members.size(); ++i)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) {
+        g.more.push_back(formula_.fresh());
+        formula_.add({-g.more.back(), held(g.t, g.members.front(), r, c)});
+        formula_.add({-g.more.back(), -held(g.t, g.members[i], r, c)});
+      }
+}
+
+// What AllReduce, ReduceScatter and Reduce require: equal rows, disjoint contributions.
+void StrategyEncoding::add_up(Lit guard, const Group& g) {
+  for (std::size_t i = 0; i + 1 < g.members.size(); ++i)
     for (int r = 0; r < k_; ++r) {
-      const Lit a = some(t, members[i], r), b = some(t, members[i + 1], r);
+      const Lit a = some(g.t, g.members[i], r), b = some(g.t, g.members[i + 1], r);
       formula_.add({-guard, -a, b});
       formula_.add({-guard, a, -b});
     }
+  for (std::size_t i = 0; i < g.members.size(); ++i)
+    for (std::size_t j = i + 1; j < g.members.size(); ++j)
+      for (int r = 0; r < k_; ++r)
+        for (int c = 0; c < k_; ++c)
+          formula_.add({-guard, -held(g.t, g.members[i], r, c), -held(g.t, g.members[j], r, c)});
+}
+
+void StrategyEncoding::all_reduce(Lit guard, const Group& g) {
+  add_up(guard, g);
+  for (int d : g.members)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) becomes(guard, g.t, d, r, c, sum(g, r, c));
+}
+
+void StrategyEncoding::reduce(Lit guard, const Group& g) {
+  add_up(guard, g);
+  for (int d : g.members)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c)
+        if (d == g.members.front())
+          becomes(guard, g.t, d, r, c, sum(g, r, c));
+        else
+          formula_.add({-guard, -held(g.t + 1, d, r, c)});
+}
+
+void StrategyEncoding::reduce_scatter(Lit guard, Group& g) {
+  const int size = static_cast<int>(g.members.size()), first = g.members.front();
+  add_up(guard, g);
+  if (g.part.empty()) divide(g);
+  for (int total = 1; total <= k_; ++total) {
+    if (total % size == 0) continue;  // cannot be divided
+    std::vector<Lit> clause = {-guard, -before(g.t, first, k_, total)};
+    if (total < k_) clause.push_back(before(g.t, first, k_, total + 1));
+    formula_.add(clause);
+  }
+  for (int p = 0; p < size; ++p)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) becomes(guard, g.t, g.members[p], r, c, sum(g, r, c), g.part[p * k_ + r]);
+}
+
+void StrategyEncoding::all_gather(Lit guard, const Group& g) {
+  const std::vector<int>& members = g.members;
+  formula_.add({-guard, before(g.t, members.front(), k_, 1)});
   for (std::size_t i = 0; i < members.size(); ++i)
     for (std::size_t j = i + 1; j < members.size(); ++j)
       for (int r = 0; r < k_; ++r)
-        for (int c = 0; c < k_; ++c)
-          formula_.add({-guard, -held(t, members[i], r, c), -held(t, members[j], r, c)});
+        formula_.add({-guard, -some(g.t, members[i], r), -some(g.t, members[j], r)});
+  for (std::size_t i = 0; i + 1 < members.size(); ++i)
+    for (int n = 1; n <= k_; ++n) {
+      const Lit a = before(g.t, members[i], k_, n), b = before(g.t, members[i + 1], k_, n);
+      formula_.add({-guard, -a, b});
+      formula_.add({-guard, a, -b});
+    }
+  for (int d : members)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) becomes(guard, g.t, d, r, c, sum(g, r, c));
+}
+
+void StrategyEncoding::broadcast(Lit guard, Group& g) {
+  const int first = g.members.front();
+  if (g.more.empty()) compare(g);
+  std::vector<Lit> informs = g.more;
+  informs.push_back(-guard);
+  formula_.add(informs);
+  for (int d : g.members)
+    for (int r = 0; r < k_; ++r)
+      for (int c = 0; c < k_; ++c) {
+        if (d != first) formula_.add({-guard, -held(g.t, d, r, c), held(g.t, first, r, c)});
+        becomes(guard, g.t, d, r, c, held(g.t, first, r, c));
+      }
 }
 
 void StrategyEncoding::instruct(int t, int instruction) {
   const LoweredInstruction& what = instructions_[instruction];
   const Lit guard = chosen(t, instruction);
   std::vector<bool> acts(k_, false);
-  // After it, device d has the contribution if and only if `source` says so (and, if given, `also`).
-  const auto becomes = [&](int d, int r, int c, Lit source, Lit also = 0) {
-    const Lit after = held(t + 1, d, r, c);
-    formula_.add({-guard, -after, source});
-    if (also == 0) {
-      formula_.add({-guard, after, -source});
-    } else {
-      formula_.add({-guard, -after, also});
-      formula_.add({-guard, after, -source, -also});
-    }
-  };
   for (const std::vector<int>& members : what.groups) {
-    const int size = static_cast<int>(members.size()), first = members.front();
     for (int d : members) acts[d] = true;
     Group& g = group(t, members);
-    const auto sum = [&g, this](int r, int c) { return g.sum + r * k_ + c; };
     switch (what.operation) {
       case Operation::AllReduce:
+        all_reduce(guard, g);
+        break;
       case Operation::Reduce:
-        add_up(guard, members, t);
-        for (int d : members)
-          for (int r = 0; r < k_; ++r)
-            for (int c = 0; c < k_; ++c)
-              if (d == first || what.operation == Operation::AllReduce)
-                becomes(d, r, c, sum(r, c));
-              else
-                formula_.add({-guard, -held(t + 1, d, r, c)});
+        reduce(guard, g);
         break;
       case Operation::ReduceScatter:
-        add_up(guard, members, t);
-        if (g.part.empty()) {
-          for (int i = 0; i < size * k_; ++i) g.part.push_back(formula_.fresh());
-          // With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size).
-          for (int total = size; total <= k_; total += size)
-            for (int r = 0; r < k_; ++r)
-              for (int earlier = 0; earlier <= std::min(r, total - 1); ++earlier)
-                for (int p = 0; p < size; ++p) {
-                  std::vector<Lit> clause = {-before(t, first, k_, total)};
-                  if (total < k_) clause.push_back(before(t, first, k_, total + 1));
-                  if (earlier > 0) clause.push_back(-before(t, first, r, earlier));
-                  if (earlier < r) clause.push_back(before(t, first, r, earlier + 1));
-                  const Lit part = g.part[p * k_ + r];
-                  clause.push_back(earlier / (total / size) == p ? part : -part);
-                  formula_.add(clause);
-                }
-        }
-        for (int total = 1; total <= k_; ++total) {
-          if (total % size == 0) continue;  // cannot be divided
-          std::vector<Lit> clause = {-guard, -before(t, first, k_, total)};
-          if (total < k_) clause.push_back(before(t, first, k_, total + 1));
-          formula_.add(clause);
-        }
-        for (int p = 0; p < size; ++p)
-          for (int r = 0; r < k_; ++r)
-            for (int c = 0; c < k_; ++c) becomes(members[p], r, c, sum(r, c), g.part[p * k_ + r]);
+        reduce_scatter(guard, g);
         break;
-      case Operation::AllGather: {
-        formula_.add({-guard, before(t, first, k_, 1)});
-        for (int i = 0; i < size; ++i)
-          for (int j = i + 1; j < size; ++j)
-            for (int r = 0; r < k_; ++r)
-              formula_.add({-guard, -some(t, members[i], r), -some(t, members[j], r)});
-        for (int i = 0; i + 1 < size; ++i)
-          for (int n = 1; n <= k_; ++n) {
-            const Lit a = before(t, members[i], k_, n), b = before(t, members[i + 1], k_, n);
-            formula_.add({-guard, -a, b});
-            formula_.add({-guard, a, -b});
-          }
-        for (int d : members)
-          for (int r = 0; r < k_; ++r)
-            for (int c = 0; c < k_; ++c) becomes(d, r, c, sum(r, c));
+      case Operation::AllGather:
+        all_gather(guard, g);
         break;
-      }
-      case Operation::Broadcast: {
-        if (g.more.empty())
-          for (int i = 1; i < size; ++i)
-            for (int r = 0; r < k_; ++r)
-              for (int c = 0; c < k_; ++c) {
-                g.more.push_back(formula_.fresh());
-                formula_.add({-g.more.back(), held(t, first, r, c)});
-                formula_.add({-g.more.back(), -held(t, members[i], r, c)});
-              }
-        std::vector<Lit> informs = g.more;
-        informs.push_back(-guard);
-        formula_.add(informs);
-        for (int d : members)
-          for (int r = 0; r < k_; ++r)
-            for (int c = 0; c < k_; ++c) {
-              if (d != first) formula_.add({-guard, -held(t, d, r, c), held(t, first, r, c)});
-              becomes(d, r, c, held(t, first, r, c));
-            }
+      case Operation::Broadcast:
+        broadcast(guard, g);
         break;
-      }
     }
   }
   for (int d = 0; d < k_; ++d)
     for (int r = 0; r < k_ && !acts[d]; ++r)
-      for (int c = 0; c < k_; ++c) becomes(d, r, c, held(t, d, r, c));
+      for (int c = 0; c < k_; ++c) becomes(guard, t, d, r, c, held(t, d, r, c));
 }
 
 void StrategyEncoding::extend() {

@@ -1,3 +1,5 @@
+// As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is arithmetic, and a
+// part is an inequality of products. So what the two agree on has been said twice.
 #include "encoder/strategy_smt_encoding.h"
 
 #include <fmt/format.h>
@@ -76,79 +78,104 @@ std::string StrategySmtEncoding::chosen(int t, int instruction) const {
   return fmt::format("(= {} {})", selector(t), instruction);
 }
 
+std::string StrategySmtEncoding::becomes(int t, int device, int chunk, const std::string& term) const {
+  return equal(held(t + 1, device, chunk), term);
+}
+
+// What AllReduce, Reduce and ReduceScatter require: equal rows, disjoint contributions.
+void StrategySmtEncoding::add_up(int t, const Devices& group, Terms& terms) const {
+  for (std::size_t i = 0; i < group.size(); ++i)
+    for (int r = 0; r < k_; ++r) {
+      terms.push_back(equal(any(t, group[i], r), any(t, group.front(), r)));
+      for (std::size_t j = 0; j < i; ++j)
+        terms.push_back(
+            equal(fmt::format("(bvand {} {})", held(t, group[i], r), held(t, group[j], r)), number(0)));
+    }
+}
+
+void StrategySmtEncoding::all_reduce(int t, const Devices& group, const Terms& sums, Terms& terms) const {
+  add_up(t, group, terms);
+  for (int d : group)
+    for (int r = 0; r < k_; ++r) terms.push_back(becomes(t, d, r, sums[r]));
+}
+
+void StrategySmtEncoding::reduce(int t, const Devices& group, const Terms& sums, Terms& terms) const {
+  add_up(t, group, terms);
+  for (int d : group)
+    for (int r = 0; r < k_; ++r) terms.push_back(becomes(t, d, r, d == group.front() ? sums[r] : number(0)));
+}
+
+void StrategySmtEncoding::reduce_scatter(int t, const Devices& group, const Terms& sums, Terms& terms) const {
+  add_up(t, group, terms);
+  const int first = group.front(), size = static_cast<int>(group.size());
+  const std::string total = count(t, first, k_);
+  terms.push_back(fmt::format("(= (mod {} {}) 0)", total, size));
+  for (int p = 0; p < size; ++p)
+    for (int r = 0; r < k_; ++r) {
+      // p/size <= chunks before / total < (p+1)/size
+      const std::string scaled = fmt::format("(* {} {})", size, count(t, first, r));
+      terms.push_back(becomes(t, group[p], r,
+                              fmt::format("(ite (and (<= (* {} {}) {}) (< {} (* {} {}))) {} {})", p, total,
+                                          scaled, scaled, p + 1, total, sums[r], number(0))));
+    }
+}
+
+void StrategySmtEncoding::all_gather(int t, const Devices& group, const Terms& sums, Terms& terms) const {
+  const std::string total = count(t, group.front(), k_);
+  terms.push_back(fmt::format("(> {} 0)", total));
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    terms.push_back(equal(count(t, group[i], k_), total));
+    for (std::size_t j = 0; j < i; ++j)
+      for (int r = 0; r < k_; ++r)
+        terms.push_back(fmt::format("(not (and {} {}))", any(t, group[i], r), any(t, group[j], r)));
+    for (int r = 0; r < k_; ++r) terms.push_back(becomes(t, group[i], r, sums[r]));
+  }
+}
+
+void StrategySmtEncoding::broadcast(int t, const Devices& group, Terms& terms) const {
+  const int first = group.front();
+  Terms less = {"false"};
+  for (int d : group)
+    for (int r = 0; r < k_; ++r) {
+      terms.push_back(
+          equal(fmt::format("(bvor {} {})", held(t, d, r), held(t, first, r)), held(t, first, r)));
+      less.push_back(fmt::format("(distinct {} {})", held(t, d, r), held(t, first, r)));
+      terms.push_back(becomes(t, d, r, held(t, first, r)));
+    }
+  terms.push_back(fmt::format("(or {})", fmt::join(less, " ")));
+}
+
 std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instruction) const {
   Terms terms;
   std::vector<bool> acts(k_, false);
-  const auto becomes = [&](int d, int r, const std::string& term) {
-    terms.push_back(equal(held(t + 1, d, r), term));
-  };
-  for (const std::vector<int>& group : instruction.groups) {
-    const int first = group.front(), size = static_cast<int>(group.size());
+  for (const Devices& group : instruction.groups) {
     for (int d : group) acts[d] = true;
-    std::vector<std::string> sums;
+    Terms sums;
     for (int r = 0; r < k_; ++r) {
       Terms rows;
       for (int d : group) rows.push_back(held(t, d, r));
       sums.push_back(fmt::format("(bvor {})", fmt::join(rows, " ")));
     }
-    const bool adds =
-        instruction.operation != Operation::AllGather && instruction.operation != Operation::Broadcast;
-    if (adds)
-      for (int i = 0; i < size; ++i)
-        for (int r = 0; r < k_; ++r) {
-          terms.push_back(equal(any(t, group[i], r), any(t, first, r)));
-          for (int j = 0; j < i; ++j)
-            terms.push_back(
-                equal(fmt::format("(bvand {} {})", held(t, group[i], r), held(t, group[j], r)), number(0)));
-        }
     switch (instruction.operation) {
       case Operation::AllReduce:
-        for (int d : group)
-          for (int r = 0; r < k_; ++r) becomes(d, r, sums[r]);
+        all_reduce(t, group, sums, terms);
         break;
       case Operation::Reduce:
-        for (int d : group)
-          for (int r = 0; r < k_; ++r) becomes(d, r, d == first ? sums[r] : number(0));
+        reduce(t, group, sums, terms);
         break;
-      case Operation::ReduceScatter: {
-        const std::string total = count(t, first, k_);
-        terms.push_back(fmt::format("(= (mod {} {}) 0)", total, size));
-        for (int p = 0; p < size; ++p)
-          for (int r = 0; r < k_; ++r) {
-            // p/size <= chunks before / total < (p+1)/size
-            const std::string scaled = fmt::format("(* {} {})", size, count(t, first, r));
-            becomes(group[p], r,
-                    fmt::format("(ite (and (<= (* {} {}) {}) (< {} (* {} {}))) {} {})", p, total, scaled,
-                                scaled, p + 1, total, sums[r], number(0)));
-          }
+      case Operation::ReduceScatter:
+        reduce_scatter(t, group, sums, terms);
         break;
-      }
       case Operation::AllGather:
-        terms.push_back(fmt::format("(> {} 0)", count(t, first, k_)));
-        for (int i = 0; i < size; ++i) {
-          terms.push_back(equal(count(t, group[i], k_), count(t, first, k_)));
-          for (int j = 0; j < i; ++j)
-            for (int r = 0; r < k_; ++r)
-              terms.push_back(fmt::format("(not (and {} {}))", any(t, group[i], r), any(t, group[j], r)));
-          for (int r = 0; r < k_; ++r) becomes(group[i], r, sums[r]);
-        }
+        all_gather(t, group, sums, terms);
         break;
-      case Operation::Broadcast: {
-        Terms less = {"false"};
-        for (int d : group)
-          for (int r = 0; r < k_; ++r) {
-            terms.push_back(
-                equal(fmt::format("(bvor {} {})", held(t, d, r), held(t, first, r)), held(t, first, r)));
-            less.push_back(fmt::format("(distinct {} {})", held(t, d, r), held(t, first, r)));
-            becomes(d, r, held(t, first, r));
-          }
-        terms.push_back(fmt::format("(or {})", fmt::join(less, " ")));
+      case Operation::Broadcast:
+        broadcast(t, group, terms);
         break;
-      }
     }
   }
   for (int d = 0; d < k_; ++d)
-    for (int r = 0; r < k_ && !acts[d]; ++r) becomes(d, r, held(t, d, r));
+    for (int r = 0; r < k_ && !acts[d]; ++r) terms.push_back(becomes(t, d, r, held(t, d, r)));
   return all_of(terms);
 }
 

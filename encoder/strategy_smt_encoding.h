@@ -26,6 +26,16 @@ class StrategySmtEncoding {
  private:
   std::string state(int t) const;
   std::string rule(int t, const LoweredInstruction&) const;  // precondition and next state
+  // The rules of Figure 8, of one group each, as terms that must all hold. `sums`: by chunk, what the group has of it.
+  using Terms = std::vector<std::string>;
+  using Devices = std::vector<int>;
+  void add_up(int t, const Devices& group, Terms&) const;
+  void all_reduce(int t, const Devices& group, const Terms& sums, Terms&) const;
+  void reduce(int t, const Devices& group, const Terms& sums, Terms&) const;
+  void reduce_scatter(int t, const Devices& group, const Terms& sums, Terms&) const;
+  void all_gather(int t, const Devices& group, const Terms& sums, Terms&) const;
+  void broadcast(int t, const Devices& group, Terms&) const;
+  std::string becomes(int t, int device, int chunk, const std::string& term) const;
   std::string held(int t, int device, int chunk) const;
   std::string any(int t, int device, int chunk) const;    // not empty
   std::string count(int t, int device, int chunk) const;  // chunks before it
