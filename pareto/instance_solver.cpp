@@ -22,6 +22,7 @@
 #include "bounds/lower_bounds.h"
 #include "construct/greedy.h"
 #include "construct/plan_filling.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/tidy.h"
 #include "pareto/baselines.h"
