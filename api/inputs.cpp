@@ -8,6 +8,7 @@
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "semantics/verify.h"
 #include "topology/machines.h"

@@ -1,3 +1,5 @@
+// Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places whose numbers
+// differ in bit k meet.
 #include "construct/exchanges.h"
 
 namespace chorale {

@@ -1,3 +1,8 @@
+// Invariant: what the ranks have after a step is the same under every element of the group, since orbits of sends are taken
+// whole or not at all; and no chunk enters a block twice.
+//
+// How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most Broadcasts on a
+// switch, which random cuts fill in milliseconds, so all further tries are random.
 #include "construct/greedy.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A ring through all ranks is a Hamiltonian cycle, searched for among links of the largest width that has one, with a fixed
+// effort. Next to the nearest rank first, so that a node is done before the next one is begun.
+//
+// A ring that was found is taken the other way round, too, before the rest is searched: torus:8x8 has two rings so instead of
+// one, hypercube:6 four instead of two; torus:4x4 loses one of three.
 #include "construct/rings.h"
 
 #include <algorithm>

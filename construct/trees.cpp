@@ -1,3 +1,6 @@
+// Trees are built over places in an order, and ranks put at the places last; so one construction serves every root and every
+// order, and the second of two trees is the first at places moved by one. A plan only says when chunk c passes an edge: the
+// step it starts in, and the edge's depth, are added, which is all there is to pipelining.
 #include "construct/trees.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// In the order of their digits, the devices of a group form a path through a tree of units, so at each level only the
+// crossings between neighbouring children count. Trees over nodes have no such order; their edges are added up one by one,
+// and since units then differ, each number is that of the busiest unit.
 #include "cost/group_traffic.h"
 
 #include <algorithm>

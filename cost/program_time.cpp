@@ -1,3 +1,7 @@
+// Blocks are run as far as they come, transfers that are ready are started where links are free, and the clock goes to the next
+// time at which something ends; over and over, until all blocks are done. Nothing is planned ahead: a transfer takes the
+// first free link in the order of readiness, as hardware queues do, so the result is what happens and not what could at
+// best. `busiest_us` says how far the best may be.
 #include "cost/program_time.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Groups are never listed. The groups of an instruction are copies of one, moved about by the positions that a reduction does
+// not join, so what a port carries is the traffic of one group (cost/group_traffic.h) times the bytes of all groups that meet
+// behind it: a product over levels. What is only at first places of a level (Reduce, Master) makes two kinds of
+// children, the first and the rest, and meetings() tries both at every level: 2^levels cases, whatever the machine's
+// size. Tests hold it against sending everything one by one.
 #include "cost/simulator.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Engines share the names of instructions and nothing else. A solver is asked length by length for a sequence that ends at the
+// goal, what it finds is blocked, and its last Unsat says that there is no other; one more question, for any legal
+// sequence that is longer, ends the list.
 #include "placement/engines.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is kept; then the
+// best ones are done again in full, with their strategies refereed and lowered. To keep everything for every matrix
+// would take memory for what nobody sees.
 #include "placement/place.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,11 @@
+// States are what devices hold after some instructions, by the referee's own rules, with the share of the data that each
+// device holds beside it, since the price of an instruction depends on it. Edges never lead back to
+// a state (sort_states stops the program if one does), so paths need no memory of where they have been, and what does not lead to the goal is dropped at
+// once (of four levels 21,804 states are found, and 3,943 are left).
+//
+// The cheapest strategies come from the best-first search with the true remaining price as its estimate, which one pass
+// backwards over the graph gives. With an exact estimate nothing is opened that is not the beginning of an answer (or of a
+// detour, under Rules::Paper), so listing more costs what is listed.
 #include "placement/strategy_space.h"
 
 #include <algorithm>
@@ -128,23 +136,26 @@ class Explorer {
   std::vector<ModelGrouping> groupings_ = {};
 };
 
-}  // namespace
-
-StrategySpace::StrategySpace(int levels) : levels_(levels) {
-  struct RawEdge {
-    int to;
-    StrategyInstruction instruction;
-    Charge charge;
+// All states that instructions reach from the start, numbered as they are found.
+struct Explored {
+  struct Edge {
+    int to = 0;
+    StrategyInstruction instruction = {};
+    Charge charge = {};
   };
-  const Explorer explorer(levels);
+  std::vector<std::vector<Edge>> edges = {};
+  int goal = 0;
+};
+
+Explored explore(const Explorer& explorer) {
+  Explored found;
   std::map<State, int> numbers;
   std::vector<const State*> states;
-  std::vector<std::vector<RawEdge>> raw;
   const auto number = [&](State state) {
     const auto [at, added] = numbers.emplace(std::move(state), static_cast<int>(states.size()));
     if (added) {
       states.push_back(&at->first);
-      raw.emplace_back();
+      found.edges.emplace_back();
     }
     return at->second;
   };
@@ -153,17 +164,21 @@ StrategySpace::StrategySpace(int levels) : levels_(levels) {
     explorer.successors(*states[from],
                         [&](State next, const StrategyInstruction& instruction, const Charge& charge) {
                           const int to = number(std::move(next));
-                          raw[from].push_back({to, instruction, charge});
+                          found.edges[from].push_back({to, instruction, charge});
                         });
   const auto goal = numbers.find(explorer.goal());
   if (goal == numbers.end()) throw std::logic_error("no strategy reaches the goal");
+  found.goal = goal->second;
+  return found;
+}
 
-  // Only what leads to the goal.
-  std::vector<std::vector<int>> into(raw.size());
-  for (int from = 0; from < static_cast<int>(raw.size()); ++from)
-    for (const RawEdge& edge : raw[from]) into[edge.to].push_back(from);
-  std::vector<int> kept(raw.size(), -1), queue = {goal->second};
-  kept[goal->second] = 0;
+// The states that lead to the goal, numbered anew in the same order; -1 for the others.
+std::vector<int> numbers_of_useful(const Explored& all) {
+  std::vector<std::vector<int>> into(all.edges.size());
+  for (int from = 0; from < static_cast<int>(all.edges.size()); ++from)
+    for (const Explored::Edge& edge : all.edges[from]) into[edge.to].push_back(from);
+  std::vector<int> kept(all.edges.size(), -1), queue = {all.goal};
+  kept[all.goal] = 0;
   for (std::size_t i = 0; i < queue.size(); ++i)
     for (int from : into[queue[i]])
       if (kept[from] < 0) {
@@ -173,16 +188,24 @@ StrategySpace::StrategySpace(int levels) : levels_(levels) {
   int count = 0;
   for (int& state : kept)
     if (state == 0) state = count++;
-  goal_ = kept[goal->second];
-  edges_.resize(count);
+  return kept;
+}
+
+}  // namespace
+
+StrategySpace::StrategySpace(int levels) : levels_(levels) {
+  const Explored all = explore(Explorer(levels));
+  const std::vector<int> kept = numbers_of_useful(all);
+  goal_ = kept[all.goal];
   std::map<Charge, int> charges;
-  for (std::size_t from = 0; from < raw.size(); ++from) {
+  for (std::size_t from = 0; from < all.edges.size(); ++from) {
     if (kept[from] < 0) continue;
-    for (const RawEdge& edge : raw[from]) {
+    edges_.emplace_back();
+    for (const Explored::Edge& edge : all.edges[from]) {
       if (kept[edge.to] < 0) continue;
       const auto [at, added] = charges.emplace(edge.charge, static_cast<int>(charges_.size()));
       if (added) charges_.push_back(edge.charge);
-      edges_[kept[from]].push_back({kept[edge.to], edge.instruction, at->second});
+      edges_.back().push_back({kept[edge.to], edge.instruction, at->second});
     }
   }
   sort_states();

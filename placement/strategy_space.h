@@ -37,7 +37,7 @@ class StrategySpace {
     int charge = 0;
   };
 
-  static constexpr int kMostLevels = kMostReducedLevels;  // 13,267 states
+  static constexpr int kMostLevels = kMostReducedLevels;  // 4: 3,943 states, in half a second
 
   // Shared by all callers in this process; 1 <= levels <= kMostLevels.
   static std::shared_ptr<const StrategySpace> of(int levels);

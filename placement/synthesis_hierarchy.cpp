@@ -1,3 +1,5 @@
+// All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction says which digits
+// vary inside a group and which are fixed, and what it does not name varies freely around the groups.
 #include "placement/synthesis_hierarchy.h"
 
 #include <algorithm>

@@ -1,3 +1,14 @@
+// Two things bliss does not give: automorphisms that say what becomes of links and limits, and small groups without fixed
+// ranks.
+//
+// The graph that bliss gets has a vertex for each rank, two for each link (its tail and its head, so that the direction
+// shows) and one for each shared limit, joined to the tails of its links; colours tell kinds, bandwidths and prices apart.
+// Of what comes back only the ranks are believed: links and limits are matched again (automorphism), and what
+// does not match is no symmetry.
+//
+// The whole group is tried, and besides it small ones: generators as bliss finds them mostly fix some rank, so elements without fixed ranks are guessed from the numbering (which is
+// how tori, hypercubes and equal nodes are numbered) and drawn as random products, and groups are grown from them by
+// closure, given up as soon as an element fixes a rank.
 #include "symmetry/automorphisms.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Chunks that the same ranks have and want are one class, and its members can be exchanged freely. So a symmetry is one of
+// the collective if it carries classes to classes of the same size; members go by their numbers, which makes the chunks of a
+// product the product of the chunks.
 #include "symmetry/induced_chunks.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Depth first from every rank through switches only, and what the routes share is a limit. One link for each pair, as wide
+// as a maximum flow between the two, would be fewer, but would not know which of them share a wire.
 #include "topology/switches.h"
 
 #include <algorithm>
