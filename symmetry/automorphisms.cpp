@@ -269,7 +269,9 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topol
   for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops(topology, {n}));
   std::set<Reach> known;
   for (const Subgroup& subgroup : subgroups) {
-    if (static_cast<int>(result.size()) == most) break;
+    if (static_cast<int>(result.size()) == most ||
+        2 * subgroup.elements.size() < subgroups.front().elements.size())
+      break;
     if (!subgroup.elements.empty() && !known.insert(reach_of(subgroup, hops_between)).second) continue;
     result.emplace_back();
     for (const Permutation& p : subgroup.generators) result.back().push_back(*automorphism(topology, p));

@@ -33,8 +33,8 @@ struct SymmetryGroup {
 SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
 
 // Generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups in which no element
-// but the identity fixes a rank, large ones before small ones: translations of a torus, bit flips of a hypercube,
-// rotations. Of those whose elements carry the ranks equally far, one. Deterministic.
+// but the identity fixes a rank, large ones before small ones, down to half of the largest: translations of a torus, bit
+// flips of a hypercube, rotations. Of those whose elements carry the ranks equally far, one. Deterministic.
 std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
                                                            const std::vector<int>& rank_colours,
                                                            int most = 6);
