@@ -18,7 +18,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostElements = 4096;
-constexpr double kRatios[] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
+constexpr double kRatios[kGeometricTries] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
 
 struct Element {
   Automorphism on = {};
@@ -248,9 +248,8 @@ std::optional<Schedule> greedy_schedule(const Topology& topology, const Collecti
                   blocks(tight_set(topology, bound), elements, topology.ranks));
   std::mt19937 random(1);
   for (int t = 0; t < tries; ++t) {
-    constexpr int kKnown = static_cast<int>(std::size(kRatios));
     const std::vector<int> rounds =
-        t < kKnown ? split_rounds(budget, kRatios[t]) : random_split(budget, random);
+        t < kGeometricTries ? split_rounds(budget, kRatios[t]) : random_split(budget, random);
     if (auto schedule = filling.run(rounds, static_cast<unsigned>(t))) return schedule;
   }
   return std::nullopt;
