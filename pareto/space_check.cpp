@@ -1,3 +1,9 @@
+// The idea: at each number of steps, one after the other up to the last at which anything can change, the lowest rate that
+// the claims leave possible and the lowest that was found; all that a result says of itself follows from these two rows.
+//
+// Invariant: possible() falls as steps rise, in every family, and what the space does not allow is kImpossible.
+//
+// What lost: the staircases of optimality.cpp, which are faster and take any number of steps. They are what is checked.
 #include "pareto/space_check.h"
 
 #include <fmt/format.h>
