@@ -52,8 +52,8 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
                 .space = {.min_chunks = chunks, .max_chunks = chunks},
                 .points = {point}};
   const Collective asked = with_chunks(one_chunk, chunks);
-  const StepBound steps = fewest_steps(topology, asked);
-  if (steps.steps > 0) result.claims = {steps.claim, fewest_rounds(topology, asked)};
+  LowerBounds bounds(topology, asked);
+  if (bounds.fewest_steps().steps > 0) result.claims = {bounds.fewest_steps().claim, bounds.fewest_rounds()};
   finish_result(result);
   return result;
 }
@@ -65,16 +65,16 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);
   };
-  const StepBound steps = fewest_steps(topology, collective);
-  Bounds known{.steps = steps.steps, .fewest_steps = steps.claim};
+  LowerBounds bounds(topology, collective);
+  Bounds known{.steps = bounds.fewest_steps().steps, .fewest_steps = bounds.fewest_steps().claim};
   tell(known);
   if (known.steps == 0) return known;
-  known.rounds = fewest_rounds(topology, collective);
+  known.rounds = bounds.fewest_rounds();
   known.rate = rate_shown(topology, collective, known.rounds.certificate);
   known.within = question.steps.value_or(known.steps);
   tell(known);
   known.rounds_within =
-      known.within < known.steps ? known.fewest_steps : fewest_rounds_in(topology, collective, known.within);
+      known.within < known.steps ? known.fewest_steps : bounds.fewest_rounds_in(known.within);
   return known;
 }
 

@@ -1,44 +1,21 @@
+// The graph is built once; flows to one rank after the other change capacities only. On large machines the flows together
+// have a limit in work, and ranks that look alike come after one of each kind, so that what is left out then is likely to
+// say nothing new.
 #include "bounds/cuts.h"
 
 #include <algorithm>
 #include <cassert>
 
+#include "bounds/machine_colours.h"
 #include "bounds/max_flow.h"
+#include "bounds/ports.h"
 
 namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
+constexpr long long kMostWork = 100'000'000;                // arcs looked at, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
-
-// The limit of the links' tails and heads that each link is under, -1 if none.
-struct Ports {
-  bool possible = true;
-  std::vector<int> out = {};
-  std::vector<int> in = {};
-};
-
-Ports ports_of(const Topology& topology) {
-  Ports ports{.out = std::vector<int>(topology.links.size(), -1),
-              .in = std::vector<int>(topology.links.size(), -1)};
-  for (std::size_t z = 0; z < topology.limits.size(); ++z) {
-    const std::vector<LinkId>& links = topology.limits[z].links;
-    if (links.empty()) continue;
-    const Link& first = topology.links[links.front()];
-    const auto free = [&](std::vector<int>& side, auto end) {
-      return std::all_of(links.begin(), links.end(),
-                         [&](LinkId l) { return side[l] < 0 && end(topology.links[l]) == end(first); });
-    };
-    std::vector<int>* side = nullptr;
-    if (free(ports.out, [](const Link& l) { return l.src; }))
-      side = &ports.out;
-    else if (free(ports.in, [](const Link& l) { return l.dst; }))
-      side = &ports.in;
-    if (side == nullptr) return {.possible = false};
-    for (LinkId l : links) (*side)[l] = static_cast<int>(z);
-  }
-  return ports;
-}
 
 // Ranks, a node for each limit, a node for each class with several sources, and the source of all chunks.
 class CutNetwork {
@@ -88,12 +65,14 @@ class CutNetwork {
       for (int z = 0; z < limits_; ++z)
         if (limit_arc_[z] >= 0) flow_.set_capacity(limit_arc_[z], topology_.limits[z].bandwidth * owed);
       if (flow_.run(source_, v) >= total) return found;
+      flow_.find_cut();
       read_cut(v, owed, per_round);
       found = true;
     }
   }
 
   const Prices& prices() const { return prices_; }
+  long long work() const { return flow_.work(); }
 
  private:
   int class_node(std::size_t i) const {
@@ -154,11 +133,20 @@ Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& cla
   return tightest;
 }
 
-}  // namespace
-
-bool limits_are_ports(const Topology& topology) {
-  return ports_of(topology).possible;
+// All ranks, first one of each colour.
+std::vector<Rank> different_first(const Topology& topology) {
+  const MachineColours colours = machine_colours(topology, std::vector<std::int64_t>(topology.ranks, 0));
+  std::vector<bool> seen(colours.ranks, false);
+  std::vector<Rank> order, others;
+  for (Rank n = 0; n < topology.ranks; ++n) {
+    (seen[colours.rank[n]] ? others : order).push_back(n);
+    seen[colours.rank[n]] = true;
+  }
+  order.insert(order.end(), others.begin(), others.end());
+  return order;
 }
+
+}  // namespace
 
 std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vector<ChunkClass>& classes) {
   PriceBound bound;
@@ -170,8 +158,10 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
     prices.links[l] = topology.links[l].dst == entry ? 1 : 0;
   CutNetwork network(topology, classes);
   bool found = network.tighten(entry, bound.owed, bound.per_round);
-  for (Rank v = 0; v < topology.ranks; ++v)
+  for (Rank v : different_first(topology)) {
+    if (network.work() > kMostWork) break;
     if (v != entry && network.tighten(v, bound.owed, bound.per_round)) found = true;
+  }
   bound.prices = {found ? network.prices() : prices};
   return bound;
 }
@@ -193,6 +183,7 @@ Prices cheapest_cover(const Topology& topology, const std::vector<int>& group) {
     arc[l] = flow.add_arc(out < 0 ? source : out, in < 0 ? sink : in, link.bandwidth);
   }
   flow.run(source, sink);
+  flow.find_cut();
   Prices prices{.links = std::vector<int>(topology.links.size(), 0), .limits = std::vector<int>(limits, 0)};
   for (std::size_t l = 0; l < arc.size(); ++l)
     if (arc[l] >= 0 && flow.in_cut(arc[l])) prices.links[l] = 1;

@@ -15,10 +15,6 @@
 
 namespace chorale {
 
-// Does every shared limit bound links that leave one rank, or links that enter one, and none does twice? Then
-// limits are capacities of nodes in a flow network.
-bool limits_are_ports(const Topology&);
-
 // The tightest cut over all destinations: prices 1 of the cut's links and limits. None without chunks.
 // Requires limits_are_ports and that all chunks can reach their destinations.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&);

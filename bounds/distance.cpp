@@ -10,22 +10,47 @@
 namespace chorale {
 namespace {
 
+// Hops from sets of ranks. Equal sets are asked for one after the other, or again and again.
 class HopTable {
  public:
-  explicit HopTable(const Topology& topology) : topology_(topology) {}
+  explicit HopTable(const Topology& topology)
+      : topology_(topology), first_(topology.ranks + 1, 0), to_(topology.links.size()) {
+    for (const Link& link : topology.links) ++first_[link.src + 1];
+    for (Rank n = 0; n < topology.ranks; ++n) first_[n + 1] += first_[n];
+    std::vector<int> at(first_.begin(), first_.end() - 1);
+    for (const Link& link : topology.links) to_[at[link.src]++] = link.dst;
+  }
 
-  int between(const std::vector<Rank>& from, Rank to) {
-    const auto [at, fresh] = known_.try_emplace(from);
-    if (fresh) at->second = hops(topology_, from);
-    if (at->second[to] < 0 && !from.empty())
+  const std::vector<int>& from(const std::vector<Rank>& sources) {
+    const auto [at, fresh] = known_.try_emplace(sources);
+    if (fresh) at->second = search(sources);
+    return at->second;
+  }
+
+  void require_path(const std::vector<Rank>& from, Rank to, int hops) const {
+    if (hops < 0 && !from.empty())
       throw InputError("topology " + topology_.name,
                        fmt::format("no path from rank {} to rank {}", from.front(), to),
                        "add links, or a collective without this transfer");
-    return at->second[to];
   }
 
  private:
+  std::vector<int> search(const std::vector<Rank>& sources) const {
+    std::vector<int> hops(topology_.ranks, -1);
+    std::vector<Rank> queue = sources;
+    for (Rank n : sources) hops[n] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      for (int a = first_[queue[i]]; a < first_[queue[i] + 1]; ++a)
+        if (hops[to_[a]] < 0) {
+          hops[to_[a]] = hops[queue[i]] + 1;
+          queue.push_back(to_[a]);
+        }
+    return hops;
+  }
+
   const Topology& topology_;
+  std::vector<int> first_;  // of a rank's links in to_
+  std::vector<Rank> to_;
   std::map<std::vector<Rank>, std::vector<int>> known_ = {};
 };
 
@@ -38,16 +63,18 @@ Farthest farthest(const Topology& topology, const Collective& collective) {
     const ChunkSpec& spec = collective.chunks[c];
     if (c > 0 && spec.pre == collective.chunks[c - 1].pre && spec.post == collective.chunks[c - 1].post)
       continue;
-    const auto consider = [&](const std::vector<Rank>& from, Rank to, Rank named) {
-      const int steps = table.between(from, to);
-      if (steps > most.steps) most = {.steps = steps, .chunk = c, .rank = named};
+    // The destination is named, or of a sum the contributor.
+    const auto consider = [&](const std::vector<Rank>& from, bool name_source) {
+      const std::vector<int>& hops = table.from(from);
+      for (Rank d : spec.post) {
+        table.require_path(from, d, hops[d]);
+        if (hops[d] > most.steps)
+          most = {.steps = hops[d], .chunk = c, .rank = name_source ? from.front() : d};
+      }
     };
-    if (!collective.combining) {
-      for (Rank d : spec.post) consider(spec.pre, d, d);
-    } else {
-      for (Rank p : spec.pre)
-        for (Rank d : spec.post) consider({p}, d, p);
-    }
+    if (!collective.combining) consider(spec.pre, false);
+    if (collective.combining)
+      for (Rank p : spec.pre) consider({p}, true);
   }
   return most;
 }

@@ -216,9 +216,24 @@ struct Class {
   Spread spread = {};
 };
 
+std::vector<Rank> by_rate(const std::vector<long long>& rates) {
+  std::vector<Rank> ranks(rates.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::stable_sort(ranks.begin(), ranks.end(), [&](Rank a, Rank b) { return rates[a] > rates[b]; });
+  return ranks;
+}
+
+// The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most `first`.
+long long most_of_others(const std::vector<long long>& rates, const std::vector<Rank>& fastest,
+                         const std::set<Rank>& first) {
+  const auto at = std::find_if(fastest.begin(), fastest.end(), [&](Rank n) { return first.count(n) == 0; });
+  return at == fastest.end() ? 0 : rates[*at];
+}
+
 // Equal chunks that have to move.
 std::vector<Class> classes(const Topology& topology, const Collective& copying) {
   const Rates rates{.out = rates_at(topology, &Link::src), .in = rates_at(topology, &Link::dst)};
+  const std::vector<Rank> fastest_out = by_rate(rates.out), fastest_in = by_rate(rates.in);
   std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Class> by_ends;
   for (std::size_t c = 0; c < copying.chunks.size(); ++c)
     by_ends[{copying.chunks[c].pre, copying.chunks[c].post}].chunks.push_back(static_cast<Chunk>(c));
@@ -229,11 +244,8 @@ std::vector<Class> classes(const Topology& topology, const Collective& copying) 
                     .others = topology.ranks - static_cast<long long>(first.size())};
     for (Rank n : ends.second) found.spread.goal += first.count(n) == 0 ? 1 : 0;
     for (Rank n : first) found.spread.from_start += rates.out[n];
-    for (Rank n = 0; n < topology.ranks; ++n) {
-      if (first.count(n) > 0) continue;
-      found.spread.per_rank = std::max(found.spread.per_rank, rates.out[n]);
-      found.spread.received = std::max(found.spread.received, rates.in[n]);
-    }
+    found.spread.per_rank = most_of_others(rates.out, fastest_out, first);
+    found.spread.received = most_of_others(rates.in, fastest_in, first);
     if (found.spread.goal > 0 && found.spread.from_start > 0) result.push_back(std::move(found));
   }
   return result;

@@ -59,123 +59,157 @@ std::vector<Copying> as_copying(const Topology& topology, const Collective& coll
           {.topology = turned, .classes = chunk_classes(reductions), .backwards = true}};
 }
 
-class Search {
- public:
-  Search(const Topology& topology, const Collective& collective)
-      : topology_(topology), collective_(collective), copyings_(as_copying(topology, collective)) {
-    best_ = {.collective = collective.kind, .chunks = collective.chunks_per_block};
-  }
-
-  void any_steps() {
-    for (const Copying& copying : copyings_)
-      if (const std::optional<PriceBound> bound = price_bound(copying.topology, copying.classes))
-        consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
-    // Where every chunk has one destination the flow program has said all; without shared limits cuts say
-    // what copies need.
-    const bool sums = collective_.combining && copyings_.size() > 1;
-    if (!sums && topology_.limits.empty()) return;
-    if (const std::optional<PartitionBound> found = best_partition(topology_, collective_))
-      consider(kAnySteps, found->bound,
-               {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
-  }
-
-  void within(int steps) {
-    for (const Copying& copying : copyings_) {
-      std::optional<PriceBound> bound = timed_price_bound(copying.topology, copying.classes, steps);
-      if (!bound) continue;
-      if (copying.backwards) std::reverse(bound->prices.begin(), bound->prices.end());
-      consider(steps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
-    }
-  }
-
-  // Where few chunks leave a rank in a round, spreading takes longer than any cut says.
-  void growing(int steps) {
-    const bool turn = copyings_.front().backwards;
-    if (collective_.combining && !turn) return;
-    const GrowthBound bound =
-        growth_bound(copyings_.front().topology, turn ? dual(collective_) : collective_, steps);
-    if (bound.rounds <= best_.rounds) return;
-    best_.steps = steps;
-    best_.rounds = bound.rounds;
-    best_.certificate = {.kind = Certificate::Kind::Growth, .chunk = bound.chunk};
-  }
-
-  // Whatever leaves here has been checked by someone who does not know how it was found.
-  Claim checked() {
-    if (const std::string wrong = fault(topology_, collective_, best_); !wrong.empty())
-      throw std::logic_error("a bound's certificate is refused: " + wrong);
-    best_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-    return best_;
-  }
-
-  int rounds() const { return best_.rounds; }
-
-  void start_with(const Claim& claim) { best_ = claim; }
-
- private:
-  void consider(int steps, const PriceBound& bound, Certificate certificate) {
-    const int rounds = rounds_shown(bound);
-    // Of equal rounds, the higher rate: it is shown to people.
-    const bool better = rounds > best_.rounds || (rounds == best_.rounds && steps == kAnySteps &&
-                                                  best_bound_ && stronger(bound, *best_bound_));
-    if (!better) return;
-    best_.steps = steps;
-    best_.rounds = rounds;
-    best_.certificate = std::move(certificate);
-    best_bound_ = bound;
-  }
-
-  const Topology& topology_;
-  const Collective& collective_;
-  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  std::vector<Copying> copyings_ = {};
-  Claim best_ = {};
-  std::optional<PriceBound> best_bound_ = {};
-};
-
-Claim too_far(const Collective& collective, const Farthest& far, int steps) {
-  return {.collective = collective.kind,
-          .chunks = collective.chunks_per_block,
-          .steps = steps,
-          .rounds = kNoSchedule,
-          .certificate = {.kind = Certificate::Kind::Distance, .chunk = far.chunk, .rank = far.rank}};
+double seconds_since(std::chrono::steady_clock::time_point started) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
 
 }  // namespace
 
+class LowerBounds::Search {
+ public:
+  Search(const Topology& topology, const Collective& collective)
+      : topology_(topology), collective_(collective) {
+    assert(topology.switches == 0);
+  }
+
+  const StepBound& steps() {
+    if (steps_) return *steps_;
+    const auto started = std::chrono::steady_clock::now();
+    far_ = farthest(topology_, collective_);
+    steps_ = {.steps = far_.steps, .claim = nothing()};
+    if (far_.steps == 0) return *steps_;  // nothing has to move, and nothing is claimed
+    steps_->claim = checked(too_far(far_.steps - 1));
+    steps_->claim.seconds = seconds_since(started);
+    return *steps_;
+  }
+
+  const Claim& rounds() {
+    if (any_) return *any_;
+    steps();  // throws where there is no path
+    const auto started = std::chrono::steady_clock::now();
+    copyings_ = as_copying(topology_, collective_);
+    Best best{.claim = nothing()};
+    for (const Copying& copying : copyings_)
+      if (const std::optional<PriceBound> bound = price_bound(copying.topology, copying.classes))
+        best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
+    // Where every chunk has one destination the flow program has said all; without shared limits cuts say
+    // what copies need.
+    const bool sums = collective_.combining && copyings_.size() > 1;
+    if (sums || !topology_.limits.empty())
+      if (const std::optional<PartitionBound> found = best_partition(topology_, collective_))
+        best.consider(
+            kAnySteps, found->bound,
+            {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
+    any_ = checked(std::move(best.claim));
+    any_->seconds = seconds_since(started);
+    return *any_;
+  }
+
+  Claim rounds_in(int steps, int enough) {
+    const auto started = std::chrono::steady_clock::now();
+    if (steps < this->steps().steps) return checked(too_far(steps));
+    Best best{.claim = rounds()};
+    // The flow programs last: they cost more, and then must say more.
+    if (best.claim.rounds < enough) growing(steps, best);
+    if (best.claim.rounds < enough) within(steps, best);
+    if (best.claim == *any_) return best.claim;
+    Claim claim = checked(std::move(best.claim));
+    claim.seconds = seconds_since(started);
+    return claim;
+  }
+
+ private:
+  struct Best {
+    Claim claim = {};
+    std::optional<PriceBound> bound = {};
+
+    void consider(int steps, const PriceBound& found, Certificate certificate) {
+      const int rounds = rounds_shown(found);
+      // Of equal rounds, the higher rate: it is shown to people.
+      const bool better = rounds > claim.rounds ||
+                          (rounds == claim.rounds && steps == kAnySteps && bound && stronger(found, *bound));
+      if (!better) return;
+      claim.steps = steps;
+      claim.rounds = rounds;
+      claim.certificate = std::move(certificate);
+      bound = found;
+    }
+  };
+
+  Claim nothing() const { return {.collective = collective_.kind, .chunks = collective_.chunks_per_block}; }
+
+  Claim too_far(int steps) const {
+    Claim claim = nothing();
+    claim.steps = steps;
+    claim.rounds = kNoSchedule;
+    claim.certificate = {.kind = Certificate::Kind::Distance, .chunk = far_.chunk, .rank = far_.rank};
+    return claim;
+  }
+
+  // Where few chunks leave a rank in a round, spreading takes longer than any cut says.
+  void growing(int steps, Best& best) const {
+    const bool turn = copyings_.front().backwards;
+    if (collective_.combining && !turn) return;
+    const GrowthBound bound =
+        growth_bound(copyings_.front().topology, turn ? dual(collective_) : collective_, steps);
+    if (bound.rounds <= best.claim.rounds) return;
+    best.claim.steps = steps;
+    best.claim.rounds = bound.rounds;
+    best.claim.certificate = {.kind = Certificate::Kind::Growth, .chunk = bound.chunk};
+  }
+
+  // A schedule has a round a step: what shows less than the fewest steps is of no use.
+  void within(int steps, Best& best) const {
+    for (const Copying& copying : copyings_) {
+      std::optional<PriceBound> bound = timed_price_bound(copying.topology, copying.classes, steps,
+                                                          std::max(best.claim.rounds, steps_->steps));
+      if (!bound) continue;
+      if (copying.backwards) std::reverse(bound->prices.begin(), bound->prices.end());
+      best.consider(steps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
+    }
+  }
+
+  // Whatever leaves here has been checked by someone who does not know how it was found.
+  Claim checked(Claim claim) const {
+    if (const std::string wrong = fault(topology_, collective_, claim); !wrong.empty())
+      throw std::logic_error("a bound's certificate is refused: " + wrong);
+    return claim;
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  Farthest far_ = {};
+  std::vector<Copying> copyings_ = {};  // once `any_` is known
+  std::optional<StepBound> steps_ = {};
+  std::optional<Claim> any_ = {};
+};
+
+LowerBounds::LowerBounds(const Topology& topology, const Collective& collective)
+    : search_(std::make_unique<Search>(topology, collective)) {}
+LowerBounds::~LowerBounds() = default;
+
+const StepBound& LowerBounds::fewest_steps() {
+  return search_->steps();
+}
+
+const Claim& LowerBounds::fewest_rounds() {
+  return search_->rounds();
+}
+
+Claim LowerBounds::fewest_rounds_in(int steps, int enough) {
+  return search_->rounds_in(steps, enough);
+}
+
 StepBound fewest_steps(const Topology& topology, const Collective& collective) {
-  assert(topology.switches == 0);
-  const auto started = std::chrono::steady_clock::now();
-  const Farthest far = farthest(topology, collective);
-  StepBound bound{.steps = far.steps,
-                  .claim = {.collective = collective.kind, .chunks = collective.chunks_per_block}};
-  if (far.steps == 0) return bound;  // nothing has to move, and nothing is claimed
-  bound.claim = too_far(collective, far, far.steps - 1);
-  if (const std::string wrong = fault(topology, collective, bound.claim); !wrong.empty())
-    throw std::logic_error("a bound's certificate is refused: " + wrong);
-  bound.claim.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  return bound;
+  return LowerBounds(topology, collective).fewest_steps();
 }
 
 Claim fewest_rounds(const Topology& topology, const Collective& collective) {
-  farthest(topology, collective);  // throws where there is no path
-  Search search(topology, collective);
-  search.any_steps();
-  return search.checked();
+  return LowerBounds(topology, collective).fewest_rounds();
 }
 
 Claim fewest_rounds_in(const Topology& topology, const Collective& collective, int steps, int enough) {
-  const Farthest far = farthest(topology, collective);
-  Search search(topology, collective);
-  if (steps < far.steps) {
-    search.start_with(too_far(collective, far, steps));
-  } else {
-    search.any_steps();
-    // The flow programs last: they cost more, and then must say more.
-    if (search.rounds() < enough) search.growing(steps);
-    if (search.rounds() < enough) search.within(steps);
-  }
-  return search.checked();
+  return LowerBounds(topology, collective).fewest_rounds_in(steps, enough);
 }
 
 }  // namespace chorale

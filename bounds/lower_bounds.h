@@ -9,28 +9,48 @@
 // for every schedule without in-network compute.
 #pragma once
 
+#include <memory>
+
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// The fewest steps of any schedule, and the claim that one step less is impossible (Distance, rounds =
-// kNoSchedule, steps = fewest - 1). Throws InputError where some chunk can never reach its destination
-// (disconnected topology).
+// "At most one step less is impossible" (Distance, rounds = kNoSchedule, steps = fewest - 1).
 struct StepBound {
   int steps = 0;
-  Claim claim = {};
+  Claim claim = {};  // none where nothing has to move
 };
+
+// Answers several questions about one collective; what one has found the next one uses. The topology and the
+// collective must outlive it.
+class LowerBounds {
+ public:
+  LowerBounds(const Topology&, const Collective&);
+  LowerBounds(const Topology&, Collective&&) = delete;
+  ~LowerBounds();
+
+  // The fewest steps of any schedule. Throws InputError where some chunk can never reach its destination
+  // (disconnected topology), as do the others.
+  const StepBound& fewest_steps();
+
+  // The strongest bound on rounds for any number of steps (steps = kAnySteps) that we find: cuts (Newton's
+  // method over max-flows), the concurrent flow LP, partitions.
+  const Claim& fewest_rounds();
+
+  // The strongest bound for at most `steps` steps: at least fewest_rounds, and timed flows where they say more.
+  // Whoever only needs to know whether there are `enough` says so: then no stronger bound is looked for.
+  Claim fewest_rounds_in(int steps, int enough = kNoSchedule);
+
+ private:
+  class Search;
+  std::unique_ptr<Search> search_;
+};
+
+// For one question.
 StepBound fewest_steps(const Topology&, const Collective&);
-
-// The strongest bound on rounds for any number of steps (steps = kAnySteps) that we find: cuts (Newton's
-// method over max-flows), the concurrent flow LP, partitions.
 Claim fewest_rounds(const Topology&, const Collective&);
-
-// The strongest bound for at most `steps` steps: at least fewest_rounds, and the time-expanded LP where that
-// is stronger and small enough. Whoever only needs to know whether there are `enough` says so: then no
-// stronger bound is looked for.
 Claim fewest_rounds_in(const Topology&, const Collective&, int steps, int enough = kNoSchedule);
 
 }  // namespace chorale

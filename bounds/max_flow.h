@@ -1,4 +1,4 @@
-// Maximum flow and minimum cut by Dinic's algorithm.
+// Maximum flow and minimum cut.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,48 @@ class MaxFlow {
  public:
   static constexpr std::int64_t kUnbounded = std::int64_t{1} << 61;
 
-  explicit MaxFlow(int nodes) : first_(nodes, -1) {}
-  // The arc's number, to change its capacity and to ask about it later.
+  explicit MaxFlow(int nodes) : nodes_(nodes) {}
+  // The arc's number, to change its capacity and to ask about it later. No more arcs after the first run.
   int add_arc(int from, int to, std::int64_t capacity);
-  void set_capacity(int arc, std::int64_t capacity) { capacity_[2 * arc] = capacity; }
+  void set_capacity(int arc, std::int64_t capacity) { capacity_[arc] = capacity; }
 
   // Capacities must add up to less than 2^63 along what leaves the source.
   std::int64_t run(int source, int sink);
-  // After run: is the node on the source's side of the minimum cut nearest to the source?
-  bool on_source_side(int node) const { return level_[node] >= 0; }
-  bool in_cut(int arc) const {
-    return on_source_side(arcs_[2 * arc + 1].to) && !on_source_side(arcs_[2 * arc].to);
-  }
+  // After run: the minimum cut nearest to the source. Is the node on the source's side of it?
+  void find_cut();
+  bool on_source_side(int node) const { return level_[node] != kOut; }
+  bool in_cut(int arc) const { return on_source_side(ends_[arc].from) && !on_source_side(ends_[arc].to); }
+
+  // Arcs looked at in all runs: what they cost, the same on every machine.
+  long long work() const { return work_; }
 
  private:
-  struct Arc {
+  static constexpr int kOut = -1;  // no way to the sink; not on the source's side
+
+  struct Ends {
+    int from = 0;
     int to = 0;
-    int next = -1;
   };
-  bool find_levels(int source, int sink);
+  struct Half {  // of an arc, or of its reverse
+    int to = 0;
+    int other = 0;  // the reverse
+    std::int64_t left = 0;
+  };
+  void lay_out();
+  bool find_levels(int sink);
   std::int64_t push(int node, int sink, std::int64_t most);
 
-  std::vector<int> first_ = {};
-  std::vector<Arc> arcs_ = {};  // 2i and its reverse 2i+1
-  std::vector<std::int64_t> capacity_ = {};
-  std::vector<std::int64_t> left_ = {};
+  const int nodes_;
+  std::vector<Ends> ends_ = {};              // by arc
+  std::vector<std::int64_t> capacity_ = {};  // by arc
+  std::vector<int> place_ = {};              // of an arc among halves_
+  std::vector<Half> halves_ = {};            // by the node that they leave
+  std::vector<int> first_ = {};              // of a node's
+  int source_ = 0;
+  long long work_ = 0;
   std::vector<int> level_ = {};
   std::vector<int> at_ = {};
+  std::vector<int> queue_ = {};
 };
 
 }  // namespace chorale

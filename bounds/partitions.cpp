@@ -9,6 +9,7 @@
 #include "bounds/colour_refinement.h"
 #include "bounds/cuts.h"
 #include "bounds/integer_prices.h"
+#include "bounds/ports.h"
 #include "bounds/strength.h"
 
 namespace chorale {

@@ -1,31 +1,52 @@
+// Three ways to prices, by size. Small programs of flows are solved as they are, shrunk by their own symmetry; of equal ones
+// one is. Beyond that, one commodity in few steps is solved by its cuts (timed_cuts.h), for one rank of each colour of the
+// machine; and many commodities in any number of steps with prices that are equal for links that look alike
+// (colour_prices.h). What is left then is the volume. Clp on what lies between was tried: ring:256 has 49,000 columns
+// even when shrunk, and no answer after a minute.
 #include "bounds/price_search.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "bounds/colour_prices.h"
 #include "bounds/cuts.h"
 #include "bounds/flow_lp.h"
+#include "bounds/machine_colours.h"
+#include "bounds/ports.h"
+#include "bounds/timed_cuts.h"
 
 namespace chorale {
 namespace {
 
-constexpr std::int64_t kLargestProgram = 1'500'000;  // columns, for any number of steps
-constexpr std::int64_t kLargestTimed = 200'000;      // columns, for some steps
-constexpr std::int64_t kAllPrograms = 3'000'000;     // columns of all programs built for one answer
+constexpr std::int64_t kLargestProgram = 60'000;  // columns, for any number of steps: Alltoall on dgx-a100:8
+constexpr std::int64_t kLargestTimed = 200'000;   // columns, for some steps
+constexpr std::int64_t kAllPrograms = 3'000'000;  // columns of all programs built for one answer
+constexpr std::int64_t kFewPrograms =
+    500'000;  // where more than these would be built, cuts do it: torus:8x8 needs 164,000
+constexpr long long kAllWork = 60'000'000;  // arcs of flow networks in time: a second or two
 constexpr int kTurns = 6;
 
 class PriceSearch {
  public:
-  PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int steps)
-      : topology_(topology), classes_(classes), steps_(steps), columns_left_(kAllPrograms) {}
+  PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int steps, int known)
+      : topology_(topology),
+        classes_(classes),
+        steps_(steps),
+        known_(known),
+        ports_(limits_are_ports(topology)),
+        columns_left_(kAllPrograms) {}
 
   std::optional<PriceBound> run() {
     if (classes_.empty()) return std::nullopt;
     if (one_destination_each() && !one_destination()) {
       charge(farthest_destinations());
     } else {
-      if (steps_ > 0 || !everyone_wants_the_same()) charge(farthest_destinations());
+      // Of several sources: as many commodities, most likely.
+      const bool several = classes_.front().pre != classes_.back().pre;
+      const bool bearable = !several || columns(2) <= (steps_ > 0 ? kLargestTimed : kLargestProgram);
+      if (bearable && (steps_ > 0 || !everyone_wants_the_same())) charge(farthest_destinations());
       charge_single_ranks();
     }
     if (!best_ && steps_ == 0) take(even_prices(), Choice(classes_.size(), kNotCharged));
@@ -55,8 +76,14 @@ class PriceSearch {
 
   Choice farthest_destinations() const {
     Choice choice;
-    for (const ChunkClass& c : classes_) {
-      const std::vector<int> far = hops(topology_, c.pre);
+    if (one_destination_each()) {
+      for (const ChunkClass& c : classes_) choice.push_back(c.post.front());
+      return choice;
+    }
+    std::vector<int> far;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      const ChunkClass& c = classes_[i];
+      if (i == 0 || c.pre != classes_[i - 1].pre) far = hops(topology_, c.pre);
       choice.push_back(
           *std::max_element(c.post.begin(), c.post.end(), [&](Rank a, Rank b) { return far[a] < far[b]; }));
     }
@@ -71,23 +98,70 @@ class PriceSearch {
   }
 
   void charge_single_ranks() {
-    if (steps_ == 0 && limits_are_ports(topology_)) {
+    if (steps_ == 0 && ports_) {
       // The cut is at one rank, but which does not matter: what pays nothing is not charged.
       if (const std::optional<PriceBound> cut = tightest_cut(topology_, classes_))
         take(cut->prices, Choice(classes_.size(), kNotCharged), true);
       return;
     }
-    for (Rank v = 0; v < topology_.ranks; ++v)
+    for (Rank v : one_destination() ? classes_.front().post : worth_charging())
       if (Choice choice = all_to(v); std::any_of(choice.begin(), choice.end(), [](Rank d) { return d >= 0; }))
         charge(choice);
   }
 
+  // All ranks; where that takes long, one of those that look alike.
+  std::vector<Rank> worth_charging() const {
+    std::vector<Rank> ranks(topology_.ranks);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    if (!by_cuts(1) || topology_.ranks * columns(1) <= kFewPrograms) return ranks;
+    std::vector<std::int64_t> tags(topology_.ranks, 0);  // what a rank has, as far as two can differ in it
+    for (std::size_t i = 0; i < classes_.size(); ++i)
+      for (Rank n : classes_[i].pre)
+        tags[n] += classes_[i].count * static_cast<std::int64_t>(1 + classes_[i].post.size());
+    const MachineColours colours = machine_colours(topology_, tags);
+    std::vector<bool> seen(colours.ranks, false);
+    std::erase_if(ranks, [&](Rank n) {
+      const bool again = seen[colours.rank[n]];
+      seen[colours.rank[n]] = true;
+      return again;
+    });
+    return ranks;
+  }
+
+  // Of a program with so many commodities.
+  std::int64_t columns(std::int64_t commodities) const {
+    const auto links = static_cast<std::int64_t>(topology_.links.size());
+    return (steps_ > 0 ? (links + topology_.ranks) * steps_ : links) * commodities;
+  }
+
+  // Those with equal sources, or those with equal destinations, if that makes fewer.
+  std::int64_t commodities(const Choice& choice) const {
+    std::int64_t sources = 0;
+    std::set<Rank> destinations;
+    const ChunkClass* before = nullptr;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      if (choice[i] == kNotCharged) continue;
+      if (before == nullptr || before->pre != classes_[i].pre) ++sources;
+      before = &classes_[i];
+      destinations.insert(choice[i]);
+    }
+    return std::min(sources, static_cast<std::int64_t>(destinations.size()));
+  }
+
+  bool by_cuts(std::int64_t commodities) const {
+    constexpr std::int64_t kSmall = 4'000;  // columns: faster as a program
+    return steps_ > 0 && commodities == 1 && ports_ && columns(1) > kSmall;
+  }
+
   // Looks for the best prices for the choice; true if they are the best so far.
   bool charge(const Choice& choice) {
+    const std::int64_t count = commodities(choice), size = columns(count);
+    if (by_cuts(count) && (size > kLargestTimed || size * topology_.ranks > kFewPrograms))
+      return take(timed_cut_prices(topology_, demands(classes_, choice), steps_, known_, work_left_), choice);
+    if (size > (steps_ > 0 ? kLargestTimed : kLargestProgram) || size > columns_left_)
+      return steps_ == 0 && one_destination_each() && take(colour_prices(topology_, classes_), choice, true);
+    columns_left_ -= size;
     FlowProgram program(topology_, demands(classes_, choice), steps_);
-    if (program.size() > (steps_ > 0 ? kLargestTimed : kLargestProgram) || program.size() > columns_left_)
-      return false;
-    columns_left_ -= program.size();
     program.build();
     if (!solved_.insert(program.signature()).second) return false;
     return take(program.prices(), choice);
@@ -116,7 +190,10 @@ class PriceSearch {
   const Topology& topology_;
   const std::vector<ChunkClass>& classes_;
   const int steps_;  // 0: any number
+  const int known_;  // rounds
+  const bool ports_;
   std::int64_t columns_left_;
+  long long work_left_ = kAllWork;
   std::set<std::uint64_t> solved_ = {};  // signatures
   std::optional<Payment> best_ = {};
   bool settled_ = false;  // the best prices' dearest destinations are those they were made for
@@ -125,12 +202,12 @@ class PriceSearch {
 }  // namespace
 
 std::optional<PriceBound> price_bound(const Topology& topology, const std::vector<ChunkClass>& classes) {
-  return PriceSearch(topology, classes, 0).run();
+  return PriceSearch(topology, classes, 0, 0).run();
 }
 
 std::optional<PriceBound> timed_price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                            int steps) {
-  return PriceSearch(topology, classes, steps).run();
+                                            int steps, int known) {
+  return PriceSearch(topology, classes, steps, known).run();
 }
 
 }  // namespace chorale

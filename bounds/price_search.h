@@ -16,8 +16,10 @@ namespace chorale {
 // For any number of steps. None without chunks. All destinations must be in reach.
 std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&);
 
-// For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large.
-// All destinations must be in reach within the steps.
-std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps);
+// For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large. On
+// large machines what shows no more than `known` rounds is not looked for. All destinations must be in reach
+// within the steps.
+std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps,
+                                            int known);
 
 }  // namespace chorale

@@ -89,6 +89,7 @@ class WeakestPartition {
         gains += std::max<std::int64_t>(0, y[u]);
       }
       y.push_back(flow.run(v, sink) - gains - x);
+      flow.find_cut();
       std::set<int> joined;
       for (Rank u = 0; u <= v; ++u)
         if (flow.on_source_side(u)) joined.insert(group[u]);

@@ -12,6 +12,7 @@
 #include "bounds/integer_prices.h"
 #include "bounds/max_flow.h"
 #include "bounds/partitions.h"
+#include "bounds/ports.h"
 #include "tests/bounds/machines.h"
 
 namespace chorale {
@@ -42,6 +43,7 @@ TEST(MaxFlow, EqualsTheSmallestOfAllCuts) {
     for (unsigned side = 0; side < 1u << kNodes; ++side)
       if ((side & 1) && !(side >> (kNodes - 1) & 1)) least = std::min(least, capacity(side));
     EXPECT_EQ(flow.run(0, kNodes - 1), least);
+    flow.find_cut();
     unsigned side = 0;
     for (int n = 0; n < kNodes; ++n) side |= flow.on_source_side(n) ? 1u << n : 0;
     EXPECT_EQ(capacity(side), least);

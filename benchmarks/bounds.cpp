@@ -1,0 +1,79 @@
+// How long bounds take on large machines: what no schedule can beat, for each collective, in any number of steps and in the
+// fewest. One run each: the times are far apart and the work is the same every time.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "benchmarks/measure.h"
+#include "bounds/lower_bounds.h"
+#include "ir/collective.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+double cpu_seconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::string shown(const Claim& claim) {
+  return claim.rounds == kNoSchedule ? "none" : std::to_string(claim.rounds);
+}
+
+void measure(const std::string& spec, const std::string& name, int chunks) {
+  const Topology topology = flatten(named_topology(spec));
+  const Collective collective = make_collective(name, topology.ranks, chunks);
+  std::vector<double> seconds;
+  double before = cpu_seconds();
+  const auto lap = [&] {
+    const double now = cpu_seconds();
+    seconds.push_back(now - before);
+    before = now;
+  };
+  LowerBounds bounds(topology, collective);
+  const int steps = bounds.fewest_steps().steps;
+  lap();
+  const Claim any = bounds.fewest_rounds();
+  lap();
+  const Claim few = bounds.fewest_rounds_in(steps);
+  lap();
+  fmt::print("{:<14} {:<13} {:>5} {:>7} {:>7} {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", spec, name, steps,
+             shown(any), shown(few), seconds[0], seconds[1], seconds[2],
+             seconds[0] + seconds[1] + seconds[2]);
+  std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> topologies = {"ring:256",  "torus:16x16", "hypercube:8",  "dgx-a100:32",
+                                         "ring:1024", "torus:32x32", "hypercube:10", "dgx-a100:128"};
+  std::vector<std::string> collectives = {"allgather", "reducescatter", "allreduce", "alltoall",
+                                          "broadcast", "gather",        "scatter",   "reduce"};
+  int chunks = 1;
+  CLI::App app{"Times of bounds on large machines"};
+  app.add_option("--topologies", topologies, "Machines ('chorale topology list')")->delimiter(',');
+  app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
+  app.add_option("--chunks", chunks, "Chunks of a block (1)");
+  CLI11_PARSE(app, argc, argv);
+  fmt::print("{}chunks of a block: {}\n", machine_line(), chunks);
+  fmt::print(
+      "rounds at least, in any steps and in the fewest; CPU seconds for the steps, for any steps, for the "
+      "fewest, and in all\n\n");
+  fmt::print("{:<14} {:<13} {:>5} {:>7} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "machine", "collective", "steps",
+             "any", "fewest", "steps s", "any s", "fewest s", "all s");
+  for (const std::string& topology : topologies)
+    for (const std::string& collective : collectives) measure(topology, collective, chunks);
+  return 0;
+}
+
+}  // namespace
+}  // namespace chorale
+
+int main(int argc, char** argv) {
+  return chorale::guarded("bounds", chorale::run, argc, argv);
+}

@@ -1,0 +1,49 @@
+#include "bounds/machine_colours.h"
+
+#include <unordered_map>
+
+#include "bounds/colour_refinement.h"
+#include "bounds/ports.h"
+
+namespace chorale {
+namespace {
+
+int renumbered(std::vector<int>& colours) {
+  std::unordered_map<int, int> numbers;
+  for (int& colour : colours)
+    colour = numbers.try_emplace(colour, static_cast<int>(numbers.size())).first->second;
+  return static_cast<int>(numbers.size());
+}
+
+}  // namespace
+
+// As a program with a column a link and a row a rank and limit: what refine_colours refines is who meets whom how.
+MachineColours machine_colours(const Topology& topology, const std::vector<std::int64_t>& tags) {
+  enum Meeting { Leaves = 1, Enters, Limited };
+  LinearProgram incidences;
+  for (std::int64_t tag : tags) incidences.add_row(0, static_cast<double>(tag));
+  // Links meet both of their ends, which does not show that those of a limit leave one rank, or enter one.
+  const Ports ports = ports_of(topology);
+  for (int z = 0; z < static_cast<int>(topology.limits.size()); ++z) {
+    const std::vector<LinkId>& links = topology.limits[z].links;
+    const bool leaving = ports.possible && !links.empty() && ports.out[links.front()] == z;
+    incidences.add_row(leaving ? 2 : 1, topology.limits[z].bandwidth);
+  }
+  for (const Link& link : topology.links) {
+    const int column = incidences.add_column(link.bandwidth);
+    incidences.entries.push_back({.row = link.src, .column = column, .value = Leaves});
+    incidences.entries.push_back({.row = link.dst, .column = column, .value = Enters});
+  }
+  for (int z = 0; z < static_cast<int>(topology.limits.size()); ++z)
+    for (LinkId l : topology.limits[z].links)
+      incidences.entries.push_back({.row = topology.ranks + z, .column = l, .value = Limited});
+  Colouring colouring = refine_colours(incidences);
+  MachineColours colours{.link = std::move(colouring.columns), .links = colouring.column_colours};
+  colours.rank.assign(colouring.rows.begin(), colouring.rows.begin() + topology.ranks);
+  colours.limit.assign(colouring.rows.begin() + topology.ranks, colouring.rows.end());
+  colours.ranks = renumbered(colours.rank);
+  colours.limits = renumbered(colours.limit);
+  return colours;
+}
+
+}  // namespace chorale
