@@ -1,8 +1,8 @@
 #include "pareto/explain.h"
 
-#include <algorithm>
 #include <set>
 
+#include "ir/words.h"
 #include "pareto/optimality.h"
 
 namespace chorale {
@@ -28,45 +28,49 @@ std::string words(const Certificate& certificate) {
 
 // The first claim that alone leaves nothing better than `rounds` with at most `steps` steps, in the order of
 // the result: bounds come before refutations.
-std::string closing(const Result& result, CollectiveKind collective, int chunks, int steps, int rounds) {
+std::vector<const Claim*> closing(const Result& result, CollectiveKind collective, int chunks, int steps,
+                                  int rounds) {
   Result one;
   one.topology = result.topology;
   one.space = result.space;
   for (const Claim& claim : result.claims) {
     one.claims = {claim};
-    if (rounds_left(one, collective, chunks, steps) >= rounds) return words(claim.certificate);
+    if (rounds_left(one, collective, chunks, steps) >= rounds) return {&claim};
   }
-  return "";
+  return {};
+}
+
+std::string kinds(const std::vector<const Claim*>& claims) {
+  std::set<std::string> names;
+  for (const Claim* claim : claims) names.insert(words(claim->certificate));
+  return joined({names.begin(), names.end()});
 }
 
 }  // namespace
 
-std::string explain(const Result& result, const Point& point) {
-  if (!point.proven) return "";
-  std::set<std::string> kinds;
-  const auto note = [&](CollectiveKind kind, int chunks, int steps, int rounds) {
-    const std::string words = closing(result, kind, chunks, steps, rounds);
-    if (!words.empty()) kinds.insert(words);
-  };
+Reasons reasons(const Result& result, const Point& point) {
+  Reasons reasons;
+  if (!point.proven) return reasons;
   const int steps = point.cost.steps, rounds = point.cost.rounds, chunks = point.cost.chunks;
-  std::string text;
-  const bool composed = point.method == Method::Composed;
-  const bool gathered = point.method == Method::Gathered;
-  if (composed) {
-    // Its parts are points of their own frontiers; what excludes direct schedules is among the claims too.
+  if (point.method == Method::Composed) {
     for (const Claim& claim : result.claims)
       if (claim.chunks * result.topology.ranks == chunks && claim.collective != CollectiveKind::AllReduce)
-        kinds.insert(words(claim.certificate));
-    text = "parts: ";
-  } else {
-    const CollectiveKind asked = gathered ? CollectiveKind::Allgather : result.collective.kind;
-    note(asked, chunks, steps, rounds);
-    const std::string fewer = closing(result, asked, chunks, steps - 1, rounds + 1);
-    for (const std::string& kind : kinds) text += "rounds: " + kind + "; ";
-    return text + "steps: " + (fewer.empty() ? "several claims" : fewer);
+        reasons.parts.push_back(&claim);
+    return reasons;
   }
-  for (const std::string& kind : kinds) text += (text.back() == ' ' ? "" : ", ") + kind;
-  return text;
+  const CollectiveKind asked =
+      point.method == Method::Gathered ? CollectiveKind::Allgather : result.collective.kind;
+  reasons.rounds = closing(result, asked, chunks, steps, rounds);
+  reasons.steps = closing(result, asked, chunks, steps - 1, rounds + 1);
+  return reasons;
+}
+
+std::string explain(const Result& result, const Point& point) {
+  if (!point.proven) return "";
+  const Reasons because = reasons(result, point);
+  if (point.method == Method::Composed) return "parts: " + kinds(because.parts);
+  return (because.rounds.empty() ? "" : "rounds: " + kinds(because.rounds) + "; ") +
+         "steps: " + (because.steps.empty() ? "several claims" : kinds(because.steps));
 }
 
 }  // namespace chorale
