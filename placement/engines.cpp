@@ -118,13 +118,13 @@ int detour(const Model& model, const std::vector<int>& sequence) {
   std::vector<ReductionState> states = {ReductionState(model.devices)};
   for (int i : sequence) {
     ReductionState next = states.back();
-    if (!next.apply(model.instructions[i].operation, model.instructions[i].groups).empty())
+    if (next.apply(model.instructions[i].operation, model.instructions[i].groups))
       throw std::logic_error("an engine found an invalid strategy");
     if (next == goal) return 0;
     for (std::size_t earlier = 0; earlier + 1 < states.size(); ++earlier)
       for (const LoweredInstruction& instruction : model.instructions) {
         ReductionState reached = states[earlier];
-        if (reached.apply(instruction.operation, instruction.groups).empty() && reached == next)
+        if (!reached.apply(instruction.operation, instruction.groups) && reached == next)
           return static_cast<int>(states.size());
       }
     states.push_back(std::move(next));

@@ -124,7 +124,7 @@ std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const Paralleli
   return splits;
 }
 
-std::string refereed_fault(const std::vector<int>& sizes, const Strategy& strategy) {
+std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy& strategy) {
   std::vector<int> small(sizes.size(), 1);
   long long devices = 1;
   for (std::size_t l = 1; l < sizes.size(); ++l)
@@ -155,7 +155,7 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   ranking.allreduce_us = pricing.allreduce().us;
   const auto space = StrategySpace::of(pricing.levels());
   for (const PricedStrategy& priced : cheapest_strategies(*space, prices(pricing, *space), rules, most)) {
-    std::string problem = refereed_fault(ranking.sizes, priced.instructions);
+    std::optional<Fault> problem = refereed_fault(ranking.sizes, priced.instructions);
     RankedStrategy ranked{.us = priced.price};
     for (std::size_t i = 0; i < priced.instructions.size(); ++i) {
       const StepTime step = pricing.time(space->charges()[priced.charges[i]]);
@@ -165,10 +165,10 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
       ranked.lowered = lower(synthesis_hierarchy(hierarchy, job.axes, matrix, job.reductions[reduction].axes,
                                                  SynthesisKind::Collapsed),
                              priced.instructions, matrix);
-    if (problem.empty() && devices(hierarchy) <= kMostRefereedDevices)
+    if (!problem && devices(hierarchy) <= kMostRefereedDevices)
       problem = fault(static_cast<int>(devices(hierarchy)), ranked.lowered,
                       reduction_groups(matrix, job.reductions[reduction].axes));
-    if (!problem.empty()) throw std::logic_error("a strategy is invalid: " + problem);
+    if (problem) throw std::logic_error("a strategy is invalid: " + problem->words);
     ranking.strategies.push_back(std::move(ranked));
   }
   return ranking;

@@ -1,7 +1,10 @@
 // The best places for the axes of a job on a hierarchy, and how to reduce over them.
 #pragma once
 
+#include <optional>
+
 #include "cost/simulator.h"
+#include "ir/fault.h"
 #include "ir/place_options.h"
 #include "placement/strategy_space.h"
 
@@ -25,7 +28,7 @@ std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
 
 // What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
 // to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
-// different places of a level behave alike. Empty: valid.
-std::string refereed_fault(const std::vector<int>& sizes, const Strategy&);
+// different places of a level behave alike. None: valid.
+std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy&);
 
 }  // namespace chorale

@@ -1,3 +1,5 @@
+// Rows are sets of devices as bits, so a rule is a few words' work for each row: the placement asks for every
+// operation on every state that strategies can reach. A rule is looked at for all groups before any of them acts.
 #include "semantics/reduction.h"
 
 #include <fmt/format.h>
@@ -22,16 +24,21 @@ std::string in_words(const std::vector<int>& group) {
   return fmt::format("{{{}}}", fmt::join(group, ", "));
 }
 
+using Kind = Fault::Kind;
+
 // Are the groups disjoint sets of devices?
-std::string malformed(int devices, const DeviceGroups& groups) {
+std::optional<Fault> malformed(int devices, const DeviceGroups& groups) {
   std::vector<bool> seen(devices, false);
   for (const std::vector<int>& group : groups)
     for (int device : group) {
-      if (device < 0 || device >= devices) return fmt::format("there is no device {}", device);
-      if (seen[device]) return fmt::format("device {} is in a group twice, or in two", device);
+      if (device < 0 || device >= devices)
+        return Fault{.place = {.rank = device}, .words = fmt::format("there is no device {}", device)};
+      if (seen[device])
+        return Fault{.place = {.rank = device},
+                     .words = fmt::format("device {} is in a group twice, or in two", device)};
       seen[device] = true;
     }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -61,37 +68,45 @@ std::uint64_t ReductionState::rows(int device) const {
   return set;
 }
 
-bool ReductionState::breaks(Operation operation, const std::vector<int>& group, std::string* words) const {
-  const auto broken = [&]<typename... Arguments>(fmt::format_string<Arguments...> text,
+bool ReductionState::breaks(Operation operation, const std::vector<int>& group, Fault* fault) const {
+  const auto broken = [&]<typename... Arguments>(Kind kind, int device, int chunk,
+                                                 fmt::format_string<Arguments...> text,
                                                  Arguments&&... arguments) {
-    if (words != nullptr) *words = fmt::format(text, std::forward<Arguments>(arguments)...);
+    if (fault != nullptr)
+      *fault = {.kind = kind,
+                .place = {.rank = device, .chunk = chunk},
+                .words = fmt::format(text, std::forward<Arguments>(arguments)...)};
     return true;
   };
   const int first = group.front();
   const std::uint64_t first_rows = rows(first);
   if (sums(operation)) {
     for (int d : group)
-      if (rows(d) != first_rows) return broken("devices {} and {} hold different chunks", first, d);
+      if (rows(d) != first_rows)
+        return broken(Kind::Match, d, -1, "devices {} and {} hold different chunks", first, d);
     for (int chunk = 0; chunk < devices_; ++chunk) {
       std::uint64_t sum = 0;
       for (int d : group) {
         if (sum & row(d, chunk))
-          return broken("the contribution of device {} to chunk {} would count twice",
+          return broken(Kind::CountedTwice, d, chunk,
+                        "the contribution of device {} to chunk {} would count twice",
                         std::countr_zero(sum & row(d, chunk)), chunk);
         sum |= row(d, chunk);
       }
     }
     const int held = std::popcount(first_rows), size = static_cast<int>(group.size());
     if (operation == Operation::ReduceScatter && held % size != 0)
-      return broken("{} chunks cannot be scattered over {} devices", held, size);
+      return broken(Kind::Size, first, -1, "{} chunks cannot be scattered over {} devices", held, size);
   } else if (operation == Operation::AllGather) {
     std::uint64_t gathered = 0;
     for (int d : group) {
       const std::uint64_t held = rows(d);
-      if (held == 0) return broken("device {} holds nothing to gather", d);
+      if (held == 0) return broken(Kind::Absent, d, -1, "device {} holds nothing to gather", d);
       if (std::popcount(held) != std::popcount(first_rows))
-        return broken("devices {} and {} hold different numbers of chunks", first, d);
-      if (gathered & held) return broken("two devices hold chunk {}", std::countr_zero(gathered & held));
+        return broken(Kind::Match, d, -1, "devices {} and {} hold different numbers of chunks", first, d);
+      if (gathered & held)
+        return broken(Kind::Repeated, d, std::countr_zero(gathered & held), "two devices hold chunk {}",
+                      std::countr_zero(gathered & held));
       gathered |= held;
     }
   } else {
@@ -99,10 +114,10 @@ bool ReductionState::breaks(Operation operation, const std::vector<int>& group, 
     for (int d : group)
       for (int chunk = 0; chunk < devices_; ++chunk) {
         if (row(d, chunk) & ~row(first, chunk))
-          return broken("device {} would lose a contribution to chunk {}", d, chunk);
+          return broken(Kind::Match, d, chunk, "device {} would lose a contribution to chunk {}", d, chunk);
         informs = informs || row(d, chunk) != row(first, chunk);
       }
-    if (!informs) return broken("no device would learn anything");
+    if (!informs) return broken(Kind::Repeated, first, -1, "no device would learn anything");
   }
   return false;
 }
@@ -131,34 +146,44 @@ bool ReductionState::allows(Operation operation, const DeviceGroups& groups) con
                       [&](const std::vector<int>& group) { return breaks(operation, group, nullptr); });
 }
 
-std::string ReductionState::apply(Operation operation, const DeviceGroups& groups) {
+std::optional<Fault> ReductionState::apply(Operation operation, const DeviceGroups& groups) {
   for (const std::vector<int>& group : groups)
-    if (std::string rule; breaks(operation, group, &rule))
-      return fmt::format("{} in {}: {}", name(operation), in_words(group), rule);
+    if (Fault rule; breaks(operation, group, &rule)) {
+      rule.words = fmt::format("{} in {}: {}", name(operation), in_words(group), rule.words);
+      return rule;
+    }
   for (const std::vector<int>& group : groups) perform(operation, group);
-  return "";
+  return std::nullopt;
 }
 
-std::string fault(int devices, const LoweredStrategy& strategy, const DeviceGroups& reduced) {
+std::optional<Fault> fault(int devices, const LoweredStrategy& strategy, const DeviceGroups& reduced) {
   if (devices < 1 || devices > kMostRefereedDevices)
-    return fmt::format("{} devices cannot be refereed", devices);
-  if (std::string problem = malformed(devices, reduced); !problem.empty()) return "the goal: " + problem;
+    return Fault{.kind = Kind::Size, .words = fmt::format("{} devices cannot be refereed", devices)};
+  if (std::optional<Fault> problem = malformed(devices, reduced)) {
+    problem->words = "the goal: " + problem->words;
+    return problem;
+  }
   ReductionState state(devices);
-  int number = 0;
-  for (const LoweredInstruction& instruction : strategy) {
-    ++number;
-    for (const std::vector<int>& group : instruction.groups)
-      if (group.empty()) return fmt::format("instruction {}: an empty group", number);
-    std::string problem = malformed(devices, instruction.groups);
-    if (problem.empty()) problem = state.apply(instruction.operation, instruction.groups);
-    if (!problem.empty()) return fmt::format("instruction {}: {}", number, problem);
+  for (std::size_t i = 0; i < strategy.size(); ++i) {
+    const LoweredInstruction& instruction = strategy[i];
+    std::optional<Fault> problem = malformed(devices, instruction.groups);
+    if (std::ranges::any_of(instruction.groups, [](const auto& group) { return group.empty(); }))
+      problem = Fault{.words = "an empty group"};
+    if (!problem) problem = state.apply(instruction.operation, instruction.groups);
+    if (!problem) continue;
+    problem->place.instruction = static_cast<int>(i);
+    problem->words = fmt::format("instruction {}: {}", i + 1, problem->words);
+    return problem;
   }
   const ReductionState goal = ReductionState::reduced(devices, reduced);
   for (int d = 0; d < devices; ++d)
     for (int chunk = 0; chunk < devices; ++chunk)
       if (state.row(d, chunk) != goal.row(d, chunk))
-        return fmt::format("at the end: device {} does not have the sum of chunk {}", d, chunk);
-  return "";
+        return Fault{
+            .kind = Kind::Outcome,
+            .place = {.rank = d, .chunk = chunk},
+            .words = fmt::format("at the end: device {} does not have the sum of chunk {}", d, chunk)};
+  return std::nullopt;
 }
 
 }  // namespace chorale

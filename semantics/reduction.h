@@ -19,9 +19,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "ir/fault.h"
 #include "ir/placement.h"
 
 namespace chorale {
@@ -41,14 +42,14 @@ class ReductionState {
 
   bool allows(StrategyInstruction::Operation, const DeviceGroups&) const;
   // Applies the operation to all groups, or changes nothing and says which rule is broken and where.
-  std::string apply(StrategyInstruction::Operation, const DeviceGroups&);
+  std::optional<Fault> apply(StrategyInstruction::Operation, const DeviceGroups&);
 
   bool operator==(const ReductionState&) const = default;
   auto operator<=>(const ReductionState&) const = default;
 
  private:
-  // Is a rule broken? Says which if `words` are wanted.
-  bool breaks(StrategyInstruction::Operation, const std::vector<int>& group, std::string* words) const;
+  // Is a rule broken? Says which if a fault is wanted.
+  bool breaks(StrategyInstruction::Operation, const std::vector<int>& group, Fault* fault) const;
   void perform(StrategyInstruction::Operation, const std::vector<int>& group);
   std::uint64_t& at(int device, int chunk) { return bits_[device * devices_ + chunk]; }
 
@@ -57,7 +58,7 @@ class ReductionState {
 };
 
 // What is wrong with a strategy that is to sum over each of these groups: a malformed group, a broken rule, a
-// device that ends without its sums. Empty: nothing.
-std::string fault(int devices, const LoweredStrategy&, const DeviceGroups& reduced);
+// device that ends without its sums. None: nothing.
+std::optional<Fault> fault(int devices, const LoweredStrategy&, const DeviceGroups& reduced);
 
 }  // namespace chorale

@@ -78,7 +78,7 @@ TEST(StrategyEncoding, AllowsWhatTheRefereeAllows) {
       if (so_far.size() == asked.size()) return;
       for (std::size_t i = 0; i < instructions.size(); ++i) {
         ReductionState next = state;
-        const bool allowed = next.apply(instructions[i].operation, instructions[i].groups).empty();
+        const bool allowed = !next.apply(instructions[i].operation, instructions[i].groups);
         so_far.push_back(static_cast<int>(i));
         const auto& [encoding, solver] = asked[so_far.size() - 1];
         std::vector<Lit> assumptions;

@@ -74,18 +74,18 @@ TEST(Strategies, OfTheModelAreValidAtEverySize) {
   int checked = 0;
   for (int a = 2; a <= kMostRefereedDevices; ++a) {
     for (const Strategy& strategy : one) {
-      EXPECT_EQ(refereed_fault({1, a}, strategy), "") << a;
+      EXPECT_EQ(refereed_fault({1, a}, strategy), std::nullopt) << a;
       ++checked;
     }
     for (int b = 2; a * b <= kMostRefereedDevices; ++b)
       for (const Strategy& strategy : two) {
-        ASSERT_EQ(refereed_fault({1, a, b}, strategy), "") << a << "x" << b;
+        ASSERT_EQ(refereed_fault({1, a, b}, strategy), std::nullopt) << a << "x" << b;
         ++checked;
       }
   }
   for (const auto& sizes : {std::vector<int>{1, 2, 3, 4}, {1, 3, 2, 5}, {1, 4, 4, 2}, {1, 2, 2, 9}})
     for (const Strategy& strategy : three) {
-      ASSERT_EQ(refereed_fault(sizes, strategy), "");
+      ASSERT_EQ(refereed_fault(sizes, strategy), std::nullopt);
       ++checked;
     }
   EXPECT_GT(checked, 20'000);
@@ -107,7 +107,7 @@ std::set<LoweredStrategy> by_force(const SynthesisHierarchy& hierarchy, const Pa
   const auto go = [&](const auto& self, const ReductionState& state, LoweredStrategy& so_far) -> void {
     for (const LoweredInstruction& instruction : known) {
       ReductionState next = state;
-      if (!next.apply(instruction.operation, instruction.groups).empty()) continue;
+      if (next.apply(instruction.operation, instruction.groups)) continue;
       so_far.push_back(instruction);
       if (next == goal)
         found.insert(so_far);
@@ -210,7 +210,8 @@ TEST(SynthesisHierarchies, TheModelMissesNothing) {
       modelled.insert(lower(collapsed, strategy, c.matrix));
     const DeviceGroups reduced = reduction_groups(c.matrix, axes);
     EXPECT_EQ(modelled, by_force(collapsed, c.matrix, reduced, c.devices, 4)) << to_text(c.matrix);
-    for (const LoweredStrategy& strategy : modelled) ASSERT_EQ(fault(c.devices, strategy, reduced), "");
+    for (const LoweredStrategy& strategy : modelled)
+      ASSERT_EQ(fault(c.devices, strategy, reduced), std::nullopt);
   }
 }
 
