@@ -79,7 +79,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
 }
 
 CheckReport check(const Result& result, const CheckOptions& options) {
-  return check_result(result, options.proof_dir, options.limits, options.progress);
+  return check_result(result, options.proof_dir, options.limits, options.progress, options.plain);
 }
 
 }  // namespace chorale

@@ -54,6 +54,7 @@ Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
 struct CheckOptions {
   std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
   SolveLimits limits = {};     // of all refutations together
+  PlainEffort plain = {};      // what may be spent on a refutation by the plain formula (docs/trust.md)
   std::function<void(const CheckReport&)> progress =
       {};  // told what has been checked, after every point and claim
 };

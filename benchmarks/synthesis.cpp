@@ -70,6 +70,16 @@ struct Question {
   Verdict expected;
 };
 
+bool needs_refutation(const Result& result, const Point& point) {
+  const Reasons because = reasons(result, point);
+  const auto refuted = [](const std::vector<const Claim*>& claims) {
+    return std::any_of(claims.begin(), claims.end(), [](const Claim* claim) {
+      return claim->certificate.kind == Certificate::Kind::Refutation;
+    });
+  };
+  return refuted(because.rounds) || refuted(because.steps) || refuted(because.parts);
+}
+
 std::string rate(const std::optional<Rate>& rate) {
   return rate ? fmt::format("{}/{}", rate->rounds, rate->chunks) : "none";
 }
@@ -116,7 +126,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
         for (const Point& point : result.points) {
           ++points;
           unproven += !point.proven;
-          const bool refuted_below = explain(result, point).find("refutation") != std::string::npos;
+          const bool refuted_below = needs_refutation(result, point);
           row += fmt::format(" ({},{},{}{}{})", point.cost.steps, point.cost.rounds, point.cost.chunks,
                              refuted_below ? " r" : "", point.proven ? "" : " UNPROVEN");
           by_bound += !refuted_below;
@@ -242,8 +252,8 @@ void scale(Json& out) {
     const Topology topology = machine(c.topology);
     const Collective collective = make_collective("allgather", topology.ranks, c.chunks);
     const Claim bound = fewest_rounds(topology, collective);
-    const std::string wrong = fault(topology, collective, bound);
-    if (!wrong.empty()) throw std::logic_error("the bound's certificate is refused: " + wrong);
+    if (const auto wrong = fault(topology, collective, bound))
+      throw std::logic_error("the bound's certificate is refused: " + wrong->words);
     const Rate rate = rate_shown(topology, collective, bound.certificate);
     const Answer answer =
         synthesize(topology, collective, c.budget, {.limits = {.time = std::chrono::seconds(60)}});

@@ -289,9 +289,8 @@ std::string rounds_fault(const Shown& shown, int rounds) {
       rounds);
 }
 
-}  // namespace
-
-std::string fault(const Topology& topology, const Collective& collective, const Claim& claim) {
+// Empty: nothing.
+std::string what_is_wrong(const Topology& topology, const Collective& collective, const Claim& claim) {
   if (claim.collective != collective.kind || claim.chunks != collective.chunks_per_block)
     return fmt::format("the claim is about {} with {} chunks, not {} with {}", name_of(claim.collective),
                        claim.chunks, name_of(collective), collective.chunks_per_block);
@@ -312,6 +311,14 @@ std::string fault(const Topology& topology, const Collective& collective, const 
       return "a refutation is checked by its proof, not here";
   }
   return "the certificate is of an unknown kind";
+}
+
+}  // namespace
+
+std::optional<Fault> fault(const Topology& topology, const Collective& collective, const Claim& claim) {
+  std::string words = what_is_wrong(topology, collective, claim);
+  if (words.empty()) return std::nullopt;
+  return Fault{.kind = Fault::Kind::Claim, .words = std::move(words)};
 }
 
 Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate) {

@@ -2,18 +2,18 @@
 // over integers, written from the definition of Certificate in ir/frontier.h.
 #pragma once
 
-#include <string>
+#include <optional>
 
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// What is wrong with the claim about this collective (its name and chunks must match the claim's), in words;
-// empty if the certificate shows it. Refutations are not checked here (pareto/check.h) and are answered with
-// a sentence.
-std::string fault(const Topology&, const Collective&, const Claim&);
+// What is wrong with the claim about this collective (its name and chunks must match the claim's); none if the
+// certificate shows it. Refutations are not checked here (pareto/check.h) and are a fault.
+std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
 // rounds per chunk that a Weights or Partition certificate with one entry of prices shows for every number of
 // chunks and steps, as a fraction; 0/1 if it shows none. `collective` is the one that the claim is about.

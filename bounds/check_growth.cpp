@@ -1,3 +1,6 @@
+// The idea: only counts matter, how many ranks have each chunk. Every way to raise them in a step is tried, depth
+// first, and what failed with so many steps and rounds left is kept, since from fewer it fails as well. The finder
+// goes backwards over sets of counts instead, which is faster; this one has to be right only.
 #include "bounds/check_growth.h"
 
 #include <fmt/format.h>

@@ -171,8 +171,8 @@ class LowerBounds::Search {
 
   // Whatever leaves here has been checked by someone who does not know how it was found.
   Claim checked(Claim claim) const {
-    if (const std::string wrong = fault(topology_, collective_, claim); !wrong.empty())
-      throw std::logic_error("a bound's certificate is refused: " + wrong);
+    if (const auto wrong = fault(topology_, collective_, claim))
+      throw std::logic_error("a bound's certificate is refused: " + wrong->words);
     return claim;
   }
 

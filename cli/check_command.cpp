@@ -10,6 +10,7 @@
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "ir/json_report.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -17,25 +18,35 @@ namespace {
 
 // `stopped`: why not all was checked, if so.
 Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed, Stopped stopped) {
-  if (!report.faults.empty() && !command.all) {
+  if (!report.faults.empty() && !command.all && command.json.empty()) {
     const std::size_t more = report.faults.size() - 1;
     throw InputError(
-        command.file, report.faults.front(),
+        command.file, report.faults.front().words,
         more == 0 ? ""
                   : "and " + counted(static_cast<long long>(more), "more fault") + " (--all lists them)");
   }
   std::string text;
-  for (const std::string& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault);
+  for (const Fault& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault.words);
   text += fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
                       counted(report.schedules, "schedule"), listed, counted(report.bounds, "bound"),
                       counted(report.refutations, "refutation"));
+  if (const int others = report.refutations - report.plain; report.plain > 0)
+    text += others == 0
+                ? " (by the plain formula)"
+                : fmt::format(" ({} by the plain formula, {} by the search's alone)", report.plain, others);
+  else if (others > 0)
+    text += " (by the search's formula alone)";
   if (report.undecided > 0)
     text += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
   if (stopped != Stopped::No) text += "; not all was checked (" + name_of(stopped) + ")";
   text += "\n";
-  if (!report.faults.empty()) return {.exit_code = kBadInput, .text = text};
-  if (stopped != Stopped::No) return {.exit_code = exit_code_of(stopped), .text = text};
-  return {.exit_code = report.undecided > 0 ? kUndecided : kFound, .text = text};
+  Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
+                               : stopped != Stopped::No ? exit_code_of(stopped)
+                               : report.undecided > 0   ? kUndecided
+                                                        : kFound,
+                  .text = text};
+  if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
+  return outcome;
 }
 
 }  // namespace
@@ -44,6 +55,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
     throw InputError("--proofs", command.proofs + " is no directory",
                      "check the path, or leave it out, and refutations are done again");
+  require_writable_file("--json", command.json);
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Result result = read_result(command.file);
@@ -64,6 +76,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const CheckReport report =
       check(result, {.proof_dir = command.proofs,
                      .limits = {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop},
+                     .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});
   supervisor.take_floor();
   return told(command, report, listed, report.undecided > 0 ? supervisor.stopped() : Stopped::No);

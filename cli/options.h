@@ -79,6 +79,8 @@ struct CheckCommand {
   std::string file = {};
   std::string proofs = {};
   std::int64_t conflicts = -1;
+  std::int64_t plain_conflicts = PlainEffort{}.conflicts;
+  std::string json = {};
   Limits limits = {};
   bool all = false;  // list every fault
 };

@@ -109,9 +109,19 @@ void check_options(CLI::App& app, Command& parsed) {
   sub->add_option("result", options->file, "A result file")->required()->option_text("FILE");
   text(sub, "--proofs", options->proofs, "DIR",
        "Read kept proofs from there; what is not there is refuted again");
+  sub->add_option_function<Text>(
+         "--plain-conflicts",
+         [options](const Text& t) {
+           options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
+         },
+         "Try each refutation from the plain formula first, for N conflicts (" +
+             std::to_string(PlainEffort{}.conflicts) + "); 0: never")
+      ->option_text("N");
   conflicts(sub, options->conflicts);
   limits(sub, options->limits, " and say what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
+  text(sub, "--json", options->json, "FILE",
+       "Write what was checked there, and every fault; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 

@@ -1,9 +1,18 @@
+// Three kinds of statements, three kinds of evidence: schedules are run by the referee; bounds are weighed by
+// checkers that know nothing of how they were found; refutations are solved again, with a proof that is checked. A
+// proof shows that a formula has no model, not that the formula asks the question: so a refutation is tried from
+// the plain formula first, which says the referee's rules and nothing else. To check the derivation of the
+// search's formula from the plain one instead, clause by clause, was not done: most of its clauses are about
+// counters of another kind.
 #include "pareto/check.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 #include "bounds/check.h"
 #include "construct/classic.h"
@@ -11,8 +20,10 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/sizes.h"
+#include "ir/words.h"
 #include "pareto/formulas.h"
 #include "pareto/space_check.h"
+#include "semantics/plain_formula.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 
@@ -24,16 +35,22 @@ constexpr double kMostBytes = 1 << 28;  // of collectives that are kept; one may
 class Checker {
  public:
   Checker(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
-          const std::function<void(const CheckReport&)>& progress)
-      : result_(result), proof_dir_(proof_dir), limits_(limits), progress_(progress) {}
+          const std::function<void(const CheckReport&)>& progress, const PlainEffort& plain,
+          const RefutedFormula& formula)
+      : result_(result),
+        proof_dir_(proof_dir),
+        limits_(limits),
+        progress_(progress),
+        plain_(plain),
+        formula_(formula) {}
 
   CheckReport run() {
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      check_point(result_.points[i], "points[" + std::to_string(i) + "]");
+      check_point(result_.points[i], {.point = static_cast<int>(i)});
       if (progress_) progress_(report_);
     }
     for (std::size_t i = 0; i < result_.claims.size(); ++i) {
-      check_claim(result_.claims[i], "claims[" + std::to_string(i) + "]");
+      check_claim(result_.claims[i], {.claim = static_cast<int>(i)});
       if (progress_) progress_(report_);
     }
     // What follows from claims is only worth a look where they hold.
@@ -42,25 +59,37 @@ class Checker {
   }
 
  private:
-  void fail(const std::string& where, const std::string& what) {
-    report_.faults.push_back(where + ": " + what);
+  using Kind = Fault::Kind;
+
+  void fail(const FaultPlace& at, Kind kind, const std::string& what) {
+    report_.faults.push_back({.kind = kind,
+                              .place = at,
+                              .words = at.point >= 0 ? fmt::format("points[{}]: {}", at.point, what)
+                                                     : fmt::format("claims[{}]: {}", at.claim, what)});
+  }
+  // What somebody else found, in a point.
+  void fail(const FaultPlace& at, std::vector<Fault> faults) {
+    for (Fault& fault : faults) {
+      fault.place.point = at.point;
+      fail(fault.place, fault.kind, fault.words);
+    }
   }
 
   // What points and claims speak of, made once for as long as there is room: many speak of the same. None,
   // and a fault, where it cannot be made. Valid until another is asked for.
-  const Collective* named(CollectiveKind kind, int chunks, const std::string& where) {
-    const auto [at, fresh] = named_.try_emplace({kind, chunks});
-    if (!fresh) return &at->second;
+  const Collective* named(CollectiveKind kind, int chunks, const FaultPlace& at) {
+    const auto [known, fresh] = named_.try_emplace({kind, chunks});
+    if (!fresh) return &known->second;
     Collective made;
     try {
       made = make(kind, chunks);
     } catch (const InputError& error) {
-      named_.erase(at);
-      fail(where, error.what());
+      named_.erase(known);
+      fail(at, Kind::Statement, error.what());
       return nullptr;
     }
     named_bytes_ += bytes_of(made);
-    if (named_bytes_ <= kMostBytes) return &(at->second = std::move(made));
+    if (named_bytes_ <= kMostBytes) return &(known->second = std::move(made));
     named_.clear();
     named_bytes_ = bytes_of(made);
     return &(named_[{kind, chunks}] = std::move(made));
@@ -75,19 +104,19 @@ class Checker {
 
   // The schedule does what the point's collective says, that is what was asked for, and its cost is as
   // stated.
-  void check_point(const Point& point, const std::string& where) {
-    const Collective* const asked = named(result_.collective.kind, point.cost.chunks, where);
+  void check_point(const Point& point, const FaultPlace& at) {
+    const Collective* const asked = named(result_.collective.kind, point.cost.chunks, at);
     if (asked == nullptr) return;
-    for (const Fault& wrong : violations(result_.topology, *asked, point)) fail(where, wrong.words);
-    check_method(point, *asked, where);
+    fail(at, violations(result_.topology, *asked, point));
+    check_method(point, *asked, at);
     ++report_.schedules;
   }
 
   // That the schedule can have come about as the point says.
-  void check_method(const Point& point, const Collective& asked, const std::string& where) {
+  void check_method(const Point& point, const Collective& asked, const FaultPlace& at) {
     const Collective& does = point.collective;
     const auto require = [&](bool holds, const std::string& otherwise) {
-      if (!holds) fail(where, "method '" + name_of(point.method) + "': " + otherwise);
+      if (!holds) fail(at, Kind::Statement, "method '" + name_of(point.method) + "': " + otherwise);
     };
     const bool of_families = point.method == Method::Gathered || point.method == Method::Composed;
     if (of_families && !has_families())
@@ -133,45 +162,52 @@ class Checker {
            violations(result_.topology, gather, {.steps = {middle, steps.end()}}, 1).empty();
   }
 
-  void check_claim(const Claim& claim, const std::string& where) {
+  void check_claim(const Claim& claim, const FaultPlace& at) {
     const bool part = has_families() && (claim.collective == CollectiveKind::ReduceScatter ||
                                          claim.collective == CollectiveKind::Allgather);
     if (claim.collective != result_.collective.kind && !part)
-      return fail(where, "is about " + name_of(claim.collective) + ", which says nothing of " +
-                             name_of(result_.collective));
-    const Collective* const collective = named(claim.collective, claim.chunks, where);
+      return fail(
+          at, Kind::Claim,
+          "is about " + name_of(claim.collective) + ", which says nothing of " + name_of(result_.collective));
+    const Collective* const collective = named(claim.collective, claim.chunks, at);
     if (collective == nullptr) return;
     if (claim.certificate.kind == Certificate::Kind::Refutation)
-      return check_refutation(claim, *collective, where);
-    const std::string wrong = fault(result_.topology, *collective, claim);
-    if (!wrong.empty()) return fail(where, wrong);
+      return check_refutation(claim, *collective, at);
+    if (const auto wrong = fault(result_.topology, *collective, claim))
+      return fail(at, wrong->kind, wrong->words);
     ++report_.bounds;
   }
 
-  void check_refutation(const Claim& claim, const Collective& collective, const std::string& where) {
+  void check_refutation(const Claim& claim, const Collective& collective, const FaultPlace& at) {
     const bool all_rounds = claim.rounds == kNoSchedule;
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
-      return fail(where, "a refutation is of a number of steps and rounds");
+      return fail(at, Kind::Claim, "a refutation is of a number of steps and rounds");
     if (claim.certificate.chunk >= static_cast<int>(collective.chunks.size()) ||
         (!all_rounds && claim.certificate.chunk != 0))
-      return fail(where, "there is no chunk " + std::to_string(claim.certificate.chunk) + " to refute");
+      return fail(at, Kind::Claim,
+                  "there is no chunk " + std::to_string(claim.certificate.chunk) + " to refute");
     if (all_rounds && !has_sums_for_several(collective))
-      return fail(where, "only of sums with several destinations can it be that no rounds are enough");
+      return fail(at, Kind::Claim,
+                  "only of sums with several destinations can it be that no rounds are enough");
     if (too_large_to_refute(result_.topology, collective, claim)) {
       ++report_.undecided;
       return;
     }
-    const Formula formula = refutable_formula(result_.topology, collective, claim);
+    const Formula formula = formula_(result_.topology, collective, claim);
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
-      return fail(where,
+      return fail(at, Kind::Claim,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
-    if (const std::optional<std::string> proof = kept_proof(claim.certificate.formula_sha256)) {
+    const std::optional<std::string> proof = kept_proof(claim.certificate.formula_sha256);
+    if (proof) {
       const std::string wrong = proof_fault(formula, *proof, limits_.stop);
       if (limits_.stop != nullptr && *limits_.stop) {
         ++report_.undecided;
         return;
       }
-      if (!wrong.empty()) return fail(where, "the kept proof does not hold: " + wrong);
+      if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof does not hold: " + wrong);
+    }
+    if (is_shown_plainly(claim, collective, at)) return;
+    if (proof) {
       ++report_.refutations;
       return;
     }
@@ -180,12 +216,40 @@ class Checker {
         ++report_.refutations;
         break;
       case Verdict::Sat:
-        fail(where, "the formula that it refutes is satisfiable");
+        fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
         break;
       case Verdict::Unknown:
         ++report_.undecided;
         break;
     }
+  }
+
+  // Is the refutation, or that it is wrong, shown by the plain formula? If not, nothing is said of it.
+  bool is_shown_plainly(const Claim& claim, const Collective& collective, const FaultPlace& at) {
+    const bool all_rounds = claim.rounds == kNoSchedule;
+    Collective one = collective;  // the chunk, which meets no other where rounds do not matter
+    if (all_rounds) one.chunks = {collective.chunks[claim.certificate.chunk]};
+    const Collective& asked = all_rounds ? one : collective;
+    const Budget budget{.steps = claim.steps, .rounds = all_rounds ? kAnyRounds : claim.rounds - 1};
+    if (plain_.conflicts == 0 || PlainFormula::literals(result_.topology, asked, budget) > plain_.literals)
+      return false;
+    const PlainFormula plain(result_.topology, asked, budget, true);
+    SolveLimits limits = limits_;
+    limits.conflicts = limits.conflicts < 0 ? plain_.conflicts : std::min(plain_.conflicts, limits.conflicts);
+    const Refutation answer = solve_with_proof(plain.formula(), limits);
+    if (answer.verdict == Verdict::Unknown) return false;
+    if (answer.verdict == Verdict::Unsat) {
+      ++report_.refutations;
+      ++report_.plain;
+      return true;
+    }
+    const Schedule schedule = plain.schedule(answer.model);
+    if (const auto wrong = violations(result_.topology, asked, schedule, 1); !wrong.empty())
+      throw std::logic_error("the plain formula has a model that is no schedule: " + wrong.front().words);
+    fail(at, Kind::Claim,
+         fmt::format("there is a schedule of {} and {}", counted(std::ssize(schedule.steps), "step"),
+                     counted(total_rounds(schedule), "round")));
+    return true;
   }
 
   static bool has_sums_for_several(const Collective& collective) {
@@ -206,6 +270,8 @@ class Checker {
   const std::string& proof_dir_;
   const SolveLimits& limits_;
   const std::function<void(const CheckReport&)>& progress_;
+  const PlainEffort& plain_;
+  const RefutedFormula& formula_;
   std::map<std::pair<CollectiveKind, int>, Collective> named_ = {};
   double named_bytes_ = 0;
   CheckReport report_ = {};
@@ -213,9 +279,14 @@ class Checker {
 
 }  // namespace
 
+Formula formula_of_the_search(const Topology& topology, const Collective& collective, const Claim& claim) {
+  return refutable_formula(topology, collective, claim);
+}
+
 CheckReport check_result(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
-                         const std::function<void(const CheckReport&)>& progress) {
-  return Checker(result, proof_dir, limits, progress).run();
+                         const std::function<void(const CheckReport&)>& progress, const PlainEffort& plain,
+                         const RefutedFormula& formula) {
+  return Checker(result, proof_dir, limits, progress, plain, formula).run();
 }
 
 }  // namespace chorale

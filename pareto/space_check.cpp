@@ -3,7 +3,9 @@
 //
 // Invariant: possible() falls as steps rise, in every family, and what the space does not allow is kImpossible.
 //
-// What lost: the staircases of optimality.cpp, which are faster and take any number of steps. They are what is checked.
+// What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to get wrong.
+// They are what is checked. A table costs its steps, so claims about more steps than kMostSteps are refused; the search
+// makes none.
 #include "pareto/space_check.h"
 
 #include <fmt/format.h>
@@ -25,7 +27,7 @@ class SpaceCheck {
  public:
   explicit SpaceCheck(const Result& result) : result_(result) {}
 
-  std::vector<std::string> run() {
+  std::vector<Fault> run() {
     for (const Claim& claim : result_.claims) claims_[{claim.collective, claim.chunks}].push_back(&claim);
     find_undominated();
     if (!find_last_step()) return std::move(faults_);
@@ -36,8 +38,13 @@ class SpaceCheck {
   }
 
  private:
-  void fail(const std::string& where, const std::string& what) { faults_.push_back(where + ": " + what); }
-  static std::string point(std::size_t i) { return fmt::format("points[{}]", i); }
+  void fail(const std::string& where, const std::string& what) {
+    faults_.push_back({.kind = Fault::Kind::Statement, .words = where + ": " + what});
+  }
+  void fail_point(std::size_t i, const std::string& what) {
+    fail(fmt::format("points[{}]", i), what);
+    faults_.back().place.point = static_cast<int>(i);
+  }
 
   // The frontier of an AllReduce has three families, everything else one.
   bool allreduce() const {
@@ -177,26 +184,26 @@ class SpaceCheck {
     const int parts = family(p) == Method::Composed ? result_.topology.ranks : 1;
     const int chunks = p.cost.chunks / parts;
     if (p.cost.chunks % parts != 0 || chunks < space.min_chunks || chunks > space.max_chunks)
-      return fail(point(i),
-                  fmt::format("has {} chunks, which is outside of the searched space", p.cost.chunks));
+      return fail_point(i,
+                        fmt::format("has {} chunks, which is outside of the searched space", p.cost.chunks));
     if (p.cost.steps > space.max_steps)
-      return fail(point(i),
-                  fmt::format("has {} steps, the searched space at most {}", p.cost.steps, space.max_steps));
+      return fail_point(
+          i, fmt::format("has {} steps, the searched space at most {}", p.cost.steps, space.max_steps));
     if (within_space(p.cost.rounds, p.cost.steps) == kImpossible)
-      return fail(point(i), fmt::format("has {} rounds, more than the searched space allows to {} steps",
-                                        p.cost.rounds, p.cost.steps));
+      return fail_point(i, fmt::format("has {} rounds, more than the searched space allows to {} steps",
+                                       p.cost.rounds, p.cost.steps));
     if (p.on_frontier != undominated_[i])
-      return fail(point(i),
-                  p.on_frontier ? "is dominated by another point" : "is on the frontier, but not marked so");
+      return fail_point(
+          i, p.on_frontier ? "is dominated by another point" : "is on the frontier, but not marked so");
     const Rates& rates = p.on_frontier ? everywhere() : alone(family(p), chunks);
     const Rate bound = rates[p.cost.steps], is = rate(p.cost.rounds, p.cost.chunks);
-    if (less(is, bound)) return fail(point(i), "is better than the claims leave possible");
+    if (less(is, bound)) return fail_point(i, "is better than the claims leave possible");
     if (p.bound != bound)
-      return fail(point(i), fmt::format("states a bound of {}/{} rounds a chunk, the claims show {}/{}",
-                                        p.bound.rounds, p.bound.chunks, bound.rounds, bound.chunks));
+      return fail_point(i, fmt::format("states a bound of {}/{} rounds a chunk, the claims show {}/{}",
+                                       p.bound.rounds, p.bound.chunks, bound.rounds, bound.chunks));
     const bool proven = is == bound && (p.cost.steps == 0 || less(is, rates[p.cost.steps - 1]));
-    if (p.proven && !proven) return fail(point(i), "is called proven, but the claims do not show it");
-    if (!p.proven && proven) return fail(point(i), "is not called proven, but the claims show it");
+    if (p.proven && !proven) return fail_point(i, "is called proven, but the claims do not show it");
+    if (!p.proven && proven) return fail_point(i, "is not called proven, but the claims show it");
   }
 
   // A point is undominated if all with fewer steps, or as many and a lower rate, have a higher one; of equal
@@ -267,12 +274,12 @@ class SpaceCheck {
   std::vector<bool> undominated_ = {};  // by point
   Rates everywhere_ = {};
   std::map<std::pair<Method, int>, Rates> alone_ = {};
-  std::vector<std::string> faults_ = {};
+  std::vector<Fault> faults_ = {};
 };
 
 }  // namespace
 
-std::vector<std::string> space_faults(const Result& result) {
+std::vector<Fault> space_faults(const Result& result) {
   return SpaceCheck(result).run();
 }
 

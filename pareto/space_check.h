@@ -4,14 +4,14 @@
 // docs/bounds.md; it shares no code with optimality.cpp, which says the same of what the search found.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "ir/fault.h"
 #include "ir/frontier.h"
 
 namespace chorale {
 
-// What is wrong, each with its place ("points[3]: is not proven by the claims"). The claims are believed.
-std::vector<std::string> space_faults(const Result&);
+// What is wrong ("points[3]: is not proven by the claims"). The claims are believed.
+std::vector<Fault> space_faults(const Result&);
 
 }  // namespace chorale

@@ -15,7 +15,10 @@ struct Case {
   Topology topology = {};
   Collective collective = {};
   Claim claim = {};
-  std::string wrong() const { return fault(topology, collective, claim); }
+  std::string wrong() const {
+    const std::optional<Fault> found = fault(topology, collective, claim);
+    return found ? found->words : "";
+  }
 };
 
 // 7 * 6 chunks enter a rank over 6 units: 7 rounds, and not a chunk to spare.

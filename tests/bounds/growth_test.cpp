@@ -66,13 +66,13 @@ TEST(Growth, IsRefusedWhereItClaimsARoundMore) {
       const Collective broadcast = make_collective("broadcast", 16, chunks);
       Claim claim = fewest_rounds_in(hub(16), broadcast, steps);
       ASSERT_EQ(claim.certificate.kind, Certificate::Kind::Growth);
-      EXPECT_EQ(fault(hub(16), broadcast, claim), "");
+      EXPECT_EQ(fault(hub(16), broadcast, claim), std::nullopt);
       ++claim.rounds;
-      EXPECT_NE(fault(hub(16), broadcast, claim), "") << chunks << " chunks, " << steps << " steps";
+      EXPECT_NE(fault(hub(16), broadcast, claim), std::nullopt) << chunks << " chunks, " << steps << " steps";
       --claim.rounds;
       ++claim.steps;  // more steps than were looked at
       if (fewest_rounds_in(hub(16), broadcast, steps + 1).rounds < claim.rounds) {
-        EXPECT_NE(fault(hub(16), broadcast, claim), "");
+        EXPECT_NE(fault(hub(16), broadcast, claim), std::nullopt);
       }
     }
 }
@@ -83,7 +83,7 @@ TEST(Growth, SaysNothingOfSumsWithSeveralDestinations) {
                     .steps = 2,
                     .rounds = 2,
                     .certificate = {.kind = Certificate::Kind::Growth}};
-  EXPECT_NE(fault(hub(4), make_collective("allreduce", 4, 1), claim), "");
+  EXPECT_NE(fault(hub(4), make_collective("allreduce", 4, 1), claim), std::nullopt);
 }
 
 TEST(Growth, HoldsForReduceAsForItsDual) {

@@ -15,7 +15,7 @@ namespace {
 std::string rate(const Topology& t, const std::string& name, int chunks = 1) {
   const Collective c = make_collective(name, t.ranks, chunks);
   const Claim claim = fewest_rounds(t, c);
-  EXPECT_EQ(fault(t, c, claim), "");
+  EXPECT_EQ(fault(t, c, claim), std::nullopt);
   EXPECT_EQ(claim.steps, kAnySteps);
   const Rate r = rate_shown(t, c, claim.certificate);
   // The claim is the rate times the chunks, rounded up.
@@ -26,7 +26,7 @@ std::string rate(const Topology& t, const std::string& name, int chunks = 1) {
 int rounds(const Topology& t, const std::string& name, int chunks, int steps) {
   const Collective c = make_collective(name, t.ranks, chunks);
   const Claim claim = fewest_rounds_in(t, c, steps);
-  EXPECT_EQ(fault(t, c, claim), "");
+  EXPECT_EQ(fault(t, c, claim), std::nullopt);
   return claim.rounds;
 }
 
@@ -172,7 +172,7 @@ TEST(KnownTimed, FewestSteps) {
   EXPECT_EQ(bound.claim.steps, 2);
   EXPECT_EQ(bound.claim.rounds, kNoSchedule);
   EXPECT_EQ(bound.claim.certificate.rank, 1);
-  EXPECT_EQ(fault(one_way, reduce, bound.claim), "");
+  EXPECT_EQ(fault(one_way, reduce, bound.claim), std::nullopt);
 }
 
 TEST(KnownTimed, TooFewStepsIsAMatterOfDistance) {
@@ -181,7 +181,7 @@ TEST(KnownTimed, TooFewStepsIsAMatterOfDistance) {
   EXPECT_EQ(claim.certificate.kind, Certificate::Kind::Distance);
   EXPECT_EQ(claim.rounds, kNoSchedule);
   EXPECT_EQ(claim.steps, 3);
-  EXPECT_EQ(fault(ring(8), c, claim), "");
+  EXPECT_EQ(fault(ring(8), c, claim), std::nullopt);
 }
 
 TEST(Degenerate, NothingToMove) {

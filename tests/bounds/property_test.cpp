@@ -64,14 +64,14 @@ void hold(const Topology& t, const Collective& c, Tally& tally) {
   if (steps.steps == 0) return;
   BruteForce search(t, c);
   EXPECT_FALSE(search.possible({.steps = steps.steps - 1, .rounds = 12}));
-  EXPECT_EQ(fault(t, c, steps.claim), "");
+  EXPECT_EQ(fault(t, c, steps.claim), std::nullopt);
   const Claim any = fewest_rounds(t, c);
-  EXPECT_EQ(fault(t, c, any), "");
+  EXPECT_EQ(fault(t, c, any), std::nullopt);
   // No schedule has more steps than rounds.
   EXPECT_FALSE(search.possible({.steps = any.rounds - 1, .rounds = any.rounds - 1}));
   for (int s = steps.steps; s < steps.steps + 2; ++s) {
     const Claim claim = fewest_rounds_in(t, c, s);
-    EXPECT_EQ(fault(t, c, claim), "");
+    EXPECT_EQ(fault(t, c, claim), std::nullopt);
     EXPECT_GE(claim.rounds, any.rounds);
     EXPECT_FALSE(search.possible({.steps = s, .rounds = claim.rounds - 1})) << s << " steps";
     ++tally.asked;
@@ -79,7 +79,7 @@ void hold(const Topology& t, const Collective& c, Tally& tally) {
     // One more than the certificate shows is refused.
     Claim more = claim;
     ++more.rounds;
-    EXPECT_NE(fault(t, c, more), "");
+    EXPECT_NE(fault(t, c, more), std::nullopt);
   }
 }
 

@@ -1,11 +1,16 @@
 // A result is believed only as far as its check goes: every change that makes it say something else is found.
 #include "pareto/check.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "ir/json_report.h"
 #include "pareto/search.h"
+#include "solvers/proof.h"
+#include "tests/faults.h"
 #include "topology/builders.h"
 
 namespace chorale {
@@ -17,7 +22,7 @@ const Result& sound() {
   return result;
 }
 
-std::vector<std::string> faults_after(const std::function<void(Result&)>& change) {
+std::vector<Fault> faults_after(const std::function<void(Result&)>& change) {
   Result result = sound();
   change(result);
   return check_result(result, "", {}).faults;
@@ -35,6 +40,8 @@ TEST(CheckResult, AcceptsWhatIsSound) {
   EXPECT_GT(report.schedules, 1);
   EXPECT_GT(report.bounds, 1);
   EXPECT_GT(report.refutations, 0);
+  EXPECT_EQ(report.plain, report.refutations);
+  EXPECT_EQ(check_result(sound(), "", {}, {}, {.conflicts = 0}).plain, 0);
 }
 
 TEST(CheckResult, FindsChangedSchedules) {
@@ -84,10 +91,11 @@ TEST(CheckResult, FindsMissingClaims) {
 
 // A claim of so many chunks that its collective would not fit was refused without a word of where it stands.
 TEST(CheckResult, NamesTheClaimThatIsTooLarge) {
-  const std::vector<std::string> faults = faults_after([](Result& r) { r.claims[1].chunks = 1'000'000'000; });
+  const std::vector<Fault> faults = faults_after([](Result& r) { r.claims[1].chunks = 1'000'000'000; });
   ASSERT_FALSE(faults.empty());
-  EXPECT_TRUE(faults[0].starts_with("claims[1]: collective broadcast: 1000000000 chunks a block"))
-      << faults[0];
+  EXPECT_EQ(faults[0].place, FaultPlace{.claim = 1});
+  EXPECT_THAT(faults[0].words,
+              testing::StartsWith("claims[1]: collective broadcast: 1000000000 chunks a block"));
 }
 
 // How much is looked at grows as the file does: with a collective made anew for each claim, every point compared
@@ -101,8 +109,9 @@ TEST(CheckResult, ManyClaimsAndPoints) {
         {.collective = CollectiveKind::Alltoall, .chunks = 1 + i % 4, .steps = i / 2, .rounds = 0});
   const CheckReport report = check_result(result, "", {});
   EXPECT_EQ(report.bounds, 10'000);
-  EXPECT_EQ(report.faults,
-            std::vector<std::string>({"openings: are not those that points and claims leave"}));
+  EXPECT_THAT(report.faults,
+              testing::ElementsAre(test::says(Fault::Kind::Statement,
+                                              "openings: are not those that points and claims leave")));
 }
 
 // Each split of a long schedule into a ReduceScatter and an Allgather was refereed: hours for this one.
@@ -113,8 +122,8 @@ TEST(CheckResult, LongCompositions) {
                                      [](const Point& p) { return p.method == Method::Composed; });
   ASSERT_NE(composed, result.points.end());
   const auto method_faults = [&result] {
-    std::vector<std::string> faults = check_result(result, "", {}).faults;
-    std::erase_if(faults, [](const std::string& f) { return f.find("method") == std::string::npos; });
+    std::vector<Fault> faults = check_result(result, "", {}).faults;
+    std::erase_if(faults, [](const Fault& f) { return f.words.find("method") == std::string::npos; });
     return faults;
   };
   EXPECT_TRUE(method_faults().empty());
@@ -176,7 +185,7 @@ TEST(CheckResult, FindsFalseRefutationsOfAnyRounds) {
   const Result result =
       search_synthesis(named_topology("ring:5"), make_collective("allreduce", 5, 1), {.steps = 2}, {}).result;
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
   const auto any_rounds = [](Result& r) -> Claim& {
     for (Claim& claim : r.claims)
       if (claim.certificate.kind == Certificate::Kind::Refutation && claim.rounds == kNoSchedule)
@@ -189,6 +198,82 @@ TEST(CheckResult, FindsFalseRefutationsOfAnyRounds) {
   Result other = result;
   any_rounds(other).certificate.chunk = 1;
   EXPECT_FALSE(check_result(other, "", {}).faults.empty());
+}
+
+// What a search says whose formula is wrong: a false claim, and the formula's name.
+Result refuted_by(const RefutedFormula& formula, const Topology& topology, const Collective& asked, int steps,
+                  int rounds) {
+  Result result{.topology = topology, .collective = asked};
+  result.claims = {{.collective = asked.kind, .steps = steps, .rounds = rounds}};
+  Certificate& certificate = result.claims[0].certificate;
+  certificate.kind = Certificate::Kind::Refutation;
+  certificate.formula_sha256 = sha256_hex(to_dimacs(formula(topology, asked, result.claims[0])));
+  result.stopped = Stopped::Interrupted;
+  finish_result(result);
+  return result;
+}
+
+// A proof that the formula has no model is right, and the claim is wrong: who asks the search's formula alone does
+// not notice, the plain formula names a schedule.
+void expect_noticed(const RefutedFormula& formula, const Topology& topology, const Collective& asked,
+                    int steps, int rounds) {
+  const Result result = refuted_by(formula, topology, asked, steps, rounds);
+  const CheckReport blind = check_result(result, "", {}, {}, {.conflicts = 0}, formula);
+  EXPECT_EQ(blind.faults, std::vector<Fault>{});
+  EXPECT_EQ(blind.refutations, 1);
+  EXPECT_EQ(blind.plain, 0);
+  const CheckReport report = check_result(result, "", {}, {}, {}, formula);
+  EXPECT_THAT(report.faults,
+              testing::ElementsAre(testing::AllOf(test::is(Fault::Kind::Claim, {.claim = 0}),
+                                                  test::says(Fault::Kind::Claim, "there is a schedule of"))));
+  EXPECT_EQ(report.refutations, 0);
+}
+
+// Pruned too much, as a wrong distance would: nothing goes over link 0. Two rounds are enough on the whole ring; on
+// what is left of it, three chunks come to rank 1 over one link.
+TEST(CheckResult, NoticesAFormulaThatForgetsALink) {
+  expect_noticed(
+      [](const Topology& topology, const Collective& collective, const Claim& claim) {
+        Topology less = topology;
+        less.links.erase(less.links.begin());
+        return formula_of_the_search(less, collective, claim);
+      },
+      named_topology("ring:4"), make_collective("allgather", 4, 1), 3, 3);
+}
+
+// Turned into its dual, but on the machine as it is: nothing comes from the root of a Reduce.
+TEST(CheckResult, NoticesAFormulaThatDoesNotReverseTheMachine) {
+  Topology line{.name = "one way", .ranks = 4};
+  for (Rank n = 0; n < 3; ++n) line.links.push_back({.src = n, .dst = n + 1});
+  expect_noticed([](const Topology& topology, const Collective& collective,
+                    const Claim& claim) { return formula_of_the_search(topology, dual(collective), claim); },
+                 line, make_collective("reduce", 4, 1, 3), 3, 4);
+}
+
+// One round too few.
+TEST(CheckResult, NoticesAFormulaOfAnotherBudget) {
+  expect_noticed(
+      [](const Topology& topology, const Collective& collective, Claim claim) {
+        --claim.rounds;
+        return formula_of_the_search(topology, collective, claim);
+      },
+      named_topology("ring:4"), make_collective("allgather", 4, 1), 2, 3);
+}
+
+TEST(CheckReport, InJson) {
+  const CheckReport report{.faults = {{.kind = Fault::Kind::CountedTwice,
+                                       .place = {.rank = 1, .chunk = 0, .point = 2},
+                                       .words = "points[2]: \"twice\""}},
+                           .schedules = 3,
+                           .bounds = 4,
+                           .refutations = 7,
+                           .plain = 5,
+                           .undecided = 6};
+  EXPECT_EQ(nlohmann::json::parse(to_json(report)), nlohmann::json::parse(R"({
+    "schedules": 3, "bounds": 4,
+    "refutations": {"by_the_plain_formula": 5, "by_the_searchs_formula": 2, "undecided": 6},
+    "faults": [{"kind": "counted twice", "place": {"point": 2, "rank": 1, "chunk": 0},
+                "words": "points[2]: \"twice\""}]})"));
 }
 
 // A refutation needs its solver; without one it is undecided, never accepted.

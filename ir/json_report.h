@@ -1,0 +1,12 @@
+// What a check says, for programs: docs/formats.md. Only written.
+#pragma once
+
+#include <string>
+
+#include "ir/search_options.h"
+
+namespace chorale {
+
+std::string to_json(const CheckReport&);
+
+}  // namespace chorale

@@ -1,0 +1,307 @@
+// Nothing clever on purpose: every variable that the header names exists, whether it can ever be true or not.
+// Unit propagation finds what cannot be (where a chunk cannot be yet), and the solver the rest.
+//
+// Counting is by sequential counters (Sinz 2005), in the one direction that rules need: more sends than a limit
+// carries must show, fewer need not. The search's counters are totalizers; sharing them would share their
+// mistakes.
+#include "semantics/plain_formula.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+namespace {
+
+int contributions_to(const Collective& collective, const ChunkSpec& spec) {
+  return collective.combining ? static_cast<int>(spec.pre.size()) : 1;
+}
+
+// The fewest that carry them.
+int rounds_for(const Topology& topology, const std::vector<Send>& sends) {
+  long long rounds = 1;
+  const auto carry = [&](std::span<const LinkId> links, long long bandwidth) {
+    const long long load = std::ranges::count_if(
+        sends, [&](const Send& send) { return std::ranges::count(links, send.link) > 0; });
+    if (load > 0) rounds = std::max(rounds, (load + bandwidth - 1) / bandwidth);
+  };
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    carry(std::span(&l, 1), topology.links[l].bandwidth);
+  for (const SharedLimit& limit : topology.limits) carry(limit.links, limit.bandwidth);
+  return static_cast<int>(rounds);
+}
+
+}  // namespace
+
+PlainFormula::PlainFormula(const Topology& topology, const Collective& collective, const Budget& budget,
+                           bool number)
+    : topology_(topology), collective_(collective), budget_(budget), into_(topology.ranks) {
+  const int chunks = static_cast<int>(collective_.chunks.size());
+  const int links = static_cast<int>(topology_.links.size());
+  for (LinkId l = 0; l < links; ++l) into_[topology_.links[l].dst].push_back(l);
+  name_variables();
+  for (Chunk c = 0; c < chunks; ++c) {
+    for (Rank n = 0; n < topology_.ranks; ++n) start(c, n);
+    for (int s = 1; s <= budget_.steps; ++s) {
+      for (LinkId l = 0; l < links; ++l) {
+        source(c, l, s);
+        part(c, l, s);
+        complete(c, l, s);
+      }
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        kept(c, n, s);
+        replaced(c, n, s);
+        sum(c, n, s);
+        once(c, n, s);
+      }
+    }
+    end(c);
+  }
+  if (budget_.rounds != kAnyRounds) {
+    rounds();
+    for (int s = 1; s <= budget_.steps; ++s) {
+      for (LinkId l = 0; l < links; ++l) bandwidth(std::span(&l, 1), topology_.links[l].bandwidth, s);
+      for (const SharedLimit& limit : topology_.limits) bandwidth(limit.links, limit.bandwidth, s);
+    }
+  }
+  if (number) numbered();
+}
+
+void PlainFormula::name_variables() {
+  const auto some = [this](std::size_t number) {
+    const Lit first = formula_.variables + 1;
+    formula_.variables += static_cast<int>(number);
+    return first;
+  };
+  const std::size_t steps = budget_.steps, ranks = topology_.ranks, links = topology_.links.size();
+  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+    const std::size_t i = contributions(c);
+    in_.push_back(some(ranks * (steps + 1) * i));
+    send_.push_back(some(links * steps));
+    part_.push_back(i == 1 ? send_.back() : some(links * steps * i));
+    keep_.push_back(i == 1 ? 0 : some(ranks * steps));
+    kept_.push_back(i == 1 ? 0 : some(ranks * steps * i));
+  }
+  if (budget_.rounds != kAnyRounds) round_ = some(steps * budget_.rounds);
+}
+
+void PlainFormula::start(Chunk c, Rank n) {
+  for (int i = 0; i < contributions(c); ++i)
+    formula_.add({starts(c, n, i) ? in(c, n, 0, i) : -in(c, n, 0, i)});
+}
+
+void PlainFormula::source(Chunk c, LinkId l, int s) {
+  std::vector<Lit> clause = {-send(c, l, s)};
+  for (int i = 0; i < contributions(c); ++i) clause.push_back(in(c, topology_.links[l].src, s - 1, i));
+  formula_.add(clause);
+}
+
+void PlainFormula::part(Chunk c, LinkId l, int s) {
+  if (contributions(c) == 1) return;
+  for (int i = 0; i < contributions(c); ++i) {
+    const Lit held = in(c, topology_.links[l].src, s - 1, i);
+    formula_.add({-part(c, l, s, i), send(c, l, s)});
+    formula_.add({-part(c, l, s, i), held});
+    formula_.add({part(c, l, s, i), -send(c, l, s), -held});
+  }
+}
+
+void PlainFormula::kept(Chunk c, Rank n, int s) {
+  if (contributions(c) == 1) return;
+  for (int i = 0; i < contributions(c); ++i) {
+    const Lit held = in(c, n, s - 1, i);
+    formula_.add({-kept(c, n, s, i), keep(c, n, s)});
+    formula_.add({-kept(c, n, s, i), held});
+    formula_.add({kept(c, n, s, i), -keep(c, n, s), -held});
+  }
+}
+
+void PlainFormula::replaced(Chunk c, Rank n, int s) {
+  if (contributions(c) == 1) return;
+  std::vector<Lit> clause = {keep(c, n, s)};
+  for (LinkId l : into_[n]) clause.push_back(send(c, l, s));
+  formula_.add(clause);
+}
+
+void PlainFormula::sum(Chunk c, Rank n, int s) {
+  for (int i = 0; i < contributions(c); ++i) {
+    std::vector<Lit> clause = terms(c, n, s, i);
+    for (Lit term : clause) formula_.add({in(c, n, s, i), -term});
+    clause.push_back(-in(c, n, s, i));
+    formula_.add(clause);
+  }
+}
+
+void PlainFormula::once(Chunk c, Rank n, int s) {
+  for (int i = 0; i < contributions(c); ++i) {
+    const std::vector<Lit> all = terms(c, n, s, i);
+    for (std::size_t a = 0; a < all.size(); ++a)
+      for (std::size_t b = a + 1; b < all.size(); ++b) formula_.add({-all[a], -all[b]});
+  }
+}
+
+void PlainFormula::complete(Chunk c, LinkId l, int s) {
+  std::vector<Lit> clause = {-send(c, l, s)};
+  for (int i = 0; i < contributions(c); ++i) clause.push_back(-in(c, topology_.links[l].dst, s - 1, i));
+  formula_.add(clause);
+}
+
+void PlainFormula::end(Chunk c) {
+  for (Rank d : collective_.chunks[c].post)
+    for (int i = 0; i < contributions(c); ++i) formula_.add({in(c, d, budget_.steps, i)});
+}
+
+void PlainFormula::bandwidth(std::span<const LinkId> links, long long chunks_a_round, int s) {
+  std::vector<Lit> sends;
+  for (LinkId l : links)
+    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) sends.push_back(send(c, l, s));
+  const std::vector<Lit> counted = at_least(sends, chunks_a_round * budget_.rounds + 1);
+  for (long long j = 0; j <= budget_.rounds; ++j) {
+    const std::size_t too_many = chunks_a_round * j;  // at least one more than this
+    if (too_many >= counted.size()) return;
+    if (j == budget_.rounds)
+      formula_.add({-counted[too_many]});
+    else
+      formula_.add({-counted[too_many], round(s, static_cast<int>(j) + 1)});
+  }
+}
+
+void PlainFormula::rounds() {
+  std::vector<Lit> all;
+  for (int s = 1; s <= budget_.steps; ++s)
+    for (int j = 1; j <= budget_.rounds; ++j) {
+      all.push_back(round(s, j));
+      if (j > 1) formula_.add({-round(s, j), round(s, j - 1)});
+    }
+  const std::vector<Lit> counted = at_least(all, budget_.rounds + 1LL);
+  if (std::ssize(counted) > budget_.rounds) formula_.add({-counted[budget_.rounds]});
+}
+
+void PlainFormula::numbered() {
+  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, std::vector<Lit>> last;  // by pre and post
+  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+    const ChunkSpec& spec = collective_.chunks[c];
+    const auto at = std::ranges::find_if(
+        spec.post, [&](Rank n) { return collective_.combining || !std::ranges::count(spec.pre, n); });
+    if (at == spec.post.end()) continue;
+    // Literal s - 1: the chunk has arrived there by step s, for the first time.
+    std::vector<Lit> arrived;
+    for (int s = 1; s <= budget_.steps; ++s) {
+      const Lit lit = formula_.fresh();
+      std::vector<Lit> clause = {-lit};
+      for (LinkId l : into_[*at]) clause.push_back(send(c, l, s));
+      if (s > 1) clause.push_back(arrived.back());
+      for (std::size_t k = 1; k < clause.size(); ++k) formula_.add({lit, -clause[k]});
+      formula_.add(clause);
+      arrived.push_back(lit);
+    }
+    std::vector<Lit>& before = last[{spec.pre, spec.post}];
+    for (std::size_t s = 0; s < before.size(); ++s) formula_.add({-arrived[s], before[s]});
+    before = std::move(arrived);
+  }
+}
+
+int PlainFormula::contributions(Chunk c) const {
+  return contributions_to(collective_, collective_.chunks[c]);
+}
+
+bool PlainFormula::starts(Chunk c, Rank n, int i) const {
+  const std::vector<Rank>& pre = collective_.chunks[c].pre;
+  return collective_.combining ? pre[i] == n : std::ranges::count(pre, n) > 0;
+}
+
+std::vector<Lit> PlainFormula::terms(Chunk c, Rank n, int s, int i) const {
+  std::vector<Lit> all = {kept(c, n, s, i)};
+  for (LinkId l : into_[n]) all.push_back(part(c, l, s, i));
+  return all;
+}
+
+std::vector<Lit> PlainFormula::at_least(std::span<const Lit> literals, long long most) {
+  std::vector<Lit> counted;  // of the literals so far
+  for (Lit lit : literals) {
+    std::vector<Lit> more;
+    const long long size = std::min<long long>(std::ssize(counted) + 1, most);
+    for (long long k = 0; k < size; ++k) {
+      more.push_back(formula_.fresh());
+      if (k < std::ssize(counted)) formula_.add({-counted[k], more[k]});
+      if (k == 0)
+        formula_.add({-lit, more[k]});
+      else
+        formula_.add({-lit, -counted[k - 1], more[k]});
+    }
+    counted = std::move(more);
+  }
+  return counted;
+}
+
+Lit PlainFormula::in(Chunk c, Rank n, int s, int i) const {
+  return in_[c] + (s * topology_.ranks + n) * contributions(c) + i;
+}
+
+Lit PlainFormula::send(Chunk c, LinkId l, int s) const {
+  return send_[c] + (s - 1) * static_cast<int>(topology_.links.size()) + l;
+}
+
+Lit PlainFormula::part(Chunk c, LinkId l, int s, int i) const {
+  return part_[c] + ((s - 1) * static_cast<int>(topology_.links.size()) + l) * contributions(c) + i;
+}
+
+Lit PlainFormula::keep(Chunk c, Rank n, int s) const {
+  return keep_[c] + (s - 1) * topology_.ranks + n;
+}
+
+Lit PlainFormula::kept(Chunk c, Rank n, int s, int i) const {
+  if (contributions(c) == 1) return in(c, n, s - 1, i);
+  return kept_[c] + ((s - 1) * topology_.ranks + n) * contributions(c) + i;
+}
+
+Lit PlainFormula::round(int s, int j) const {
+  return round_ + (s - 1) * budget_.rounds + j - 1;
+}
+
+double PlainFormula::literals(const Topology& topology, const Collective& collective, const Budget& budget) {
+  const double links = static_cast<double>(topology.links.size()), ranks = topology.ranks;
+  const double chunks = static_cast<double>(collective.chunks.size()), steps = budget.steps;
+  std::vector<double> into(topology.ranks, 1);
+  for (const Link& link : topology.links) ++into[link.dst];
+  double pairs = 0;
+  for (double terms : into) pairs += terms * terms;
+  double all = 0;
+  for (const ChunkSpec& spec : collective.chunks) {
+    const double i = contributions_to(collective, spec);
+    all += steps * i * (pairs + 12 * links + 10 * ranks);
+  }
+  if (budget.rounds == kAnyRounds) return all;
+  const auto counter = [](double literals, double most) { return 5 * literals * std::min(literals, most); };
+  for (const Link& link : topology.links)
+    all += steps * counter(chunks, static_cast<double>(link.bandwidth) * budget.rounds + 1);
+  for (const SharedLimit& limit : topology.limits)
+    all += steps * counter(chunks * static_cast<double>(limit.links.size()),
+                           static_cast<double>(limit.bandwidth) * budget.rounds + 1);
+  return all + counter(steps * budget.rounds, budget.rounds + 1.0);
+}
+
+Schedule PlainFormula::schedule(const Assignment& model) const {
+  Schedule result;
+  for (int s = 1; s <= budget_.steps; ++s) {
+    Step step;
+    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c)
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        bool add = contributions(c) > 1 && model[keep(c, n, s)];
+        for (LinkId l : into_[n])
+          if (model[send(c, l, s)]) {
+            step.sends.push_back({.chunk = c, .link = l, .reduce = add});
+            add = contributions(c) > 1;
+          }
+      }
+    if (step.sends.empty()) continue;
+    step.rounds = rounds_for(topology_, step.sends);
+    std::ranges::sort(step.sends);
+    result.steps.push_back(std::move(step));
+  }
+  return result;
+}
+
+}  // namespace chorale

@@ -1,0 +1,98 @@
+// Is there a schedule within a budget? The referee's rules (semantics/verify.h) as a formula, one function a rule:
+// without pruning, without symmetry, without turning a sum into its dual, whatever that costs. Written from ir/
+// alone; what the search asks (encoder/) is held against it by `chorale check`.
+//
+// A copy is a sum of one contribution: the chunk itself. Variables (c chunk, n rank, l link, s step 1..S, i
+// contribution to c):
+//   in(c,n,s,i)    the value that n holds of c after step s has contribution i (s = 0: before the first)
+//   send(c,l,s)    chunk c is sent over link l in step s
+//   part(c,l,s,i)  ... with contribution i
+//   keep(c,n,s)    nothing replaces what n holds of c in step s
+//   kept(c,n,s,i)  ... and that has contribution i
+//   round(s,j)     step s has at least j rounds
+//
+//   (start)      in(c,n,0,i) just where the collective says so
+//   (source)     send(c,l,s) -> some in(c,src,s-1,i)
+//   (part)       part(c,l,s,i) <-> send(c,l,s) and in(c,src,s-1,i)
+//   (kept)       kept(c,n,s,i) <-> keep(c,n,s) and in(c,n,s-1,i)
+//   (replaced)   keep(c,n,s), or some send(c,l,s) with l into n
+//   (sum)        in(c,n,s,i) <-> kept(c,n,s,i) or some part(c,l,s,i) with l into n
+//   (once)       at most one of the terms of (sum)
+//   (complete)   send(c,l,s) -> not in(c,dst,s-1,i) for some i
+//   (end)        in(c,d,S,i) for all destinations d and all i
+//   (bandwidth)  per step and link or shared limit: more than bandwidth * j sends -> round(s,j+1)
+//   (rounds)     round(s,j+1) -> round(s,j); at most as many as the budget has
+//   (numbered)   see below
+//
+// Every schedule within the budget that the referee accepts, its steps at the front, is a model: no rule is
+// stricter than his. Steps may have no rounds, so fewer steps are among them; the number of rounds may be left
+// open. Of a copy, part is send and kept is in: what is sent is all of it, and nothing arrives where it is.
+//
+// Without a rule that tells equal chunks apart, k of them make every refutation k! times as long. Where two
+// chunks have the same pre and post (they are compared here), exchanging their numbers turns schedules into
+// schedules; so there is one in which such chunks first arrive at one rank in the order of their numbers, if
+// there is any: sort them. That is (numbered), the only clauses that are no rule of the referee, and they can be
+// left out.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/formula.h"
+#include "ir/instance.h"
+#include "ir/schedule.h"
+
+namespace chorale {
+
+class PlainFormula {
+ public:
+  // Budget::rounds may be kAnyRounds (ir/frontier.h). Requires ranks and links in range, no switches, and that
+  // literals() is a number that fits into memory.
+  PlainFormula(const Topology&, const Collective&, const Budget&, bool numbered);
+
+  // About how many literals the formula has.
+  static double literals(const Topology&, const Collective&, const Budget&);
+
+  const Formula& formula() const { return formula_; }
+  // The schedule of a model; the referee has the last word.
+  Schedule schedule(const Assignment&) const;
+
+ private:
+  void name_variables();
+  void start(Chunk, Rank);
+  void source(Chunk, LinkId, int s);
+  void part(Chunk, LinkId, int s);
+  void kept(Chunk, Rank, int s);
+  void replaced(Chunk, Rank, int s);
+  void sum(Chunk, Rank, int s);
+  void once(Chunk, Rank, int s);
+  void complete(Chunk, LinkId, int s);
+  void end(Chunk);
+  void bandwidth(std::span<const LinkId>, long long chunks_a_round, int s);
+  void rounds();
+  void numbered();
+
+  int contributions(Chunk) const;
+  bool starts(Chunk, Rank, int i) const;  // with contribution i
+  std::vector<Lit> terms(Chunk, Rank, int s, int i) const;
+  // Literals l_k that must be true where at least k of these are, k = 1 .. most.
+  std::vector<Lit> at_least(std::span<const Lit>, long long most);
+
+  Lit in(Chunk, Rank, int s, int i) const;
+  Lit send(Chunk, LinkId, int s) const;
+  Lit part(Chunk, LinkId, int s, int i) const;
+  Lit keep(Chunk, Rank, int s) const;
+  Lit kept(Chunk, Rank, int s, int i) const;
+  Lit round(int s, int j) const;
+
+  const Topology topology_;
+  const Collective collective_;
+  const Budget budget_;
+  Formula formula_ = {};
+  std::vector<std::vector<LinkId>> into_ = {};  // by rank
+  // The first variable of a chunk's; the others follow in the order of the loops that name them.
+  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, kept_ = {};
+  Lit round_ = 0;
+};
+
+}  // namespace chorale
