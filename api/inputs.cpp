@@ -68,9 +68,9 @@ const std::vector<CatalogueEntry>& known_machines() {
 const std::vector<CatalogueEntry>& known_hierarchies() {
   static const std::vector<CatalogueEntry> known = [] {
     std::vector<CatalogueEntry> with_levels;
-    std::ranges::copy_if(machine_catalogue(), std::back_inserter(with_levels), [](const CatalogueEntry& entry) {
-      return load_levels(entry.example).hierarchy.has_value();
-    });
+    std::ranges::copy_if(
+        machine_catalogue(), std::back_inserter(with_levels),
+        [](const CatalogueEntry& entry) { return load_levels(entry.example).hierarchy.has_value(); });
     return with_levels;
   }();
   return known;

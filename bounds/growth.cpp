@@ -12,9 +12,9 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostChunks = 6;      // of a class; of more, so many are looked at
-constexpr std::size_t kMostStates = 4000;   // after one number of steps and rounds
-constexpr long long kMostWork = 3'000'000;  // moves and comparisons
+constexpr std::size_t kMostChunks = 6;       // of a class; of more, so many are looked at
+constexpr std::size_t kMostStates = 4000;    // after one number of steps and rounds
+constexpr long long kMostMoves = 3'000'000;  // moves and comparisons
 constexpr int kMostSteps = 16;
 
 // What a rank can send and receive in a round, at most.
@@ -149,11 +149,11 @@ class Growth {
           if (origins.size() < kKept) origins.push_back({.rounds = r, .node = i, .move = move});
           ++work_;
         });
-        if (work_ > kMostWork || reached.size() > 20 * kMostStates) return false;
+        if (work_ > kMostMoves || reached.size() > 20 * kMostStates) return false;
       }
     }
     layers_[{steps, rounds}] = undominated(std::move(reached));
-    return work_ <= kMostWork && layers_[{steps, rounds}].size() <= kMostStates;
+    return work_ <= kMostMoves && layers_[{steps, rounds}].size() <= kMostStates;
   }
 
   // More copies never hurt: what the fewer could become, the more can.

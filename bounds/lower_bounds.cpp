@@ -15,7 +15,6 @@
 #include "bounds/price_search.h"
 
 namespace chorale {
-namespace {
 
 // Chunks to be copied on a topology, whose price bounds hold for the collective too. Of a sum that has one
 // destination: its dual. Otherwise one contribution must reach all destinations, or all contributions one
@@ -25,6 +24,8 @@ struct Copying {
   std::vector<ChunkClass> classes = {};
   bool backwards = false;  // links and steps are turned round
 };
+
+namespace {
 
 // Each chunk only from that rank of its `pre` that is farthest from a rank of its `post`.
 Collective from_one_end(const Topology& topology, Collective collective) {

@@ -112,7 +112,7 @@ nlohmann::json parsed(std::string_view text, const std::string& file) {
 }
 
 // The key by which a reader of something else sees what it was given.
-constexpr std::pair<const char*, const char*> kKinds[] = {
+constexpr std::pair<const char*, const char*> kTellingKinds[] = {
     {"chorale_result", "a result"}, {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
     {"topology", "a machine"},      {"hierarchy", "a hierarchy"},     {"job", "a job"},
     {"collective", "a collective"}};
@@ -138,7 +138,7 @@ bool JsonReader::is_object() const {
 
 void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
-  for (const auto& [tells, kind] : kKinds)
+  for (const auto& [tells, kind] : kTellingKinds)
     if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())
       fail(fmt::format("is {}, and something else is wanted here", kind), "check the path");

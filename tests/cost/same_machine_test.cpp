@@ -17,14 +17,15 @@ namespace {
 // An AllReduce over all devices: 2(n-1) steps, in each of which every device sends an n-th of its vector to the next one.
 // Blocks are cut such that a step fills the slowest link of the ring, which then is as busy as the levels say.
 TEST(SameMachine, ARingTakesAsLongOverLinksAsOverLevels) {
-  for (const std::string name : {"hub:6", "ring:5", "dgx2", "full:4", "a100:1", "a100:2", "v100:1", "rack:1x2x2x2",
-                                 "dgx-a100:2"}) {
+  for (const std::string name :
+       {"hub:6", "ring:5", "dgx2", "full:4", "a100:1", "a100:2", "v100:1", "rack:1x2x2x2", "dgx-a100:2"}) {
     const Topology graph = flatten(load_topology(name));
     const Hierarchy levels = load_hierarchy(name);
     const int n = graph.ranks;
     std::vector<Rank> order(n);
     std::iota(order.begin(), order.end(), 0);
-    if (name == "dgx-a100:2") std::reverse(order.begin() + 8, order.end());  // nodes are left and entered on a rail
+    if (name == "dgx-a100:2")
+      std::reverse(order.begin() + 8, order.end());  // nodes are left and entered on a rail
     int chunks = 1 << 20;
     for (int i = 0; i < n; ++i)
       chunks = std::min(chunks, graph.links[find_link(graph, order[i], order[(i + 1) % n])].bandwidth);

@@ -13,7 +13,8 @@ void hierarchy(std::string_view text) {
     if (devices(machine) > 64 || machine.levels.size() > 3) return;
     const Topology graph = graph_of(machine);
     if (const Levels levels = levels_of(graph); levels.hierarchy)
-      require(graph_of(*levels.hierarchy).links.size() == graph.links.size(), "levels of a graph are another's");
+      require(graph_of(*levels.hierarchy).links.size() == graph.links.size(),
+              "levels of a graph are another's");
     const int outer = machine.levels.front().fan_out, inner = static_cast<int>(devices(machine) / outer);
     const Job job{.name = "job",
                   .axes = {{"outer", outer}, {"inner", inner}},
