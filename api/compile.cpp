@@ -43,9 +43,9 @@ const TargetEntry& entry(Target target) {
   return *std::ranges::find(known_targets(), target, &TargetEntry::target);
 }
 
-int most_completers(const Collective& collective, const BlockProgram& blocks) {
+int most_completers(const Topology& topology, const Collective& collective, const Program& program) {
   std::size_t most = 0;
-  for (const auto& [position, ranks] : completion_points(collective, blocks))
+  for (const auto& [position, ranks] : completion_points(topology, collective, program))
     most = std::max(most, ranks.size());
   return static_cast<int>(most);
 }
@@ -113,9 +113,10 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
     case Target::Dot:
       break;
   }
-  BlockProgram blocks = relax(does, steps, {.channels = options.channels});
-  const int completed_by = options.epilogue ? most_completers(does, blocks) : 0;
-  if (options.epilogue) blocks = with_epilogue(does, blocks);  // last: it looks for sums that are complete
+  const int completed_by = options.epilogue ? most_completers(topology, does, steps) : 0;
+  if (options.epilogue)
+    steps = with_epilogue(topology, does, steps);  // the lowerings keep it with its operation
+  const BlockProgram blocks = relax(does, steps, {.channels = options.channels});
   Compiled compiled = target == Target::Json ? one(to_json(does, blocks)) : one(to_dot(blocks));
   compiled.completed_by = completed_by;
   return compiled;

@@ -47,7 +47,7 @@ std::string summary(const MscclFile& file) {
       ++blocks;
       longest = std::max(longest, block.instructions.size());
       channels = std::max(channels, block.channel + 1);
-      for (const BlockInstruction& i : block.instructions) ++kinds[to_string(i.opcode)];
+      for (const BlockInstruction& i : block.instructions) ++kinds[name_of(i)];
     }
   std::string text =
       fmt::format("{}: {} over {}; {} in all, {}, at most {} each:", program.name, name_of(file.collective),

@@ -116,14 +116,15 @@ std::vector<Rank> all_pairs_owners(const Collective& collective, const Program& 
     for (Rank n = 0; n < ranks; ++n)
       for (const ThreadBlock& block : program.ranks[n].blocks)
         for (const Instruction& i : block.instructions) {
-          if (i.opcode != Opcode::Send || (i.step == 0) != first) continue;
+          if (!i.does.sends || (i.step == 0) != first) continue;
+          const int piece = i.does.piece;
           if (first) {
-            if (owner[i.piece] >= 0 && owner[i.piece] != i.peer) return {};
-            owner[i.piece] = i.peer;
-            ++got[i.piece];
+            if (owner[piece] >= 0 && owner[piece] != i.peer) return {};
+            owner[piece] = i.peer;
+            ++got[piece];
           } else {
-            if (owner[i.piece] != n) return {};
-            ++given[i.piece];
+            if (owner[piece] != n) return {};
+            ++given[piece];
           }
         }
   const auto all_others = [&](int count) { return count == ranks - 1; };

@@ -21,11 +21,10 @@ std::string to_dot(const BlockProgram& program) {
       for (std::size_t i = 0; i < block.instructions.size(); ++i) {
         const BlockInstruction& instruction = block.instructions[i];
         const std::string node = fmt::format("r{}_b{}_{}", n, b, i);
-        const bool special =
-            instruction.opcode == BlockOpcode::Barrier || instruction.opcode == BlockOpcode::Epilogue;
+        const bool special = instruction.barrier >= 0 || applies(instruction.does);
         text += fmt::format("    {} [label=\"{}.{} {}\"{}];\n", node, b, i, to_string(instruction),
                             special ? ", style=filled" : "");
-        if (instruction.opcode == BlockOpcode::Barrier) {
+        if (instruction.barrier >= 0) {
           // A line through all that meet there.
           if (const auto met = barriers.find(instruction.barrier); met != barriers.end())
             edges += fmt::format("    {} -> {} [dir=none, style=dotted];\n", met->second, node);
@@ -35,8 +34,8 @@ std::string to_dot(const BlockProgram& program) {
         for (const BlockReference& before : instruction.after)
           edges += fmt::format("    r{}_b{}_{} -> {} [style=dashed];\n", n, before.block, before.instruction,
                                node);
-        if (sends(instruction.opcode)) sent[{n, block.send_to, block.channel}].push_back(node);
-        if (receives(instruction.opcode)) received[{block.recv_from, n, block.channel}].push_back(node);
+        if (instruction.does.sends) sent[{n, block.send_to, block.channel}].push_back(node);
+        if (instruction.does.takes) received[{block.recv_from, n, block.channel}].push_back(node);
       }
     }
     text += edges + "  }\n";

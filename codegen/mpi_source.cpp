@@ -10,15 +10,12 @@ namespace {
 // A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece.
 NumberTable ends(const Program& program) {
   NumberTable ends;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    for (const ThreadBlock& block : program.ranks[n].blocks)
-      for (const Instruction& i : block.instructions) {
-        const bool send = i.opcode == Opcode::Send;
-        const Slot& slot = send ? i.src : i.dst;
-        if (!is_local(i.opcode))
-          ends.push_back(
-              {n, i.step, send, i.peer, i.message, static_cast<int>(slot.buffer), slot.index, i.piece});
-      }
+  for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
+    if (is_local(i.does)) return;
+    const Slot& slot = (i.does.sends ? i.does.from : i.does.to).front().slot;
+    ends.push_back({n, i.step, i.does.sends, i.peer, i.message, static_cast<int>(slot.buffer), slot.index,
+                    i.does.piece});
+  });
   return ends;
 }
 

@@ -22,7 +22,7 @@ const char* buffer_name(Buffer buffer) {
 
 // Several dependencies need steps that do nothing else; several chunks too many, several steps.
 struct XmlStep {
-  BlockInstruction instruction = {};
+  DataOperation does = {};
   const BlockReference* after = nullptr;
 };
 
@@ -31,11 +31,11 @@ std::vector<XmlStep> steps_of(const Block& block, std::vector<int>& last_step) {
   for (const BlockInstruction& i : block.instructions) {
     for (std::size_t k = 0; k + 1 < i.after.size(); ++k) steps.push_back({{}, &i.after[k]});
     const BlockReference* after = i.after.empty() ? nullptr : &i.after.back();
-    for (int from = 0; from < i.count; from += kMostChunksAStep) {
-      BlockInstruction part = i;
-      part.src.index += from;
-      part.dst.index += from;
-      part.count = std::min(kMostChunksAStep, i.count - from);
+    for (int from = 0; from < i.does.count; from += kMostChunksAStep) {
+      DataOperation part = i.does;
+      for (std::vector<DataPlace>* places : {&part.from, &part.to})
+        for (DataPlace& place : *places) place = next_place(place, from);
+      part.count = std::min(kMostChunksAStep, i.does.count - from);
       steps.push_back({part, after});
       after = nullptr;
     }
@@ -46,17 +46,17 @@ std::vector<XmlStep> steps_of(const Block& block, std::vector<int>& last_step) {
 
 std::string print_step(int number, const XmlStep& step, const std::vector<std::vector<int>>& last_step,
                        bool waited_for) {
-  const BlockInstruction& i = step.instruction;
-  const bool nothing = i.opcode == BlockOpcode::Nop;
-  // What an opcode does not use is filled with the other one.
-  const Slot src = nothing ? Slot{Buffer::Input, -1} : reads_src(i.opcode) ? i.src : i.dst;
-  const Slot dst = nothing ? Slot{Buffer::Output, -1} : writes_dst(i.opcode) ? i.dst : i.src;
+  const bool nothing = does_nothing(step.does);
+  const OperationShape& shape = *shape_of(step.does);
+  // What a shape does not use is filled with the other one.
+  const Slot src = nothing ? Slot{Buffer::Input, -1} : shape.reads ? src_of(step.does) : dst_of(step.does);
+  const Slot dst = nothing ? Slot{Buffer::Output, -1} : shape.stores ? dst_of(step.does) : src_of(step.does);
   return fmt::format(
       "      <step s=\"{}\" type=\"{}\" srcbuf=\"{}\" srcoff=\"{}\" dstbuf=\"{}\" dstoff=\"{}\" cnt=\"{}\" "
       "depid=\"{}\" "
       "deps=\"{}\" hasdep=\"{}\"/>\n",
-      number, to_string(i.opcode), buffer_name(src.buffer), src.index, buffer_name(dst.buffer), dst.index,
-      nothing ? 0 : i.count, step.after ? step.after->block : -1,
+      number, shape.name, buffer_name(src.buffer), src.index, buffer_name(dst.buffer), dst.index,
+      nothing ? 0 : step.does.count, step.after ? step.after->block : -1,
       step.after ? last_step[step.after->block][step.after->instruction] : -1, waited_for ? 1 : 0);
 }
 
@@ -82,16 +82,17 @@ Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
 std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
   if (!is_offered(collective.kind))
     return limit({}, "MSCCL XML has no name for the collective " + name_of(collective), "use --target json");
-  for (const BlockRank& rank : program.ranks)
-    for (const Block& block : rank.blocks)
-      for (const BlockInstruction& i : block.instructions)
-        if (i.opcode == BlockOpcode::Barrier || i.opcode == BlockOpcode::Epilogue)
-          return limit({},
-                       std::string("MSCCL XML has no step that ") +
-                           (i.opcode == BlockOpcode::Barrier ? "lets blocks meet (a barrier)"
-                                                             : "applies a function (an epilogue)"),
-                       "use --target json");
-  return std::nullopt;
+  std::optional<Fault> fault;
+  for_each_instruction(program, [&](Rank n, int b, int number, const BlockInstruction& i) {
+    const char* const what = i.barrier >= 0                ? "lets blocks meet (a barrier)"
+                             : applies(i.does)             ? "applies a function (an epilogue)"
+                             : shape_of(i.does) == nullptr ? "takes or stores so many values"
+                                                           : nullptr;
+    if (what != nullptr && !fault)
+      fault = limit({.rank = n, .block = b, .instruction = number},
+                    std::string("MSCCL XML has no step that ") + what, "use --target json");
+  });
+  return fault;
 }
 
 std::optional<Fault> beyond_channels(const BlockProgram& program) {

@@ -18,6 +18,7 @@
 #include "ir/block_program.h"
 #include "ir/collective.h"
 #include "ir/fault.h"
+#include "ir/program.h"
 
 namespace chorale {
 

@@ -34,13 +34,6 @@ std::string function_name(const Collective& collective) {
   return "chorale_" + name_of(row_of(collective.kind).result);
 }
 
-// Those that only move data by pieces and add them at the end are reductions all the same.
-bool adds(const Program& program) {
-  for (const std::vector<int>& row : work_table(program))
-    if (row[2] != 0) return true;
-  return false;
-}
-
 // With the arguments of NCCL's function of that name.
 std::string function(const Collective& collective, const Program& program) {
   const std::string head = fmt::format(
@@ -51,7 +44,7 @@ std::string function(const Collective& collective, const Program& program) {
       "ncclComm_t comm, cudaStream_t stream) {{\n",
       printable_name(name_of(collective)), collective.ranks,
       is_rooted(collective.kind) ? fmt::format(" with root {}", collective.root) : "",
-      function_name(collective), adds(program) ? ", ncclRedOp_t op" : "",
+      function_name(collective), reduces(program) ? ", ncclRedOp_t op" : "",
       is_rooted(collective.kind) ? ", int root" : "");
   const std::string root =
       is_rooted(collective.kind)
@@ -59,7 +52,7 @@ std::string function(const Collective& collective, const Program& program) {
           : "";
   return head + root +
          fmt::format("  return run(send, recv, count, type, {}, comm, stream);\n}}",
-                     adds(program) ? "op" : "ncclSum");
+                     reduces(program) ? "op" : "ncclSum");
 }
 
 }  // namespace

@@ -120,14 +120,18 @@ class Reader {
             number(step, offset_key, 0, kMostNumber)};
   }
 
-  BlockOpcode opcode(const pugi::xml_node& step) const {
+  DataOperation operation(const pugi::xml_node& step) const {
     const std::string type = text(step, "type");
-    for (BlockOpcode each : {BlockOpcode::Nop, BlockOpcode::Send, BlockOpcode::Recv,
-                             BlockOpcode::RecvCopySend, BlockOpcode::RecvReduce, BlockOpcode::RecvReduceSend,
-                             BlockOpcode::RecvReduceCopySend, BlockOpcode::Copy, BlockOpcode::Reduce})
-      if (to_string(each) == type) return each;
-    throw InputError(where(step), fmt::format("type=\"{}\" is not supported", type.substr(0, 20)),
-                     "known are nop, s, r, rcs, rrc, rrs, rrcs, cpy and re");
+    const OperationShape* const shape = shape_named(type);
+    if (shape == nullptr)
+      throw InputError(where(step), fmt::format("type=\"{}\" is not supported", type.substr(0, 20)),
+                       "known are nop, s, r, rcs, rrc, rrs, rrcs, cpy and re");
+    if (type == "nop") return {};
+    const int count = number(step, "cnt", 1, kMostNumber);
+    DataOperation op = shaped(*shape, shape->reads ? slot(step, "srcbuf", "srcoff") : Slot(),
+                              shape->stores ? slot(step, "dstbuf", "dstoff") : Slot());
+    op.count = count;
+    return op;
   }
 
   void read_rank(const pugi::xml_node& gpu, int n, MscclFile& file) {
@@ -148,15 +152,10 @@ class Reader {
                   .recv_from = number(tb, "recv", -1, kMostNumber),
                   .channel = number(tb, "chan", 0, kMostNumber)};
       for (const pugi::xml_node step : tb.children("step")) {
-        BlockInstruction i{.opcode = opcode(step)};
+        BlockInstruction i{.does = operation(step)};
         if (number(step, "s", 0, kMostNumber) != static_cast<int>(block.instructions.size()))
           throw InputError(where(step), "steps are not numbered from 0 without gaps",
                            "loaders refuse it, too");
-        if (i.opcode != BlockOpcode::Nop) {
-          i.count = number(step, "cnt", 1, kMostNumber);
-          if (reads_src(i.opcode)) i.src = slot(step, "srcbuf", "srcoff");
-          if (writes_dst(i.opcode)) i.dst = slot(step, "dstbuf", "dstoff");
-        }
         const int depends = number(step, "depid", -1, kMostNumber);
         if (depends >= 0) i.after.push_back({depends, number(step, "deps", 0, kMostNumber)});
         block.instructions.push_back(std::move(i));
@@ -173,12 +172,11 @@ class Reader {
     std::vector<std::map<int, int>> scratch(program.ranks.size());
     std::vector<std::vector<std::size_t>> next;
     for (const BlockRank& rank : program.ranks) next.emplace_back(rank.blocks.size(), 0);
-    for (BlockRank& rank : program.ranks)
-      for (Block& block : rank.blocks)
-        for (BlockInstruction& i : block.instructions) {
-          if (reads_src(i.opcode) && i.src.buffer != Buffer::Scratch) i.piece = i.src.index % k;
-          if (writes_dst(i.opcode) && i.dst.buffer != Buffer::Scratch) i.piece = i.dst.index % k;
-        }
+    for_each_instruction(program, [k](Rank, int, int, BlockInstruction& i) {
+      for (const std::vector<DataPlace>* places : {&i.does.from, &i.does.to})
+        for (const DataPlace& place : *places)
+          if (place.slot.buffer != Buffer::Scratch) i.does.piece = place.slot.index % k;
+    });
     const auto runs = [&](Rank n, std::size_t b) {
       Block& block = program.ranks[n].blocks[b];
       if (next[n][b] == block.instructions.size()) return false;
@@ -194,18 +192,19 @@ class Reader {
         else if (const auto at = scratch[n].find(slot.index); at != scratch[n].end() && piece < 0)
           piece = at->second;
       };
-      if (receives(i.opcode)) {
+      if (i.does.takes) {
         auto& queue = queues[{block.recv_from, n, block.channel}];
         if (queue.empty()) return false;
         piece = queue.front();
         queue.pop_front();
       }
-      if (writes_dst(i.opcode)) look(i.dst);
-      if (reads_src(i.opcode)) look(i.src);
-      i.piece = std::max(piece, 0);
-      if (writes_dst(i.opcode) && i.dst.buffer == Buffer::Scratch)
-        for (int c = 0; c < i.count; ++c) scratch[n][i.dst.index + c] = (i.piece + c) % k;
-      if (sends(i.opcode)) queues[{n, block.send_to, block.channel}].push_back(i.piece);
+      for (const std::vector<DataPlace>* places : {&i.does.to, &i.does.from})
+        for (const DataPlace& place : *places) look(place.slot);
+      i.does.piece = std::max(piece, 0);
+      for (const DataPlace& to : i.does.to)
+        for (int c = 0; c < i.does.count && to.slot.buffer == Buffer::Scratch; ++c)
+          scratch[n][to.slot.index + c] = (i.does.piece + c) % k;
+      if (i.does.sends) queues[{n, block.send_to, block.channel}].push_back(i.does.piece);
       ++next[n][b];
       return true;
     };

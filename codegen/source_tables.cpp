@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/shown.h"
+#include "ir/step_rows.h"
 
 namespace chorale {
 
@@ -18,12 +19,9 @@ NumberTable sizes_table(const Program& program) {
 
 NumberTable work_table(const Program& program) {
   NumberTable work;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    for (const ThreadBlock& block : program.ranks[n].blocks)
-      for (const Instruction& i : block.instructions)
-        if (is_local(i.opcode))
-          work.push_back({n, i.step, i.opcode == Opcode::Reduce, static_cast<int>(i.src.buffer), i.src.index,
-                          static_cast<int>(i.dst.buffer), i.dst.index, i.piece});
+  for (const StepRow& row : step_rows(program))
+    work.push_back(
+        {row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot, row.piece});
   return work;
 }
 

@@ -197,7 +197,7 @@ class BlockTime {
       first_.push_back(static_cast<int>(blocks_.size()));
       for (const Block& block : program.ranks[n].blocks) {
         for (int i = 0; i < static_cast<int>(block.instructions.size()); ++i)
-          if (block.instructions[i].opcode == BlockOpcode::Barrier)
+          if (block.instructions[i].barrier >= 0)
             barriers_[{n, block.instructions[i].barrier}].push_back({static_cast<int>(blocks_.size()), i});
         blocks_.push_back({n, &block});
       }
@@ -227,21 +227,21 @@ class BlockTime {
       return true;
     }
     if (!free_to_start(state)) return false;
-    if (i.opcode == BlockOpcode::Barrier)
+    if (i.barrier >= 0)
       for (const auto& [block, number] : barriers_.at({state.rank, i.barrier}))
         if (const State& other = blocks_[block];
             other.next < number || (other.next == number && !free_to_start(other)))
           return false;
     auto& in = queues_[{state.block->recv_from, state.rank, state.block->channel}];
     auto& out = queues_[{state.rank, state.block->send_to, state.block->channel}];
-    if (receives(i.opcode) && (in.empty() || !network_.arrived(in.front()))) return false;
-    if (sends(i.opcode) && static_cast<int>(out.size()) >= depth_) return false;
-    if (receives(i.opcode)) in.pop_front();
-    if (!sends(i.opcode)) {
+    if (i.does.takes && (in.empty() || !network_.arrived(in.front()))) return false;
+    if (i.does.sends && static_cast<int>(out.size()) >= depth_) return false;
+    if (i.does.takes) in.pop_front();
+    if (!i.does.sends) {
       ++state.next;
       return true;
     }
-    state.sending = network_.send(state.rank, state.block->send_to, i.count * chunk_bytes_);
+    state.sending = network_.send(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
     out.push_back(state.sending);
     return true;
   }
@@ -298,7 +298,7 @@ class PeerTime {
       ++state.next;
       return true;
     }
-    if (i.opcode == PeerOpcode::Move && begins(state, i)) return true;
+    if (i.opcode == PeerOpcode::Move && begins(state, i.does)) return true;
     if (i.opcode == PeerOpcode::Wait && i.lag == 0) {
       const std::vector<double>& times = raised_[state.rank][i.counter];
       if (static_cast<int>(times.size()) < i.value || times[i.value - 1] > network_.now()) return false;
@@ -313,12 +313,12 @@ class PeerTime {
   }
 
   // Does this Move take time?
-  bool begins(State& state, const PeerInstruction& move) {
-    for (const PeerSlot& from : move.from)
-      if (from.rank != state.rank)
+  bool begins(State& state, const DataOperation& move) {
+    for (const DataPlace& from : move.from)
+      if (from.rank >= 0 && from.rank != state.rank)
         state.loads.push_back(network_.send(from.rank, state.rank, move.count * chunk_bytes_));
-    for (const PeerSlot& to : move.to)
-      if (to.rank != state.rank)
+    for (const DataPlace& to : move.to)
+      if (to.rank >= 0 && to.rank != state.rank)
         state.stores.push_back(network_.send(state.rank, to.rank, move.count * chunk_bytes_));
     return !state.loads.empty() || !state.stores.empty();
   }

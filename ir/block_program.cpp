@@ -2,80 +2,79 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace chorale {
+namespace {
 
-bool sends(BlockOpcode opcode) {
-  return opcode == BlockOpcode::Send || opcode == BlockOpcode::RecvCopySend ||
-         opcode == BlockOpcode::RecvReduceSend || opcode == BlockOpcode::RecvReduceCopySend;
+constexpr OperationShape kShapes[] = {
+    {.name = "nop"},
+    {.name = "s", .reads = true, .sends = true},
+    {.name = "r", .takes = true, .stores = true},
+    {.name = "rcs", .takes = true, .stores = true, .sends = true},
+    {.name = "rrc", .takes = true, .reads = true, .stores = true},
+    {.name = "rrs", .takes = true, .reads = true, .sends = true},
+    {.name = "rrcs", .takes = true, .reads = true, .stores = true, .sends = true},
+    {.name = "cpy", .reads = true, .stores = true},
+    {.name = "re", .reads = true, .adds = true, .stores = true},
+};
+
+// A function on a slot, where it lies.
+bool is_epilogue_only(const DataOperation& op) {
+  return applies(op) && is_local(op) && op.from.size() == 1 && op.from == op.to;
 }
 
-bool receives(BlockOpcode opcode) {
-  return opcode == BlockOpcode::Recv || opcode == BlockOpcode::RecvCopySend ||
-         opcode == BlockOpcode::RecvReduce || opcode == BlockOpcode::RecvReduceSend ||
-         opcode == BlockOpcode::RecvReduceCopySend;
-}
+}  // namespace
 
-bool reads_src(BlockOpcode opcode) {
-  return opcode == BlockOpcode::Send || opcode == BlockOpcode::Copy || reduces(opcode);
-}
-
-bool reads_dst(BlockOpcode opcode) {
-  return opcode == BlockOpcode::Reduce || opcode == BlockOpcode::Epilogue;
-}
-
-bool writes_dst(BlockOpcode opcode) {
-  return opcode != BlockOpcode::Nop && opcode != BlockOpcode::Barrier && opcode != BlockOpcode::Send &&
-         opcode != BlockOpcode::RecvReduceSend;
-}
-
-bool reduces(BlockOpcode opcode) {
-  return opcode == BlockOpcode::Reduce || opcode == BlockOpcode::RecvReduce ||
-         opcode == BlockOpcode::RecvReduceSend || opcode == BlockOpcode::RecvReduceCopySend;
-}
-
-bool has_epilogue(const BlockProgram& program) {
-  for (const BlockRank& rank : program.ranks)
-    for (const Block& block : rank.blocks)
-      for (const BlockInstruction& i : block.instructions)
-        if (i.opcode == BlockOpcode::Epilogue) return true;
-  return false;
-}
-
-std::string to_string(BlockOpcode opcode) {
-  switch (opcode) {
-    case BlockOpcode::Nop:
-      return "nop";
-    case BlockOpcode::Send:
-      return "s";
-    case BlockOpcode::Recv:
-      return "r";
-    case BlockOpcode::RecvCopySend:
-      return "rcs";
-    case BlockOpcode::RecvReduce:
-      return "rrc";
-    case BlockOpcode::RecvReduceSend:
-      return "rrs";
-    case BlockOpcode::RecvReduceCopySend:
-      return "rrcs";
-    case BlockOpcode::Copy:
-      return "cpy";
-    case BlockOpcode::Reduce:
-      return "re";
-    case BlockOpcode::Barrier:
-      return "bar";
-    case BlockOpcode::Epilogue:
-      return "epi";
+const OperationShape* shape_of(const DataOperation& op) {
+  for (const OperationShape& shape : kShapes) {
+    const std::size_t from = (shape.reads ? 1 : 0) + (shape.adds ? 1 : 0), to = shape.stores ? 1 : 0;
+    if (op.takes == shape.takes && op.sends == shape.sends && op.from.size() == from && op.to.size() == to &&
+        (!shape.adds || op.from.front() == op.to.front()))
+      return &shape;
   }
-  return "";
+  return nullptr;
+}
+
+const OperationShape* shape_named(std::string_view name) {
+  const auto* at =
+      std::ranges::find_if(kShapes, [&](const OperationShape& shape) { return shape.name == name; });
+  return at == std::end(kShapes) ? nullptr : at;
+}
+
+DataOperation shaped(const OperationShape& shape, const Slot& src, const Slot& dst) {
+  DataOperation op{.takes = shape.takes, .sends = shape.sends};
+  if (shape.adds) op.from.push_back({dst});
+  if (shape.reads) op.from.push_back({src});
+  if (shape.stores) op.to.push_back({dst});
+  return op;
+}
+
+Slot src_of(const DataOperation& op) {
+  return op.from.empty() ? Slot() : op.from.back().slot;
+}
+
+Slot dst_of(const DataOperation& op) {
+  return op.to.empty() ? Slot() : op.to.front().slot;
+}
+
+std::string name_of(const BlockInstruction& i) {
+  if (i.barrier >= 0) return "bar";
+  if (is_epilogue_only(i.does)) return "epi";
+  const OperationShape* const shape = shape_of(i.does);
+  return shape != nullptr ? shape->name : "move";
 }
 
 std::string to_string(const BlockInstruction& i) {
-  std::string text = to_string(i.opcode);
-  if (reads_src(i.opcode)) text += " " + to_string(i.src);
-  if (writes_dst(i.opcode)) text += (i.opcode == BlockOpcode::Epilogue ? " " : " -> ") + to_string(i.dst);
-  if (i.opcode == BlockOpcode::Barrier) text += fmt::format(" {}", i.barrier);
-  if (i.opcode == BlockOpcode::Epilogue) text += fmt::format(" as {}", i.position);
-  if (i.count != 1) text += fmt::format(" x {}", i.count);
+  std::string text = name_of(i);
+  if (i.barrier >= 0) return text + fmt::format(" {}", i.barrier);
+  const OperationShape* const shape = shape_of(i.does);
+  if (shape == nullptr) return to_string(i.does);
+  if (shape->reads) text += " " + to_string(src_of(i.does));
+  if (shape->stores && !is_epilogue_only(i.does)) text += " -> " + to_string(dst_of(i.does));
+  if (applies(i.does)) text += fmt::format(" as {}", i.does.position);
+  if (i.does.count != 1) text += fmt::format(" x {}", i.does.count);
   return text;
 }
 

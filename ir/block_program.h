@@ -1,13 +1,12 @@
 // What the thread blocks of every rank do, without steps: the form for runtimes in which blocks run by
-// themselves and wait for messages and for each other (MSCCL, MSCCL++, kernels). Made from a Program by
-// codegen/passes/relax.h, or read from others' files.
+// themselves and wait for messages and for each other (MSCCL, kernels). Made from a Program by
+// codegen/passes/relax.h, or read from others' files. What an instruction does with data is in
+// ir/data_operation.h, of slots of its own rank; this is what it waits for.
 //
 // A block runs its instructions in order. It sends to at most one rank and receives from at most one. A
 // connection (from, to, channel) is a queue: one block fills it, one empties it, and the i-th message sent is
-// the i-th received. An instruction starts when those that it names in `after` are complete; a Send is
+// the i-th received. An instruction starts when those that it names in `after` are complete; one that sends is
 // complete when its data are in the queue, whose depth is the runtime's affair.
-//
-// Buffers and pieces are as in ir/program.h. An instruction moves `count` chunks in consecutive slots.
 #pragma once
 
 #include <string>
@@ -15,23 +14,9 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/program.h"
+#include "ir/data_operation.h"
 
 namespace chorale {
-
-enum class BlockOpcode {
-  Nop,                 // waits for `after` only
-  Send,                // src -> queue
-  Recv,                // queue -> dst
-  RecvCopySend,        // queue -> dst and queue out
-  RecvReduce,          // queue (+) src -> dst
-  RecvReduceSend,      // queue (+) src -> queue out
-  RecvReduceCopySend,  // queue (+) src -> dst and queue out
-  Copy,                // src -> dst
-  Reduce,              // dst (+) src -> dst
-  Barrier,             // waits until all blocks of the rank that have this `barrier` are there
-  Epilogue,            // f(dst, index) -> dst, with a function of the caller's; dst is a complete sum
-};
 
 struct BlockReference {
   int block = 0;
@@ -40,16 +25,11 @@ struct BlockReference {
 };
 
 struct BlockInstruction {
-  BlockOpcode opcode = BlockOpcode::Nop;
-  Slot src = {};  // of all that read a local slot
-  Slot dst = {};  // of all that write one
-  int count = 1;
-  int piece = 0;  // of the first chunk; the next ones follow, modulo chunks_per_block
+  DataOperation does = {};
   std::vector<BlockReference> after = {};  // of the same rank, in other blocks
-  int barrier = 0;                         // of Barrier: its number; a block has each at most once
-  int position =
-      0;  // of Epilogue: where its first chunk lies in the inputs, which all contributors agree on:
-          // elements have the index that they have there
+  // Not -1: it does nothing, and waits until all blocks of the rank that have this number are there; a block has
+  // each at most once.
+  int barrier = -1;
   bool operator==(const BlockInstruction&) const = default;
 };
 
@@ -61,13 +41,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-struct BlockRank {
-  int input_chunks = 0;
-  int output_chunks = 0;
-  int scratch_chunks = 0;
-  std::vector<Block> blocks = {};
-  bool operator==(const BlockRank&) const = default;
-};
+using BlockRank = RankOf<Block>;
 
 struct BlockProgram {
   std::string name = {};
@@ -79,15 +53,24 @@ struct BlockProgram {
   bool operator==(const BlockProgram&) const = default;
 };
 
-bool sends(BlockOpcode);
-bool receives(BlockOpcode);
-bool reads_src(BlockOpcode);  // the local src
-bool reads_dst(BlockOpcode);
-bool writes_dst(BlockOpcode);
-bool reduces(BlockOpcode);  // adds
-bool has_epilogue(const BlockProgram&);
+// The operations that MSCCL has names for.
+struct OperationShape {
+  const char* name = "";
+  bool takes = false;   // a message
+  bool reads = false;   // src
+  bool adds = false;    // to dst, which it reads
+  bool stores = false;  // into dst
+  bool sends = false;   // a message
+};
+const OperationShape* shape_of(const DataOperation&);  // null: it has no name
+const OperationShape* shape_named(std::string_view);   // null: there is none
+DataOperation shaped(const OperationShape&, const Slot& src, const Slot& dst);
+// Of an operation that has a name; of what its shape does not use, nothing in particular.
+Slot src_of(const DataOperation&);
+Slot dst_of(const DataOperation&);
 
-std::string to_string(BlockOpcode);  // "rrcs", as in MSCCL files
+// "rrcs", as in MSCCL files; "bar", "epi" (a function on a slot) and "move" (what has no name) are ours.
+std::string name_of(const BlockInstruction&);
 std::string to_string(const BlockInstruction&);
 
 // A program, and what it is to do.

@@ -10,19 +10,7 @@ namespace chorale {
 namespace {
 
 constexpr int kMostNumber = 1 << 24;
-constexpr std::size_t kMostInstructions = 1 << 24;
-constexpr BlockOpcode kOpcodes[] = {BlockOpcode::Nop,
-                                    BlockOpcode::Send,
-                                    BlockOpcode::Recv,
-                                    BlockOpcode::RecvCopySend,
-                                    BlockOpcode::RecvReduce,
-                                    BlockOpcode::RecvReduceSend,
-                                    BlockOpcode::RecvReduceCopySend,
-                                    BlockOpcode::Copy,
-                                    BlockOpcode::Reduce,
-                                    BlockOpcode::Barrier,
-                                    BlockOpcode::Epilogue};
-
+constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 std::string write(const Slot& slot) {
   return fmt::format("[\"{}\",{}]",
                      slot.buffer == Buffer::Input    ? "i"
@@ -31,14 +19,26 @@ std::string write(const Slot& slot) {
                      slot.index);
 }
 
+std::string write(const std::vector<DataPlace>& places) {
+  std::vector<std::string> slots;
+  for (const DataPlace& place : places) slots.push_back(write(place.slot));
+  return fmt::format("[{}]", fmt::join(slots, ","));
+}
+
 std::string write(const BlockInstruction& i) {
-  std::string text = fmt::format(R"({{"op":"{}")", to_string(i.opcode));
-  if (reads_src(i.opcode)) text += ",\"src\":" + write(i.src);
-  if (writes_dst(i.opcode)) text += ",\"dst\":" + write(i.dst);
-  if (i.opcode == BlockOpcode::Barrier) text += fmt::format(",\"barrier\":{}", i.barrier);
-  if (i.opcode == BlockOpcode::Epilogue) text += fmt::format(",\"position\":{}", i.position);
-  if (i.count != 1) text += fmt::format(",\"count\":{}", i.count);
-  if (i.piece != 0) text += fmt::format(",\"piece\":{}", i.piece);
+  const std::string name = name_of(i);
+  std::string text = fmt::format(R"({{"op":"{}")", name);
+  if (const OperationShape* const shape = shape_of(i.does); shape != nullptr) {
+    if (shape->reads && name != "epi") text += ",\"src\":" + write(src_of(i.does));
+    if (shape->stores) text += ",\"dst\":" + write(dst_of(i.does));
+  } else {
+    text += fmt::format(",\"takes\":{},\"from\":{},\"to\":{},\"sends\":{}", i.does.takes, write(i.does.from),
+                        write(i.does.to), i.does.sends);
+  }
+  if (i.barrier >= 0) text += fmt::format(",\"barrier\":{}", i.barrier);
+  if (applies(i.does)) text += fmt::format(",\"position\":{}", i.does.position);
+  if (i.does.count != 1) text += fmt::format(",\"count\":{}", i.does.count);
+  if (i.does.piece != 0) text += fmt::format(",\"piece\":{}", i.does.piece);
   std::vector<std::string> after;
   for (const BlockReference& before : i.after)
     after.push_back(fmt::format("[{},{}]", before.block, before.instruction));
@@ -61,20 +61,35 @@ BlockReference read_reference(const JsonReader& json) {
   return {json.at(0).integer(0, kMostNumber), json.at(1).integer(0, kMostNumber)};
 }
 
+std::vector<DataPlace> read_places(const JsonReader& json) {
+  std::vector<DataPlace> places;
+  for (std::size_t k = 0; k < json.size(kMostPlaces); ++k) places.push_back({read_slot(json.at(k))});
+  return places;
+}
+
+DataOperation read_operation(const JsonReader& json, const std::string& name) {
+  if (name == "bar") return {};
+  if (name == "epi") return copying(read_slot(json["dst"]), read_slot(json["dst"]));
+  if (name == "move")
+    return {.takes = json["takes"].boolean(),
+            .from = read_places(json["from"]),
+            .to = read_places(json["to"]),
+            .sends = json["sends"].boolean()};
+  const OperationShape* const shape = shape_named(name);
+  if (shape == nullptr) json["op"].fail("unknown operation '" + name + "'");
+  return shaped(*shape, shape->reads ? read_slot(json["src"]) : Slot(),
+                shape->stores ? read_slot(json["dst"]) : Slot());
+}
+
 BlockInstruction read_instruction(const JsonReader& json) {
-  json.require_object({"op", "src", "dst", "count", "piece", "after", "barrier", "position"});
-  BlockInstruction i;
+  json.require_object(
+      {"op", "src", "dst", "count", "piece", "after", "barrier", "position", "takes", "from", "to", "sends"});
   const std::string name = json["op"].text();
-  const auto* known = std::find_if(std::begin(kOpcodes), std::end(kOpcodes),
-                                   [&](BlockOpcode each) { return to_string(each) == name; });
-  if (known == std::end(kOpcodes)) json["op"].fail("unknown operation '" + name + "'");
-  i.opcode = *known;
-  if (reads_src(i.opcode)) i.src = read_slot(json["src"]);
-  if (writes_dst(i.opcode)) i.dst = read_slot(json["dst"]);
-  if (i.opcode == BlockOpcode::Barrier) i.barrier = json["barrier"].integer(0, kMostNumber);
-  if (i.opcode == BlockOpcode::Epilogue) i.position = json["position"].integer(0, kMostNumber);
-  if (json.has("count")) i.count = json["count"].integer(1, kMostNumber);
-  if (json.has("piece")) i.piece = json["piece"].integer(0, kMostNumber);
+  BlockInstruction i{.does = read_operation(json, name)};
+  if (name == "bar") i.barrier = json["barrier"].integer(0, kMostNumber);
+  if (name == "epi" || json.has("position")) i.does.position = json["position"].integer(0, kMostNumber);
+  if (json.has("count")) i.does.count = json["count"].integer(1, kMostNumber);
+  if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostNumber);
   if (json.has("after"))
     for (std::size_t k = 0; k < json["after"].size(kMostInstructions); ++k)
       i.after.push_back(read_reference(json["after"].at(k)));

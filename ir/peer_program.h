@@ -17,40 +17,33 @@
 // A Signal may name in `to` what it is about, slots of that rank that the block has stored before: a network
 // that carries nothing by itself sends them then.
 //
-// Buffers and pieces are as in ir/program.h. With double_scratch even and odd launches have a scratch each.
+// What a Move does with data is in ir/data_operation.h, without messages; its places may be in the memory of any
+// rank. With double_scratch even and odd launches have a scratch each.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/collective_kind.h"
+#include "ir/data_operation.h"
 
 namespace chorale {
 
 enum class PeerOpcode {
-  Move,    // the sum of all `from` -> each of `to`
+  Move,    // what it does
   Signal,  // counter `counter` of rank `rank` becomes `value`
   Wait,    // until counter `counter` of this rank is at least `value`
   Sync,    // the threads of the block meet
 };
 
-struct PeerSlot {
-  Rank rank = -1;  // whose memory it is
-  Slot slot = {};
-  auto operator<=>(const PeerSlot&) const = default;
-};
-
 struct PeerInstruction {
   PeerOpcode opcode = PeerOpcode::Sync;
-  std::vector<PeerSlot> from = {};  // of Move: one or more, each the first of `count` consecutive slots
-  std::vector<PeerSlot> to = {};    // of Move: one or more; of Signal: one or none
-  int count = 1;
-  int piece = 0;         // of the first chunk; the next ones follow, modulo chunks_per_block
-  Rank rank = -1;        // of Signal
-  int counter = -1;      // of Signal and Wait
-  int value = 1;         // of Signal and Wait: 1 or more
-  int lag = 0;           // of Wait, in launches: 0, or 1, or 2
-  bool relaxed = false;  // of Signal
+  DataOperation does = {};  // of Move; of Signal: `to`, one place or none, count and piece
+  Rank rank = -1;           // of Signal
+  int counter = -1;         // of Signal and Wait
+  int value = 1;            // of Signal and Wait: 1 or more
+  int lag = 0;              // of Wait, in launches: 0, or 1, or 2
+  bool relaxed = false;     // of Signal
   bool operator==(const PeerInstruction&) const = default;
 };
 
@@ -59,14 +52,7 @@ struct PeerBlock {
   bool operator==(const PeerBlock&) const = default;
 };
 
-struct PeerRank {
-  int input_chunks = 0;
-  int output_chunks = 0;
-  int scratch_chunks = 0;
-  int counters = 0;
-  std::vector<PeerBlock> blocks = {};
-  bool operator==(const PeerRank&) const = default;
-};
+using PeerRank = RankOf<PeerBlock>;
 
 struct PeerProgram {
   std::string name = {};
@@ -82,7 +68,6 @@ struct PeerProgram {
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram&);
 
 std::string to_string(PeerOpcode);              // "move"
-std::string to_string(const PeerSlot&);         // "rank 3's input[2]"
 std::string to_string(const PeerInstruction&);  // "wait for counter 4 to be 1"
 
 }  // namespace chorale

@@ -3,27 +3,25 @@
 #include <map>
 #include <utility>
 
-#include "ir/block_program.h"
+#include "ir/collective_kind.h"
 
 namespace chorale {
 namespace {
 
-PeerPlaceRow place(const PeerProgram& program, const PeerSlot& given) {
-  const PeerRank& rank = program.ranks[given.rank];
-  Slot slot = given.slot;
+PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
+  const PeerRank& rank = program.ranks[of];
   if (program.in_place)
-    slot = in_place_slot(program.collective, program.chunks_per_block, given.rank, slot, rank.input_chunks,
+    slot = in_place_slot(program.collective, program.chunks_per_block, of, slot, rank.input_chunks,
                          rank.output_chunks);
-  return {given.rank, static_cast<int>(slot.buffer), slot.index};
+  return {of, static_cast<int>(slot.buffer), slot.index};
 }
 
 // By rank and counter.
 std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
   std::map<std::pair<Rank, int>, Rank> result;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    for (const PeerBlock& block : program.ranks[n].blocks)
-      for (const PeerInstruction& i : block.instructions)
-        if (i.opcode == PeerOpcode::Signal) result[{i.rank, i.counter}] = n;
+  for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
+    if (i.opcode == PeerOpcode::Signal) result[{i.rank, i.counter}] = n;
+  });
   return result;
 }
 
@@ -40,11 +38,11 @@ PeerTable table_of(const PeerProgram& program) {
           {n, static_cast<int>(table.rows.size()), static_cast<int>(block.instructions.size())});
       for (const PeerInstruction& i : block.instructions) {
         PeerRow row{.kind = static_cast<int>(i.opcode),
-                    .count = i.count,
-                    .piece = i.piece,
+                    .count = i.does.count,
+                    .piece = i.does.piece,
                     .places = static_cast<int>(table.places.size()),
-                    .from = static_cast<int>(i.from.size()),
-                    .to = static_cast<int>(i.to.size()),
+                    .from = static_cast<int>(i.does.from.size()),
+                    .to = static_cast<int>(i.does.to.size()),
                     .rank = i.rank,
                     .counter = i.counter,
                     .value = i.value,
@@ -53,18 +51,19 @@ PeerTable table_of(const PeerProgram& program) {
         if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
         if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
         if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
-        for (const PeerSlot& slot : i.from) table.places.push_back(place(program, slot));
-        for (const PeerSlot& slot : i.to) table.places.push_back(place(program, slot));
+        for (const DataPlace& at : i.does.from)
+          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
+        for (const DataPlace& at : i.does.to)
+          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
         table.rows.push_back(row);
       }
     }
     const int inputs = static_cast<int>(table.places.size());
-    for (int i = 0; i < rank.input_chunks; ++i)
-      table.places.push_back(place(program, {n, {Buffer::Input, i}}));
+    for (int i = 0; i < rank.input_chunks; ++i) table.places.push_back(place(program, n, {Buffer::Input, i}));
     table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters, inputs,
                            static_cast<int>(table.places.size())});
     for (int o = 0; o < rank.output_chunks; ++o)
-      table.places.push_back(place(program, {n, {Buffer::Output, o}}));
+      table.places.push_back(place(program, n, {Buffer::Output, o}));
   }
   return table;
 }

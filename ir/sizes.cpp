@@ -26,6 +26,22 @@ struct ProgramSize {
   long long events = 0;  // at which what is known of all blocks is noted
 };
 
+// Of an instruction: moves(i) chunks, after dependencies(i).
+template <typename Program, typename Moves, typename Dependencies>
+ProgramSize size_of(const Program& program, Moves moves, Dependencies dependencies) {
+  ProgramSize size;
+  for (const auto& rank : program.ranks) {
+    size.slots += 1LL * rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
+    size.blocks += static_cast<long long>(rank.blocks.size());
+  }
+  size.events = size.blocks;
+  for_each_instruction(program, [&](Rank, int, int, const auto& i) {
+    size.events += 1 + static_cast<long long>(dependencies(i));
+    size.moved += moves(i);
+  });
+  return size;
+}
+
 std::string excess(const ProgramSize& size) {
   if (size.slots > kMostChunksMoved)
     return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunksMoved);
@@ -62,36 +78,18 @@ double bytes_of(const Collective& collective) {
 }
 
 std::string excess(const BlockProgram& program) {
-  ProgramSize size;
-  for (const BlockRank& rank : program.ranks) {
-    size.slots += 1LL * rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
-    for (const Block& block : rank.blocks) {
-      ++size.blocks;
-      ++size.events;
-      for (const BlockInstruction& i : block.instructions) {
-        size.moved += i.count;
-        size.events += 1 + static_cast<long long>(i.after.size());
-      }
-    }
-  }
-  return excess(size);
+  return excess(size_of(
+      program, [](const BlockInstruction& i) { return i.does.count; },
+      [](const BlockInstruction& i) { return i.after.size(); }));
 }
 
 std::string excess(const PeerProgram& program) {
-  ProgramSize size;
-  for (const PeerRank& rank : program.ranks) {
-    size.slots += 1LL * rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
-    ++size.blocks;  // the user is like one
-    for (const PeerBlock& block : rank.blocks) {
-      ++size.blocks;
-      ++size.events;
-      for (const PeerInstruction& i : block.instructions) {
-        ++size.events;
-        if (i.opcode == PeerOpcode::Move)
-          size.moved += i.count * static_cast<long long>(i.from.size() + i.to.size());
-      }
-    }
-  }
+  const auto moves = [](const PeerInstruction& i) {
+    const auto places = static_cast<long long>(i.does.from.size() + i.does.to.size());
+    return i.opcode == PeerOpcode::Move ? i.does.count * places : 0;
+  };
+  ProgramSize size = size_of(program, moves, [](const PeerInstruction&) { return 0; });
+  size.blocks += static_cast<long long>(program.ranks.size());  // the user is like one
   return excess(size);
 }
 

@@ -43,70 +43,69 @@ struct Rendezvous {
 class Memory {
  public:
   Memory(const BlockProgram& program, Rank n, const BlockShape& shape, ElementType kept, bool in_place)
-      : program_(program), rank_(n), shape_(shape), kept_(kept), in_place_(in_place) {
+      : program_(program),
+        rank_(n),
+        shape_(shape),
+        pieces_{shape.elements, program.chunks_per_block},
+        kept_(kept),
+        in_place_(in_place) {
     const BlockRank& rank = program.ranks[n];
     // In place both may lie in either.
     make_room({Buffer::Input, rank.input_chunks});
     make_room({Buffer::Output, rank.output_chunks});
-    scratch_.resize(piece_begin(shape.elements, pieces(), 1) * rank.scratch_chunks * size());
+    scratch_.resize(pieces_.longest() * rank.scratch_chunks * size());
   }
 
   std::byte* at(const Slot& given) {
     const Slot slot = where(given);
-    if (slot.buffer == Buffer::Scratch)
-      return scratch_.data() + slot.index * piece_begin(shape_.elements, pieces(), 1) * size();
-    return (slot.buffer == Buffer::Input ? input_ : output_).data() + begin(slot.index) * size();
+    if (slot.buffer == Buffer::Scratch) return scratch_.data() + slot.index * pieces_.longest() * size();
+    return (slot.buffer == Buffer::Input ? input_ : output_).data() + pieces_.slot_begin(slot.index) * size();
   }
 
-  std::int64_t elements(int piece) const {
-    return piece_begin(shape_.elements, pieces(), piece + 1) - piece_begin(shape_.elements, pieces(), piece);
-  }
+  const Pieces& pieces() const { return pieces_; }
 
   // In the elements' own type. Chunk by chunk, since in place they may lie elsewhere.
   void write_input(const Bytes& bytes) {
     for (int i = 0; i < program_.ranks[rank_].input_chunks; ++i)
-      convert(i, at({Buffer::Input, i}), bytes.data() + begin(i) * door_size(), widen);
+      convert(i, at({Buffer::Input, i}), bytes.data() + pieces_.slot_begin(i) * door_size(), widen);
   }
   Bytes read(Buffer buffer) {
     const int chunks =
         buffer == Buffer::Input ? program_.ranks[rank_].input_chunks : program_.ranks[rank_].output_chunks;
-    Bytes bytes(begin(chunks) * door_size());
+    Bytes bytes(pieces_.slot_begin(chunks) * door_size());
     for (int i = 0; i < chunks; ++i)
-      convert(i, bytes.data() + begin(i) * door_size(), at({buffer, i}), narrow);
+      convert(i, bytes.data() + pieces_.slot_begin(i) * door_size(), at({buffer, i}), narrow);
     return bytes;
   }
   void divide_output(int by) {
     for (int i = 0; i < program_.ranks[rank_].output_chunks; ++i)
-      divide(kept_, at({Buffer::Output, i}), elements(i % pieces()), by);
+      divide(kept_, at({Buffer::Output, i}), pieces_.slot_length(i), by);
   }
   void spoil_output() {
     for (int i = 0; i < program_.ranks[rank_].output_chunks; ++i)
       TestData::spoil_output(
-          {at({Buffer::Output, i}), static_cast<std::size_t>(elements(i % pieces()) * size())});
+          {at({Buffer::Output, i}), static_cast<std::size_t>(pieces_.slot_length(i) * size())});
   }
-  // Elements before a slot of an input or output.
-  std::int64_t begin(int slot) const {
-    return slot / pieces() * shape_.elements + piece_begin(shape_.elements, pieces(), slot % pieces());
+  std::int64_t input_bytes() const {
+    return pieces_.slot_begin(program_.ranks[rank_].input_chunks) * door_size();
   }
-  std::int64_t input_bytes() const { return begin(program_.ranks[rank_].input_chunks) * door_size(); }
 
  private:
-  int pieces() const { return program_.chunks_per_block; }
   std::int64_t size() const { return static_cast<std::int64_t>(size_of(kept_)); }
   std::int64_t door_size() const { return static_cast<std::int64_t>(size_of(shape_.type)); }
   Slot where(const Slot& slot) const {
-    return in_place_ ? in_place_slot(program_.collective, pieces(), rank_, slot) : slot;
+    return in_place_ ? in_place_slot(program_.collective, program_.chunks_per_block, rank_, slot) : slot;
   }
   // For slots before this one.
   void make_room(const Slot& end) {
     if (end.index == 0) return;
     const Slot last = where({end.buffer, end.index - 1});
     Bytes& buffer = last.buffer == Buffer::Input ? input_ : output_;
-    buffer.resize(std::max<std::size_t>(buffer.size(), begin(last.index + 1) * size()));
+    buffer.resize(std::max<std::size_t>(buffer.size(), pieces_.slot_begin(last.index + 1) * size()));
   }
   template <typename Convert>
   void convert(int slot, std::byte* to, const std::byte* from, Convert convert) const {
-    const std::int64_t count = elements(slot % pieces());
+    const std::int64_t count = pieces_.slot_length(slot);
     if (count == 0) return;
     if (kept_ == shape_.type)
       std::memcpy(to, from, count * size());
@@ -117,6 +116,7 @@ class Memory {
   const BlockProgram& program_;
   const Rank rank_;
   const BlockShape shape_;
+  const Pieces pieces_;
   const ElementType kept_;
   const bool in_place_;
   Bytes input_ = {}, output_ = {}, scratch_ = {};
@@ -128,11 +128,9 @@ class Machine {
       : program_(program), op_(op), options_(options), kept_(shape.type), meeting_(program.ranks.size()) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
-      for (const Block& block : program.ranks[n].blocks) {
-        ++blocks_;
-        for (const BlockInstruction& i : block.instructions) reduces_ = reduces_ || reduces(i.opcode);
-      }
+      blocks_ += static_cast<int>(program.ranks[n].blocks.size());
     }
+    reduces_ = reduces(program);
     if (reduces_ && shape.accumulation == Accumulation::Float32) kept_ = wide_type(shape.type);
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
       memory_.push_back(std::make_unique<Memory>(program, n, shape, kept_, options.in_place));
@@ -196,7 +194,7 @@ class Machine {
     meeting_[n].missing.clear();
     for (const Block& block : program_.ranks[n].blocks)
       for (const BlockInstruction& i : block.instructions)
-        if (i.opcode == BlockOpcode::Barrier) ++meeting_[n].missing[i.barrier];
+        if (i.barrier >= 0) ++meeting_[n].missing[i.barrier];
   }
 
   void fail(const std::exception_ptr& failure) {
@@ -241,14 +239,14 @@ class Machine {
                 return here(n, b, k) + fmt::format(": block {}, instruction {} was not complete",
                                                    before.block, before.instruction);
               });
-        if (i.opcode == BlockOpcode::Barrier) {
+        if (i.barrier >= 0) {
           int& missing = mine.missing[i.barrier];
           if (--missing == 0) mine.changed.notify_all();
           wait(
               lock, mine, [&] { return missing == 0; },
               [&] { return here(n, b, k) + fmt::format(": {} of its blocks did not come", missing); });
         }
-        if (receives(i.opcode)) {
+        if (i.does.takes) {
           std::deque<Bytes>& queue = mine.in[{block.recv_from, block.channel}];
           wait(
               lock, mine, [&] { return !queue.empty(); },
@@ -262,8 +260,8 @@ class Machine {
           mine.changed.notify_all();
         }
       }
-      Bytes result = work(n, i, std::move(message));
-      if (sends(i.opcode)) {
+      Bytes result = work(n, i.does, message);
+      if (i.does.sends) {
         Rendezvous& theirs = meeting_[block.send_to];
         {
           std::unique_lock lock(theirs.mutex);
@@ -286,48 +284,33 @@ class Machine {
     }
   }
 
-  // Chunk after chunk: the arrived one, or the local one, or their sum; stored, and returned for sending.
-  Bytes work(Rank n, const BlockInstruction& i, Bytes message) {
+  // Chunk after chunk; the results, if they are to be sent.
+  Bytes work(Rank n, const DataOperation& op, const Bytes& message) {
     Memory& memory = *memory_[n];
-    const std::int64_t size = static_cast<std::int64_t>(size_of(kept_));
     Bytes out;
-    std::int64_t at = 0;
-    if (i.opcode == BlockOpcode::Nop || i.opcode == BlockOpcode::Barrier) return out;
-    for (int c = 0; c < i.count; ++c) {
-      const std::int64_t elements = memory.elements((i.piece + c) % program_.chunks_per_block),
-                         bytes = elements * size;
-      Bytes value(bytes);
-      if (receives(i.opcode)) {
-        if (at + bytes > static_cast<std::int64_t>(message.size()))
-          throw std::logic_error("a message is too short");
-        std::copy_n(message.begin() + at, bytes, value.begin());
+    std::size_t at = 0;
+    for (int c = 0; c < op.count && !does_nothing(op); ++c) {
+      const std::int64_t elements = memory.pieces().length((op.piece + c) % program_.chunks_per_block);
+      const std::size_t bytes = elements * size_of(kept_);
+      std::vector<const std::byte*> from;
+      if (op.takes) {
+        if (at + bytes > message.size()) throw std::logic_error("a message is too short");
+        from.push_back(message.data() + at);
         at += bytes;
       }
-      if (reads_src(i.opcode)) {
-        const std::byte* src = memory.at({i.src.buffer, i.src.index + c});
-        if (receives(i.opcode))
-          reduce(kept_, op_, value.data(), src, elements);
-        else
-          std::copy_n(src, bytes, value.begin());
-      }
-      if (writes_dst(i.opcode)) {
-        std::byte* dst = memory.at({i.dst.buffer, i.dst.index + c});
-        if (i.opcode == BlockOpcode::Epilogue)
-          finish(dst, elements, memory.begin(i.position + c));
-        else if (i.opcode == BlockOpcode::Reduce)
-          reduce(kept_, op_, dst, value.data(), elements);
-        else
-          std::copy(value.begin(), value.end(), dst);
-      }
-      if (sends(i.opcode)) out.insert(out.end(), value.begin(), value.end());
+      for (const DataPlace& place : op.from) from.push_back(memory.at(next_place(place, c).slot));
+      std::vector<std::byte*> to;
+      for (const DataPlace& place : op.to) to.push_back(memory.at(next_place(place, c).slot));
+      Bytes unstored(to.empty() ? bytes : 0);
+      std::byte* const result =
+          combine(kept_, op_, from, to.empty() ? unstored.data() : to.front(), elements);
+      if (applies(op))
+        finish(kept_, op_, ranks(), options_.epilogue, result, elements,
+               memory.pieces().slot_begin(op.position + c));
+      for (std::size_t t = 1; t < to.size() && bytes > 0; ++t) std::memcpy(to[t], result, bytes);
+      if (op.sends) out.insert(out.end(), result, result + bytes);
     }
     return out;
-  }
-
-  // The hook, on a complete sum.
-  void finish(std::byte* values, std::int64_t elements, std::int64_t first_index) {
-    if (op_ == ReduceOp::Avg) divide(kept_, values, elements, static_cast<int>(program_.ranks.size()));
-    if (options_.epilogue && elements > 0) options_.epilogue(kept_, values, elements, first_index);
   }
 
   const BlockProgram& program_;

@@ -1,5 +1,7 @@
 #include "runtime/elements.h"
 
+#include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "runtime/element_types.h"
@@ -37,6 +39,24 @@ void divide(ElementType type, std::byte* bytes, std::int64_t elements, int count
     T* data = reinterpret_cast<T*>(bytes);
     for (std::int64_t i = 0; i < elements; ++i) data[i] = averaged(data[i], count);
   });
+}
+
+std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst,
+                   std::int64_t elements) {
+  if (elements == 0) return dst;
+  const auto there = std::ranges::find(from, dst);
+  const auto first = there == from.end() ? from.begin() : there;
+  if (there == from.end()) std::memcpy(dst, *first, elements * size_of(type));
+  for (auto each = from.begin(); each != from.end(); ++each)
+    if (each != first) reduce(type, op, dst, *each, elements);
+  return dst;
+}
+
+void finish(ElementType type, ReduceOp op, int ranks, const EpilogueFunction& epilogue, std::byte* values,
+            std::int64_t count, std::int64_t first_index) {
+  if (count == 0) return;
+  if (op == ReduceOp::Avg) divide(type, values, count, ranks);
+  if (epilogue) epilogue(type, values, count, first_index);
 }
 
 void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "ir/elements.h"
 
@@ -18,6 +19,15 @@ void divide(ElementType, std::byte* data, std::int64_t elements, int count);
 // of which the first has that index. Several threads may call it at once.
 using EpilogueFunction =
     std::function<void(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index)>;
+
+// dst = all of these combined; one of them may be dst itself, none overlaps it otherwise. Returns dst.
+std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
+                   std::int64_t elements);
+
+// What an operation that applies the program's function does to a complete sum of so many ranks: averages are divided
+// first. Of no function, nothing more.
+void finish(ElementType, ReduceOp, int ranks, const EpilogueFunction&, std::byte* values, std::int64_t count,
+            std::int64_t first_index);
 
 // One that shows where it was applied and where not: adds index modulo 7, and 1.
 void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index);

@@ -63,24 +63,11 @@ void PeerMachine::require_no_trouble(const Trouble& trouble, std::chrono::millis
                          std::chrono::duration<double>(timeout).count()));
 }
 
-std::int64_t PeerMachine::begin(int slot) const {
-  const int k = program_.chunks_per_block;
-  return slot / k * block_shape_.elements + piece_begin(block_shape_.elements, k, slot % k);
-}
-
 std::byte* PeerMachine::at(Rank n, const Slot& slot) {
   const PeerRankRow& rank = table_.ranks[n];
   const PeerPlaceRow& place =
       table_.places[(slot.buffer == Buffer::Input ? rank.inputs : rank.outputs) + slot.index];
   return (place.buffer == 0 ? input_ : output_)[n].data() + begin(place.index) * size();
-}
-
-bool reduces(const PeerProgram& program) {
-  for (const PeerRank& rank : program.ranks)
-    for (const PeerBlock& block : rank.blocks)
-      for (const PeerInstruction& i : block.instructions)
-        if (i.from.size() > 1) return true;
-  return false;
 }
 
 void check(const PeerProgram& program, const PeerRunOptions& options, Accumulation accumulation) {

@@ -36,7 +36,9 @@ class PeerMachine {
 
   std::int64_t size() const { return static_cast<std::int64_t>(size_of(block_shape_.type)); }
   // Elements before a slot of an input or output.
-  std::int64_t begin(int slot) const;
+  std::int64_t begin(int slot) const {
+    return Pieces{block_shape_.elements, program_.chunks_per_block}.slot_begin(slot);
+  }
 
   const PeerProgram& program_;
   const PeerTable table_;
@@ -51,9 +53,6 @@ class PeerMachine {
   std::int64_t length(int slot) const { return begin(slot + 1) - begin(slot); }
   std::byte* at(Rank, const Slot&);
 };
-
-// Does it add anything anywhere?
-bool reduces(const PeerProgram&);
 
 // Throws InputError for sizes that the kernel does not take, and for halves that are to be added as float32 in a
 // program for one memory.

@@ -4,37 +4,15 @@
 #include <cassert>
 #include <cstring>
 
-#include "ir/block_program.h"
 
 namespace chorale {
 
-std::int64_t slot_begin(const Program& program, std::int64_t block_elements, int index) {
-  const int k = program.chunks_per_block;
-  return index / k * block_elements + piece_begin(block_elements, k, index % k);
-}
-
-std::int64_t buffer_bytes(const Program& program, const BlockShape& shape) {
-  std::int64_t elements = 0;
-  for (const RankProgram& rank : program.ranks)
-    elements = std::max({elements, slot_begin(program, shape.elements, rank.input_chunks),
-                         slot_begin(program, shape.elements, rank.output_chunks)});
-  return elements * static_cast<std::int64_t>(size_of(shape.type));
-}
-
-bool reduces(const Program& program) {
-  for (const RankProgram& rank : program.ranks)
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Instruction& i : block.instructions)
-        if (i.opcode == Opcode::Reduce) return true;
-  return false;
-}
-
 namespace {
 
-RankBuffers buffers(const Program& program, Rank n, std::int64_t block_elements, ElementType type) {
+RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, ElementType type) {
   const RankProgram& rank = program.ranks[n];
   const auto bytes = [&](int slots) {
-    return slot_begin(program, block_elements, slots) * static_cast<std::int64_t>(size_of(type));
+    return pieces.slot_begin(slots) * static_cast<std::int64_t>(size_of(type));
   };
   if (!program.in_place) return buffers_apart(bytes(rank.input_chunks), bytes(rank.output_chunks));
   // Slots of both follow each other in the shared memory, so where the first of each lies says it all.
@@ -50,17 +28,17 @@ RankBuffers buffers(const Program& program, Rank n, std::int64_t block_elements,
 RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
     : type_(shape.type),
       kept_type_(shape.type),
-      block_elements_(shape.elements),
+      pieces_{shape.elements, program.chunks_per_block},
       in_place_(program.in_place),
       reduces_(reduces(program)),
+      has_epilogue_(has_epilogue(program)),
       ranks_(static_cast<int>(program.ranks.size())),
       epochs_(program.steps) {
   if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
   const RankProgram& rank = program.ranks[n];
-  const std::int64_t longest = piece_begin(shape.elements, program.chunks_per_block, 1);
-  door_ = buffers(program, n, shape.elements, type_);
-  if (kept_type_ != type_) wide_ = buffers(program, n, shape.elements, kept_type_);
-  scratch_.resize(longest * rank.scratch_chunks * size_of(kept_type_));
+  door_ = buffers(program, n, pieces_, type_);
+  if (kept_type_ != type_) wide_ = buffers(program, n, pieces_, kept_type_);
+  scratch_.resize(pieces_.longest() * rank.scratch_chunks * size_of(kept_type_));
   for (const ThreadBlock& block : rank.blocks)
     for (const Instruction& i : block.instructions) add(program, i);
   // The order of messages is part of the contract of Transport.
@@ -70,41 +48,36 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
   }
 }
 
-std::byte* RankPlan::address(const Program& program, const Slot& slot) {
+std::byte* RankPlan::address(const Slot& slot) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(kept_type_));
-  if (slot.buffer == Buffer::Scratch)
-    return scratch_.data() + slot.index * piece_begin(block_elements_, program.chunks_per_block, 1) * size;
+  if (slot.buffer == Buffer::Scratch) return scratch_.data() + slot.index * pieces_.longest() * size;
   const RankBuffers& buffers = wide_ ? *wide_ : door_;
   const std::span<std::byte> buffer = slot.buffer == Buffer::Input ? buffers.input : buffers.output;
-  return buffer.data() + slot_begin(program, block_elements_, slot.index) * size;
+  return buffer.data() + pieces_.slot_begin(slot.index) * size;
 }
 
 void RankPlan::add(const Program& program, const Instruction& i) {
-  const int k = program.chunks_per_block;
-  const std::int64_t elements =
-      piece_begin(block_elements_, k, i.piece + 1) - piece_begin(block_elements_, k, i.piece);
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(kept_type_));
   Epoch& epoch = epochs_[i.step];
-  switch (i.opcode) {
-    case Opcode::Send:
-      epoch.sends.push_back(
-          {.message = i.message, .peer = i.peer, .data = address(program, i.src), .bytes = bytes});
-      return;
-    case Opcode::Recv:
-      epoch.recvs.push_back(
-          {.message = i.message, .peer = i.peer, .data = address(program, i.dst), .bytes = bytes});
-      return;
-    case Opcode::Copy:
-    case Opcode::Reduce:
-      epoch.work.push_back({.opcode = i.opcode,
-                            .dst = address(program, i.dst),
-                            .src = address(program, i.src),
-                            .elements = elements});
-      return;
+  for (int k = 0; k < i.does.count; ++k) {
+    const std::int64_t elements = pieces_.length((i.does.piece + k) % program.chunks_per_block);
+    if (is_local(i.does)) {
+      LocalWork work{.elements = elements};
+      for (const DataPlace& from : i.does.from) work.from.push_back(address(next_place(from, k).slot));
+      for (const DataPlace& to : i.does.to) work.to.push_back(address(next_place(to, k).slot));
+      if (applies(i.does)) work.index = pieces_.slot_begin(i.does.position + k);
+      epoch.work.push_back(std::move(work));
+      continue;
+    }
+    const DataPlace& place = i.does.sends ? i.does.from.front() : i.does.to.front();
+    (i.does.sends ? epoch.sends : epoch.recvs)
+        .push_back({.message = i.message,
+                    .peer = i.peer,
+                    .data = address(next_place(place, k).slot),
+                    .bytes = elements * static_cast<std::int64_t>(size_of(kept_type_))});
   }
 }
 
-void RankPlan::execute(ReduceOp op, Transport& transport) {
+void RankPlan::execute(ReduceOp op, Transport& transport, const EpilogueFunction& epilogue) {
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
@@ -113,13 +86,13 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
   for (const Epoch& epoch : epochs_) {
     transport.exchange(step++, epoch.sends, epoch.recvs);
     for (const LocalWork& work : epoch.work) {
-      if (work.opcode == Opcode::Reduce)
-        reduce(kept_type_, op, work.dst, work.src, work.elements);
-      else if (work.elements > 0)
-        std::memcpy(work.dst, work.src, work.elements * size_of(kept_type_));
+      std::byte* const result = combine(kept_type_, op, work.from, work.to.front(), work.elements);
+      if (work.index >= 0) finish(kept_type_, op, ranks_, epilogue, result, work.elements, work.index);
+      for (std::size_t t = 1; t < work.to.size(); ++t)
+        if (work.elements > 0) std::memcpy(work.to[t], result, work.elements * size_of(kept_type_));
     }
   }
-  if (op == ReduceOp::Avg && reduces_)
+  if (op == ReduceOp::Avg && reduces_ && !has_epilogue_)
     divide(kept_type_, (wide_ ? *wide_ : door_).output.data(), elements(door_.output), ranks_);
   if (wide_) narrow(type_, door_.output.data(), wide_->output.data(), elements(door_.output));
 }

@@ -20,15 +20,6 @@ struct BlockShape {
   Accumulation accumulation = Accumulation::OwnType;
 };
 
-// Elements before slot `index` of an input or output buffer.
-std::int64_t slot_begin(const Program&, std::int64_t block_elements, int index);
-
-// Bytes of the largest input or output buffer of a rank: what nccl-tests calls the size.
-std::int64_t buffer_bytes(const Program&, const BlockShape&);
-
-// Does it add anything anywhere?
-bool reduces(const Program&);
-
 class RankPlan {
  public:
   RankPlan(const Program&, Rank, const BlockShape&);
@@ -40,29 +31,31 @@ class RankPlan {
   std::span<std::byte> output() const { return door_.output; }
   bool in_place() const { return in_place_; }
 
-  // Runs the program once; every rank must. Throws Hang.
-  void execute(ReduceOp, Transport&);
+  // Runs the program once; every rank must. The function is what operations apply to complete sums, averages divided.
+  // Throws Hang.
+  void execute(ReduceOp, Transport&, const EpilogueFunction& = {});
 
  private:
   struct LocalWork {
-    Opcode opcode = Opcode::Copy;
-    std::byte* dst = nullptr;
-    const std::byte* src = nullptr;
+    std::vector<const std::byte*> from = {};
+    std::vector<std::byte*> to = {};
     std::int64_t elements = 0;
+    std::int64_t index = -1;  // of the first element, where the function is applied; else -1
   };
   struct Epoch {
     std::vector<MessageTransfer> sends = {}, recvs = {};
     std::vector<LocalWork> work = {};
   };
 
-  std::byte* address(const Program&, const Slot&);
+  std::byte* address(const Slot&);
   void add(const Program&, const Instruction&);
 
   ElementType type_ = ElementType::Float32;       // at the door
   ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
-  std::int64_t block_elements_ = 0;
+  Pieces pieces_ = {};
   bool in_place_ = false;
-  bool reduces_ = false;  // does any rank? Then outputs are sums
+  bool reduces_ = false;       // does any rank? Then outputs are sums
+  bool has_epilogue_ = false;  // likewise
   int ranks_ = 1;
   RankBuffers door_ = {};
   std::optional<RankBuffers> wide_ = {};  // of the kept type where that is another one

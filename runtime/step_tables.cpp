@@ -1,5 +1,7 @@
 #include "runtime/step_tables.h"
 
+#include "ir/step_rows.h"
+
 namespace chorale {
 
 StepProgram::StepProgram(const Program& program) : steps_(program.steps), pieces_(program.chunks_per_block) {
@@ -9,12 +11,10 @@ StepProgram::StepProgram(const Program& program) : steps_(program.steps), pieces
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
     const RankProgram& rank = program.ranks[n];
     slots_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Instruction& i : block.instructions)
-        if (is_local(i.opcode))
-          work_.push_back({n, i.step, i.opcode == Opcode::Reduce, static_cast<int>(i.src.buffer), i.src.index,
-                           static_cast<int>(i.dst.buffer), i.dst.index, i.piece});
   }
+  for (const StepRow& row : step_rows(program))
+    work_.push_back(
+        {row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot, row.piece});
 }
 
 StepTables StepProgram::tables() const {

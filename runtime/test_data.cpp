@@ -76,12 +76,12 @@ int TestData::place(Rank n, int input) const {
 
 std::int64_t TestData::begin(int slot) const {
   const int k = collective_.chunks_per_block;
-  return slot / k * shape_.elements + piece_begin(shape_.elements, k, slot % k);
+  return Pieces{shape_.elements, k}.slot_begin(slot);
 }
 
 std::int64_t TestData::length(int slot) const {
   const int k = collective_.chunks_per_block;
-  return piece_begin(shape_.elements, k, slot % k + 1) - piece_begin(shape_.elements, k, slot % k);
+  return Pieces{shape_.elements, k}.slot_length(slot);
 }
 
 // Of integer types the numerator.

@@ -6,19 +6,18 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/data_operation.h"
 #include "ir/fault.h"
-#include "ir/program.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
 
 namespace chorale {
 
-// How many chunks a buffer of a rank of a program has.
-template <typename RankOfProgram>
-int chunks_in(const RankOfProgram& rank, Buffer buffer) {
-  return buffer == Buffer::Input    ? rank.input_chunks
-         : buffer == Buffer::Output ? rank.output_chunks
-                                    : rank.scratch_chunks;
+// An instruction of a program of any form in words: where it stands, and what it is.
+template <typename Program>
+std::string name_of(const Program& program, Rank rank, int block, int instruction) {
+  return fmt::format("rank {}, block {}, instruction {} ({})", rank, block, instruction,
+                     to_string(program.ranks[rank].blocks[block].instructions[instruction]));
 }
 
 // What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they fit.

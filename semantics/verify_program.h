@@ -1,5 +1,6 @@
-// The referee for programs: counts, on the lowered form, how often each input is in each slot of each rank,
-// and compares with the collective. Written from ir/program.h alone; it shares nothing with codegen/.
+// The referee for programs of epochs: counts, on the lowered form, how often each input is in each slot of each rank,
+// and compares with the collective. Written from ir/program.h alone; it shares nothing with codegen/, and with the
+// other referees of programs semantics/symbolic_machine.h.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,7 @@
 #include "ir/fault.h"
 #include "ir/program.h"
 #include "ir/topology.h"
+#include "semantics/symbolic_machine.h"
 
 namespace chorale {
 
@@ -21,5 +23,9 @@ namespace chorale {
 // that share memory are one, a local instruction between two such slots is wrong, and outputs that nothing is
 // promised for may hold anything.
 std::vector<Fault> violations(const Topology&, const Collective&, const Program&, int limit = 10);
+
+// Which instructions complete sums of several inputs, by adding, in the order in which they do. Requires a program
+// that is right.
+std::vector<Completion> completions(const Topology&, const Collective&, const Program&);
 
 }  // namespace chorale

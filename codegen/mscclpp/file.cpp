@@ -241,9 +241,9 @@ class Parser {
     }
   }
 
-  std::vector<Place> places(const JsonReader& json, const char* key, const std::vector<Role>& first,
-                            const Role& more, Rank n, const Gpu& gpu, const Threadblock& block,
-                            Operation& op) {
+  std::vector<PlanPlace> places(const JsonReader& json, const char* key, const std::vector<Role>& first,
+                                const Role& more, Rank n, const Gpu& gpu, const Threadblock& block,
+                                Operation& op) {
     const JsonReader list = json[key];
     const std::size_t given = list.size(kMostChunks);
     if (given < first.size() || (given > first.size() && more.where == Where::Nowhere))
@@ -251,7 +251,7 @@ class Parser {
     if (given > kMostChannelsAnOperation + kMostLocalPlaces)
       list.fail(fmt::format("{} with {} buffers", op.name, given),
                 fmt::format("the executor has room for {}", kMostChannelsAnOperation + kMostLocalPlaces));
-    std::vector<Place> result;
+    std::vector<PlanPlace> result;
     for (std::size_t i = 0; i < given; ++i) {
       const Role role = i < first.size() ? first[i] : more;
       result.push_back(place(list.at(i), role, n, gpu, block));
@@ -263,8 +263,9 @@ class Parser {
     return result;
   }
 
-  Place place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu, const Threadblock& block) {
-    Place place{.role = role, .index = json["index"].integer(0, kMostChunks)};
+  PlanPlace place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu,
+                  const Threadblock& block) {
+    PlanPlace place{.role = role, .index = json["index"].integer(0, kMostChunks)};
     switch (role.where) {
       case Where::Local:
         place.buffer = buffer(json["type"]);

@@ -26,7 +26,7 @@ struct Shape {
   Role more_to;
 };
 
-struct Place {
+struct PlanPlace {
   Role role = {};
   Buffer buffer = Buffer::Input;
   std::vector<Rank> ranks = {};  // several: of a switch channel
@@ -38,7 +38,7 @@ struct Operation {
   std::string where = {};          // in the file
   const Shape* shape = nullptr;    // of those that move data
   std::vector<int> channels = {};  // of the rank
-  std::vector<Place> from = {}, to = {};
+  std::vector<PlanPlace> from = {}, to = {};
   int size = 0;  // of all places, in chunks of the file
   int part = 0, parts = 1;
   int barrier = -1, blocks = 0;
@@ -84,8 +84,8 @@ void for_all_operations(const std::vector<Gpu>& gpus, const F& f) {
 
 template <typename F>
 void for_all_places(const Operation& op, const F& f) {
-  for (const Place& place : op.from) f(place);
-  for (const Place& place : op.to) f(place);
+  for (const PlanPlace& place : op.from) f(place);
+  for (const PlanPlace& place : op.to) f(place);
 }
 
 }  // namespace chorale::mscclpp

@@ -27,7 +27,7 @@ long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
   bool in_pipeline = false;
   const Operation* outside = nullptr;
   for_all_operations(gpus, [&](const Operation& op, const Operation* pipeline) {
-    for_all_places(op, [&](const Place& place) {
+    for_all_places(op, [&](const PlanPlace& place) {
       if (place.buffer != Buffer::Scratch) return;
       if (pipeline) in_pipeline = true;
       if (!pipeline) outside = &op;
@@ -83,7 +83,7 @@ int PlanPieces::units(const Operation& pipeline) const {
   return static_cast<int>(static_cast<long long>(pipeline.chunks) * pieces_ * grain_ / pipeline.unit_bytes);
 }
 
-PieceRange PlanPieces::range(const Operation& op, const Place& place, const Operation* pipeline,
+PieceRange PlanPieces::range(const Operation& op, const PlanPlace& place, const Operation* pipeline,
                              int unit) const {
   if (!pipeline) {
     const long long whole = static_cast<long long>(op.size) * pieces_;

@@ -29,7 +29,7 @@ class PlanPieces {
   int units(const Operation& pipeline) const;
 
   // `pipeline` is the one that the operation is in, or null.
-  PieceRange range(const Operation&, const Place&, const Operation* pipeline, int unit) const;
+  PieceRange range(const Operation&, const PlanPlace&, const Operation* pipeline, int unit) const;
 
  private:
   int pieces_ = 1, scratch_pieces_ = 1;

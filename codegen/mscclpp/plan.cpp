@@ -41,7 +41,8 @@ class Components {
         const int self = fresh();
         of_event_[&event] = self;
         if (event.message >= 0) join(self, name({-1, -1, event.message}));
-        for (const auto& slots : {slots_read(event.instruction), slots_written(event.instruction)})
+        for (const auto& slots :
+             {slots_of(event.does.from, event.does.count), slots_of(event.does.to, event.does.count)})
           for (const Slot& slot : slots)
             if (const Slot at = where(static_cast<int>(n), slot); in_place || at.buffer != Buffer::Input)
               join(self, name({static_cast<int>(n), static_cast<int>(at.buffer), at.index}));
@@ -82,9 +83,9 @@ Landings landings_of(const std::vector<Events>& ranks, const Program& program) {
   for (std::size_t n = 0; n < ranks.size(); ++n) {
     int next = program.ranks[n].scratch_chunks;
     for (const Event& event : ranks[n])
-      if (!event.gone && event.message >= 0 && event.instruction.opcode != BlockOpcode::Send) {
+      if (!event.gone && event.message >= 0 && !event.does.sends) {
         result.first_slot[event.message] = next;
-        next += event.instruction.count;
+        next += event.does.count;
       }
     result.scratch.push_back(next);
   }
@@ -126,18 +127,18 @@ class PlanBlockWriter {
     for (std::size_t k = from; k < to; ++k) {
       const Event& event = *events[k];
       if (event.message < 0) continue;
-      if (event.instruction.opcode != BlockOpcode::Send) {
+      if (!event.does.sends) {
         awaited.insert(event.peer);
         continue;
       }
       sent.insert(event.peer);
-      reads(event.instruction);
+      reads(event.does);
       // The peer's scratch is the remote buffer of its channel's number.
       ops_.push_back({{"name", "put"},
-                      {"src_buff", Json::array({place(event.instruction.src, event.instruction.count)})},
+                      {"src_buff", Json::array({place(event.does.from[0].slot, event.does.count)})},
                       {"dst_buff", Json::array({{{"buffer_id", channel(event.peer)},
                                                  {"index", landings_.first_slot.at(event.message)},
-                                                 {"size", event.instruction.count}}})},
+                                                 {"size", event.does.count}}})},
                       {"channel_ids", Json::array({channel(event.peer)})},
                       {"channel_type", "memory"}});
     }
@@ -150,42 +151,38 @@ class PlanBlockWriter {
       meet();
     }
     for (std::size_t k = from; k < to; ++k)
-      if (events[k]->instruction.opcode != BlockOpcode::Send) store(*events[k]);
+      if (!events[k]->does.sends) store(*events[k]);
   }
 
   void store(const Event& event) {
-    const BlockInstruction& i = event.instruction;
-    const Slot landing{Buffer::Scratch, event.message >= 0 ? landings_.first_slot.at(event.message) : 0};
-    const Slot from = event.message >= 0 ? landing : i.src;
-    reads(i);
-    writes(i);
-    if (i.opcode == BlockOpcode::Recv || i.opcode == BlockOpcode::Copy) {
-      ops_.push_back({{"name", "copy"},
-                      {"src_buff", Json::array({place(from, i.count)})},
-                      {"dst_buff", Json::array({place(i.dst, i.count)})}});
-    } else {
-      const Slot other = i.opcode == BlockOpcode::RecvReduce ? i.src : i.dst;
-      ops_.push_back({{"name", "re"},
-                      {"src_buff", Json::array({place(other, i.count), place(from, i.count)})},
-                      {"dst_buff", Json::array({place(i.dst, i.count)})},
-                      {"reduce_op", "sum"}});
-    }
+    const DataOperation& op = event.does;
+    reads(op);
+    writes(op);
+    Json sources = Json::array();
+    if (adds(op)) sources.push_back(place(op.from[0].slot, op.count));
+    sources.push_back(op.takes ? place({Buffer::Scratch, landings_.first_slot.at(event.message)}, op.count)
+                               : place(op.from.back().slot, op.count));
+    Json entry = {{"name", adds(op) ? "re" : "copy"},
+                  {"src_buff", sources},
+                  {"dst_buff", Json::array({place(op.to[0].slot, op.count)})}};
+    if (adds(op)) entry["reduce_op"] = "sum";
+    ops_.push_back(entry);
   }
 
   // Threads of a block see each other's writes after they have met, and overwrite what others have read. What
   // an instruction writes must be noted after what it reads, which it may overwrite itself.
-  void reads(const BlockInstruction& i) {
-    for (const Slot& slot : slots_read(i))
+  void reads(const DataOperation& i) {
+    for (const Slot& slot : slots_of(i.from, i.count))
       if (written_.contains(where_(rank_, slot))) meet();
     just_read_.clear();
-    for (const Slot& slot : slots_read(i)) just_read_.insert(where_(rank_, slot));
-    if (i.opcode == BlockOpcode::Send) read_.insert(just_read_.begin(), just_read_.end());
+    for (const Slot& slot : slots_of(i.from, i.count)) just_read_.insert(where_(rank_, slot));
+    if (i.sends) read_.insert(just_read_.begin(), just_read_.end());
   }
-  void writes(const BlockInstruction& i) {
-    for (const Slot& slot : slots_written(i))
+  void writes(const DataOperation& i) {
+    for (const Slot& slot : slots_of(i.to, i.count))
       if (const Slot at = where_(rank_, slot); written_.contains(at) || read_.contains(at)) meet();
     read_.insert(just_read_.begin(), just_read_.end());
-    for (const Slot& slot : slots_written(i)) written_.insert(where_(rank_, slot));
+    for (const Slot& slot : slots_of(i.to, i.count)) written_.insert(where_(rank_, slot));
   }
   void meet() {
     written_.clear();

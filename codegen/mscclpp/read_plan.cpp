@@ -109,7 +109,7 @@ class Translator {
     require(all, file_);
     for_all_operations(gpus_, [&](const Operation& op, const Operation*) {
       require(op.chunks, op.where);
-      for_all_places(op, [&](const Place& place) { require(1LL * place.index + op.size, op.where); });
+      for_all_places(op, [&](const PlanPlace& place) { require(1LL * place.index + op.size, op.where); });
     });
   }
 
@@ -118,7 +118,7 @@ class Translator {
   void scratch_rules() const {
     bool plain = false, packet = false;
     for_all_operations(gpus_, [&](const Operation& op, const Operation*) {
-      for_all_places(op, [&](const Place& place) {
+      for_all_places(op, [&](const PlanPlace& place) {
         if (place.buffer != Buffer::Scratch) return;
         (place.role.packet ? packet : plain) = true;
         if (plain && packet)
@@ -160,7 +160,7 @@ class Translator {
   // A stretch of scratch is what lies between two ends of packets that any operation touches.
   void packet_stretches() {
     for_all_operations(gpus_, [&](const Operation& op, const Operation* pipeline) {
-      for_all_places(op, [&](const Place& place) {
+      for_all_places(op, [&](const PlanPlace& place) {
         if (!place.role.packet) return;
         const PieceRange r = pieces_.range(op, place, pipeline, 0);
         for (Rank n : place.ranks) {
@@ -289,34 +289,35 @@ class Translator {
 
   void move(const Operation& op, const Operation* pipeline, int unit) {
     bool arrive = false;
-    for (const Place& place : op.from)
+    for (const PlanPlace& place : op.from)
       if (place.role.packet)
         for (int stretch : stretches(op, place, pipeline, unit)) {
           put({.opcode = PeerOpcode::Wait, .counter = packet(place.ranks[0], stretch)});
           arrive = true;
         }
     if (arrive) sync();
-    const auto slots = [&](const Place& place) {
-      std::vector<PeerSlot> slots;
+    const auto slots = [&](const PlanPlace& place) {
+      std::vector<DataPlace> slots;
       for (Rank n : place.ranks)
-        slots.push_back({n, {place.buffer, pieces_.range(op, place, pipeline, unit).first}});
+        slots.push_back({{place.buffer, pieces_.range(op, place, pipeline, unit).first}, n});
       return slots;
     };
-    const auto append = [](std::vector<PeerSlot>& all, const std::vector<PeerSlot>& some) {
+    const auto append = [](std::vector<DataPlace>& all, const std::vector<DataPlace>& some) {
       all.insert(all.end(), some.begin(), some.end());
     };
     const int count = pieces_.range(op, op.from[0], pipeline, unit).count;
     if (op.shape->pairs) {
       for (std::size_t i = 0; i < op.from.size(); ++i)
-        put({.opcode = PeerOpcode::Move, .from = slots(op.from[i]), .to = slots(op.to[i]), .count = count});
+        put({.opcode = PeerOpcode::Move,
+             .does = {.from = slots(op.from[i]), .to = slots(op.to[i]), .count = count}});
     } else {
-      PeerInstruction move{.opcode = PeerOpcode::Move, .count = count};
-      for (const Place& place : op.from) append(move.from, slots(place));
-      for (const Place& place : op.to) append(move.to, slots(place));
+      PeerInstruction move{.opcode = PeerOpcode::Move, .does = {.count = count}};
+      for (const PlanPlace& place : op.from) append(move.does.from, slots(place));
+      for (const PlanPlace& place : op.to) append(move.does.to, slots(place));
       put(std::move(move));
     }
     bool leave = false;
-    for (const Place& place : op.to)
+    for (const PlanPlace& place : op.to)
       if (place.role.packet)
         for (int stretch : stretches(op, place, pipeline, unit)) {
           if (!std::exchange(leave, true)) sync();
@@ -328,7 +329,7 @@ class Translator {
         }
   }
 
-  std::vector<int> stretches(const Operation& op, const Place& place, const Operation* pipeline,
+  std::vector<int> stretches(const Operation& op, const PlanPlace& place, const Operation* pipeline,
                              int unit) const {
     const PieceRange r = pieces_.range(op, place, pipeline, unit);
     const std::set<int>& all = stretches_.at(place.ranks[0]);

@@ -37,11 +37,7 @@ class SlotAssigner {
     for (const Send& send : step.sends) {
       const Link& link = topology_.links[send.link];
       Value& sent = value(send.chunk, link.src);
-      emit(link.src, {.opcode = Opcode::Send,
-                      .src = *sent.at,
-                      .peer = link.dst,
-                      .message = messages_,
-                      .piece = piece(send.chunk)});
+      emit(link.src, {.does = sending(*sent.at, piece(send.chunk)), .peer = link.dst, .message = messages_});
       sent.sent_in = step_;
       arrivals[{send.chunk, link.dst}].push_back(
           {.src = link.src, .message = messages_++, .reduce = send.reduce});
@@ -79,7 +75,7 @@ class SlotAssigner {
 
   void emit(Rank n, Instruction instruction) {
     instruction.step = step_;
-    program_.ranks[n].blocks[0].instructions.push_back(instruction);
+    program_.ranks[n].blocks[0].instructions.push_back(std::move(instruction));
   }
 
   void receive(Chunk c, Rank n, const Arrival& arrival) {
@@ -88,18 +84,11 @@ class SlotAssigner {
     const bool adds = arrival.reduce && v.at;
     const bool occupied = v.at == v.home && (adds || v.sent_in == step_);
     const Slot landing = occupied ? new_scratch(n) : *v.home;
-    emit(n, {.opcode = Opcode::Recv,
-             .dst = landing,
-             .peer = arrival.src,
-             .message = arrival.message,
-             .piece = piece(c)});
+    emit(n, {.does = receiving(landing, piece(c)), .peer = arrival.src, .message = arrival.message});
     if (occupied)
-      emit(n, {.opcode = adds ? Opcode::Reduce : Opcode::Copy,
-               .src = landing,
-               .dst = *v.home,
-               .piece = piece(c)});
+      emit(n, {.does = adds ? adding(landing, *v.home, piece(c)) : copying(landing, *v.home, piece(c))});
     else if (adds)  // what was there is the input, and stays there
-      emit(n, {.opcode = Opcode::Reduce, .src = *v.at, .dst = *v.home, .piece = piece(c)});
+      emit(n, {.does = adding(*v.at, *v.home, piece(c))});
     v.at = v.home;
   }
 
@@ -107,10 +96,7 @@ class SlotAssigner {
     for (Chunk c : chunks) {
       const Slot at = *value(c, n).at;
       if (at != output)
-        emit(n, {.opcode = c == chunks.front() ? Opcode::Copy : Opcode::Reduce,
-                 .src = at,
-                 .dst = output,
-                 .piece = piece(c)});
+        emit(n, {.does = c == chunks.front() ? copying(at, output, piece(c)) : adding(at, output, piece(c))});
     }
   }
 

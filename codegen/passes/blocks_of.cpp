@@ -30,7 +30,7 @@ class RankBuilder {
       for (int e : members_[b]) {
         if (events_[e].gone) continue;
         place[e] = {b, static_cast<int>(result[b].instructions.size())};
-        result[b].instructions.push_back(events_[e].instruction);
+        result[b].instructions.push_back({.does = events_[e].does});
       }
     for (int b = 0; b < static_cast<int>(result.size()); ++b)
       for (int e : members_[b]) {
@@ -56,9 +56,9 @@ class RankBuilder {
     std::map<Slot, const Event*> brought;
     for (const Event& event : events_) {
       if (event.message < 0) continue;
-      if (event.instruction.opcode != BlockOpcode::Send)
-        brought[event.instruction.dst] = &event;
-      else if (const auto at = brought.find(event.instruction.src); at != brought.end() && paired)
+      if (!event.does.sends)
+        brought[event.does.to[0].slot] = &event;
+      else if (const auto at = brought.find(event.does.from[0].slot); at != brought.end() && paired)
         ++handed_on[{event.channel, at->second->peer, event.peer}];
     }
     std::vector<std::pair<int, std::tuple<int, Rank, Rank>>> pairs;
@@ -84,7 +84,7 @@ class RankBuilder {
         block_of_[e] = local;
         continue;
       }
-      const bool out = event.instruction.opcode == BlockOpcode::Send;
+      const bool out = event.does.sends;
       const auto [at, added] =
           (out ? sender : receiver)
               .try_emplace({event.channel, event.peer}, static_cast<int>(blocks_.size()));
@@ -109,11 +109,11 @@ class RankBuilder {
     after_.assign(events_.size(), {});
     for (int e = 0; e < static_cast<int>(events_.size()); ++e) {
       if (events_[e].gone) continue;
-      for (const Slot& slot : slots_read(events_[e].instruction)) {
+      for (const Slot& slot : slots_of(events_[e].does.from, events_[e].does.count)) {
         if (const auto at = writer.find(memory(slot)); at != writer.end()) after_[e].insert(at->second);
         readers[memory(slot)].push_back(e);
       }
-      for (const Slot& slot : slots_written(events_[e].instruction)) {
+      for (const Slot& slot : slots_of(events_[e].does.to, events_[e].does.count)) {
         for (int reader : readers[memory(slot)])
           if (reader != e) after_[e].insert(reader);
         if (const auto at = writer.find(memory(slot)); at != writer.end()) after_[e].insert(at->second);
@@ -128,34 +128,28 @@ class RankBuilder {
     for (const std::vector<int>& members : members_)
       for (std::size_t k = 0; k + 1 < members.size(); ++k) {
         Event &recv = events_[members[k]], &send = events_[members[k + 1]];
-        const bool fits = (recv.instruction.opcode == BlockOpcode::Recv ||
-                           recv.instruction.opcode == BlockOpcode::RecvReduce) &&
-                          send.instruction.opcode == BlockOpcode::Send &&
-                          send.instruction.src == recv.instruction.dst &&
-                          send.instruction.count == recv.instruction.count;
+        const bool fits = recv.does.takes && !recv.does.sends && send.does.sends && !send.does.takes &&
+                          send.does.from == recv.does.to && send.does.count == recv.does.count;
         // The send may wait for nothing but this block.
         const bool free =
             fits && std::all_of(after_[members[k + 1]].begin(), after_[members[k + 1]].end(),
                                 [&](int before) { return block_of_[before] == block_of_[members[k]]; });
         if (!free) continue;
-        const bool adds = recv.instruction.opcode == BlockOpcode::RecvReduce;
-        recv.instruction.opcode = !adds                                   ? BlockOpcode::RecvCopySend
-                                  : is_wanted(members[k], members[k + 1]) ? BlockOpcode::RecvReduceCopySend
-                                                                          : BlockOpcode::RecvReduceSend;
-        if (recv.instruction.opcode == BlockOpcode::RecvReduceSend) recv.instruction.dst = {};
+        recv.does.sends = true;
+        if (adds(recv.does) && !is_wanted(members[k], members[k + 1])) recv.does.to.clear();
         send.gone = true;
       }
   }
 
   // Is what the event leaves in its slots read by another one than the send, or there at the end?
   bool is_wanted(int event, int send) const {
-    for (const Slot& slot : slots_written(events_[event].instruction)) {
+    for (const Slot& slot : slots_of(events_[event].does.to, events_[event].does.count)) {
       bool overwritten = false;
       for (int e = event + 1; e < static_cast<int>(events_.size()) && !overwritten; ++e) {
         if (e == send || events_[e].gone) continue;
-        for (const Slot& read : slots_read(events_[e].instruction))
+        for (const Slot& read : slots_of(events_[e].does.from, events_[e].does.count))
           if (memory(read) == memory(slot)) return true;
-        for (const Slot& written : slots_written(events_[e].instruction))
+        for (const Slot& written : slots_of(events_[e].does.to, events_[e].does.count))
           overwritten = overwritten || memory(written) == memory(slot);
       }
       if (!overwritten && slot.buffer != Buffer::Scratch) return true;

@@ -1,23 +1,23 @@
-// A function of the caller's on every element of a sum, as soon as the sum is complete: Epilogue
-// instructions.
+// A function on every element of a sum, as soon as the sum is complete: the operations that complete one apply it.
 #pragma once
 
 #include <map>
 #include <set>
 
-#include "ir/block_program.h"
 #include "ir/collective.h"
+#include "ir/program.h"
+#include "ir/topology.h"
 
 namespace chorale {
 
 // By position of a chunk in the inputs: the ranks that complete its sum, by adding; others get it from them.
 // A function that keeps state with the elements (an optimizer with its moments) may run as an epilogue where
 // every chunk has one such rank; where one has several, only a function that is the same everywhere.
-std::map<int, std::set<Rank>> completion_points(const Collective&, const BlockProgram&);
+std::map<int, std::set<Rank>> completion_points(const Topology&, const Collective&, const Program&);
 
-// With an Epilogue wherever a sum is completed. What would be sent on in the same instruction is sent after
-// it. The result has been accepted by semantics/verify_blocks. Requires a program that it accepts, in place
-// if the program is for that. Throws InputError where nothing is added.
-BlockProgram with_epilogue(const Collective&, const BlockProgram&);
+// The same program where each operation that completes a sum applies the function to it; what is sent on is the value
+// after it. The passes that follow keep it with the operation, whatever that is fused with. The result has been
+// accepted by semantics/verify_program. Throws InputError where nothing is added.
+Program with_epilogue(const Topology&, const Collective&, const Program&);
 
 }  // namespace chorale

@@ -7,24 +7,18 @@
 namespace chorale {
 namespace {
 
-std::vector<Slot> slots_from(const Slot& slot, int count) {
-  std::vector<Slot> result;
-  for (int k = 0; k < count; ++k) result.push_back({slot.buffer, slot.index + k});
-  return result;
-}
-
 class Landing {
  public:
   explicit Landing(const RankProgram& rank) {
     for (const ThreadBlock& block : rank.blocks)
       for (const Instruction& i : block.instructions) all_.push_back(&i);
     std::ranges::stable_sort(all_, {}, [](const Instruction* i) {
-      return std::pair{i->step, i->opcode == Opcode::Send ? 0 : i->opcode == Opcode::Recv ? 1 : 2};
+      return std::pair{i->step, i->does.sends ? 0 : i->does.takes ? 1 : 2};
     });
-    for (std::size_t k = 0; k < all_.size(); ++k) {
-      if (all_[k]->opcode != Opcode::Recv) uses_[all_[k]->src].push_back(static_cast<int>(k));
-      if (all_[k]->opcode != Opcode::Send) uses_[all_[k]->dst].push_back(static_cast<int>(k));
-    }
+    for (int k = 0; k < static_cast<int>(all_.size()); ++k)
+      for (const std::vector<DataPlace>* places : {&all_[k]->does.from, &all_[k]->does.to})
+        for (const DataPlace& place : *places)
+          if (std::vector<int>& uses = uses_[place.slot]; uses.empty() || uses.back() != k) uses.push_back(k);
   }
 
   Events events() {
@@ -39,27 +33,14 @@ class Landing {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       if (landed.contains(k)) continue;
       const Instruction& i = *all_[k];
-      Event event{.instruction = {.src = i.src, .dst = i.dst, .piece = i.piece}, .step = i.step};
-      const auto receive = receive_of.find(k);
-      if (receive != receive_of.end()) {
+      Event event{.does = i.does, .step = i.step, .peer = i.peer, .message = i.message};
+      if (const auto receive = receive_of.find(k); receive != receive_of.end()) {
         const Instruction& message = *all_[receive->second];
         event.peer = message.peer;
         event.message = message.message;
-        if (i.opcode == Opcode::Copy) {
-          event.instruction.opcode = BlockOpcode::Recv;
-          event.instruction.src = {};
-        } else {
-          event.instruction.opcode = BlockOpcode::RecvReduce;
-          // From a mailbox into a value, or onto a first message: what is added to is the other operand.
-          event.instruction.src = message.dst == i.src ? i.dst : i.src;
-        }
-      } else if (is_local(i.opcode)) {
-        event.instruction.opcode = i.opcode == Opcode::Copy ? BlockOpcode::Copy : BlockOpcode::Reduce;
-      } else {
-        event.instruction.opcode = i.opcode == Opcode::Send ? BlockOpcode::Send : BlockOpcode::Recv;
-        (i.opcode == Opcode::Send ? event.instruction.dst : event.instruction.src) = {};
-        event.peer = i.peer;
-        event.message = i.message;
+        event.does.takes = true;
+        // What it brings was one of the operands.
+        std::erase(event.does.from, message.does.to[0]);
       }
       result.push_back(event);
     }
@@ -70,22 +51,27 @@ class Landing {
   // The local instruction that can take the message of receive k as it comes; -1: none.
   int taker(int k) const {
     const Instruction& receive = *all_[k];
-    if (receive.opcode != Opcode::Recv) return -1;
-    const std::vector<int>& uses = uses_.at(receive.dst);
+    if (!receive.does.takes) return -1;
+    const Slot& landing = receive.does.to[0].slot;
+    const std::vector<int>& uses = uses_.at(landing);
     const auto here = std::ranges::find(uses, k);
     if (here + 1 == uses.end()) return -1;
     const int by = *(here + 1);
     const Instruction& local = *all_[by];
-    if (!is_local(local.opcode) || local.step != receive.step) return -1;
-    if (local.src == receive.dst && receive.dst.buffer == Buffer::Scratch && local.dst != local.src) {
+    const std::vector<DataPlace>& from = local.does.from;
+    if (!is_local(local.does) || local.step != receive.step ||
+        std::ranges::count(from, DataPlace{landing}) != 1)
+      return -1;
+    const bool stays = std::ranges::find(local.does.to, DataPlace{landing}) != local.does.to.end();
+    if (landing.buffer == Buffer::Scratch && !stays) {
       // A mailbox: nobody else may want what lies in it.
       if (here + 2 == uses.end()) return by;
       const Instruction& after = *all_[*(here + 2)];
-      return after.opcode == Opcode::Recv ? by : -1;
+      return after.does.takes ? by : -1;
     }
-    if (local.opcode == Opcode::Reduce && local.dst == receive.dst && local.src.buffer == Buffer::Input)
-      return by;
-    return -1;
+    // A first message, to which the input is added where it landed.
+    const bool adds_input = from.size() == 2 && from[1].slot.buffer == Buffer::Input;
+    return stays && adds_input ? by : -1;
   }
 
   std::vector<const Instruction*> all_ = {};
@@ -94,20 +80,11 @@ class Landing {
 
 }  // namespace
 
-Slot next_slot(const Slot& slot, int by) {
-  return {slot.buffer, slot.index + by};
-}
-
-std::vector<Slot> slots_read(const BlockInstruction& i) {
+std::vector<Slot> slots_of(const std::vector<DataPlace>& places, int count) {
   std::vector<Slot> result;
-  if (reads_src(i.opcode)) result = slots_from(i.src, i.count);
-  if (reads_dst(i.opcode))
-    for (const Slot& slot : slots_from(i.dst, i.count)) result.push_back(slot);
+  for (const DataPlace& place : places)
+    for (int k = 0; k < count; ++k) result.push_back(next_slot(place.slot, k));
   return result;
-}
-
-std::vector<Slot> slots_written(const BlockInstruction& i) {
-  return writes_dst(i.opcode) ? slots_from(i.dst, i.count) : std::vector<Slot>();
 }
 
 Events landed(const RankProgram& rank) {
@@ -121,7 +98,7 @@ std::map<int, Ends> ends_of(const std::vector<Events>& ranks) {
       const Event& event = ranks[n][e];
       if (event.gone || event.message < 0) continue;
       Ends& ends = result[event.message];
-      if (event.instruction.opcode == BlockOpcode::Send) {
+      if (event.does.sends) {
         ends.from = n, ends.send = e;
       } else {
         ends.to = n, ends.recv = e;
@@ -130,33 +107,45 @@ std::map<int, Ends> ends_of(const std::vector<Events>& ranks) {
   return result;
 }
 
+namespace {
+
+bool follows(const std::vector<DataPlace>& next, const std::vector<DataPlace>& first, int count) {
+  return std::ranges::equal(
+      next, first, [count](const DataPlace& n, const DataPlace& f) { return n == next_place(f, count); });
+}
+
+// Does an operation go on where another one ends?
+bool follows(const DataOperation& next, const DataOperation& first, int pieces) {
+  const int position = applies(first) ? first.position + first.count : -1;
+  return next.takes == first.takes && next.sends == first.sends && next.position == position &&
+         next.piece == (first.piece + first.count) % pieces && follows(next.from, first.from, first.count) &&
+         follows(next.to, first.to, first.count);
+}
+
+}  // namespace
+
 void merge_messages(std::vector<Events>& ranks, int pieces) {
   // Slots that several messages of a step are added to keep them apart.
   std::vector<std::map<std::pair<int, Slot>, int>> arrivals(ranks.size());
   for (std::size_t n = 0; n < ranks.size(); ++n)
     for (const Event& event : ranks[n])
-      if (event.instruction.opcode != BlockOpcode::Send)
-        for (const Slot& slot : slots_written(event.instruction)) ++arrivals[n][{event.step, slot}];
+      if (!event.does.sends)
+        for (const Slot& slot : slots_of(event.does.to, event.does.count)) ++arrivals[n][{event.step, slot}];
   std::map<std::tuple<int, Rank, Rank>, std::vector<Ends>> together;
   for (const auto& [message, ends] : ends_of(ranks))
     together[{ranks[ends.from][ends.send].step, ends.from, ends.to}].push_back(ends);
   for (auto& [where, messages] : together) {
     std::ranges::sort(messages, {}, [&](const Ends& m) {
-      return std::pair{ranks[m.to][m.recv].instruction.dst, ranks[m.from][m.send].instruction.src};
+      return std::pair{ranks[m.to][m.recv].does.to[0], ranks[m.from][m.send].does.from[0]};
     });
     const Ends* first = nullptr;
     for (const Ends& m : messages) {
-      const BlockInstruction& recv = ranks[m.to][m.recv].instruction;
-      const bool alone = arrivals[m.to][{ranks[m.to][m.recv].step, recv.dst}] == 1;
+      const DataOperation& recv = ranks[m.to][m.recv].does;
+      const bool alone = arrivals[m.to][{ranks[m.to][m.recv].step, recv.to[0].slot}] == 1;
       if (first != nullptr && alone) {
-        BlockInstruction& to = ranks[first->to][first->recv].instruction;
-        BlockInstruction& from = ranks[first->from][first->send].instruction;
-        const BlockInstruction& send = ranks[m.from][m.send].instruction;
-        const bool follows = recv.opcode == to.opcode && recv.dst == next_slot(to.dst, to.count) &&
-                             send.src == next_slot(from.src, from.count) &&
-                             recv.piece == (to.piece + to.count) % pieces &&
-                             (!reads_src(recv.opcode) || recv.src == next_slot(to.src, to.count));
-        if (follows) {
+        DataOperation& to = ranks[first->to][first->recv].does;
+        DataOperation& from = ranks[first->from][first->send].does;
+        if (follows(recv, to, pieces) && follows(ranks[m.from][m.send].does, from, pieces)) {
           ++to.count;
           ++from.count;
           ranks[m.to][m.recv].gone = ranks[m.from][m.send].gone = true;

@@ -5,14 +5,14 @@
 #include <map>
 #include <vector>
 
-#include "ir/block_program.h"
+#include "ir/program.h"
 
 namespace chorale {
 
-// Something that a rank does: an instruction to be, with its message. Events of a rank are in an order in
-// which they could be done one after the other.
+// Something that a rank does, with its message. Events of a rank are in an order in which they could be done one
+// after the other.
 struct Event {
-  BlockInstruction instruction = {};
+  DataOperation does = {};
   int step = 0;
   Rank peer = -1;    // of the message
   int message = -1;  // -1: local
@@ -37,9 +37,7 @@ Events landed(const RankProgram&);
 // Consecutive chunks that go the same way in one step become one message.
 void merge_messages(std::vector<Events>&, int pieces);
 
-// Slots that an instruction touches.
-Slot next_slot(const Slot&, int by);
-std::vector<Slot> slots_read(const BlockInstruction&);
-std::vector<Slot> slots_written(const BlockInstruction&);
+// All slots of these places, each the first of `count`.
+std::vector<Slot> slots_of(const std::vector<DataPlace>&, int count);
 
 }  // namespace chorale

@@ -44,7 +44,7 @@ class ImpliedDependencies {
       if (next_[first_block_[n] + before.block] <= before.instruction) return false;
     std::vector<Reached>& queue = queues_[{block.recv_from, n, block.channel}];
     Reached reached = reached_[self];
-    if (receives(i.opcode)) {
+    if (i.does.takes) {
       if (queue.empty()) return false;
       join(reached, queue.front());
       queue.erase(queue.begin());
@@ -67,7 +67,7 @@ class ImpliedDependencies {
     reached[self] = ++next_[self];
     reached_[self] = reached;
     after_[self].push_back(reached);
-    if (sends(i.opcode)) queues_[{n, block.send_to, block.channel}].push_back(reached);
+    if (i.does.sends) queues_[{n, block.send_to, block.channel}].push_back(reached);
     return true;
   }
 

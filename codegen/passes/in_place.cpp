@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "codegen/passes/passes.h"
-#include "ir/block_program.h"
 #include "semantics/verify_program.h"
 
 namespace chorale {
@@ -30,10 +30,14 @@ class SharedMemory {
   }
   bool same_place(const Slot& a, const Slot& b) const { return a != b && where(a) == where(b); }
   bool copies_onto_itself(const Instruction& i) const {
-    return i.opcode == Opcode::Copy && same_place(i.src, i.dst);
+    const DataOperation& op = i.does;
+    return is_local(op) && !adds(op) && !applies(op) && std::ranges::all_of(op.to, [&](const DataPlace& to) {
+             return same_place(op.from[0].slot, to.slot);
+           });
   }
-  static bool reads(const Instruction& i) { return i.opcode != Opcode::Recv; }
-  static bool writes(const Instruction& i) { return i.opcode != Opcode::Send; }
+  bool touches(const std::vector<DataPlace>& places, const Slot& memory) const {
+    return std::ranges::any_of(places, [&](const DataPlace& place) { return where(place.slot) == memory; });
+  }
   Slot new_scratch() { return {Buffer::Scratch, program_.scratch_chunks++}; }
 
   // A receive whose slot the input in its place is added to next: what arrives is added to the input instead.
@@ -41,48 +45,52 @@ class SharedMemory {
     std::map<Slot, bool> written;  // by place
     for (std::size_t k = 0; k < instructions.size(); ++k) {
       Instruction& recv = instructions[k];
-      if (!writes(recv)) continue;
-      const bool first = !written[where(recv.dst)];
-      written[where(recv.dst)] = true;
-      if (!first || recv.opcode != Opcode::Recv || recv.dst.buffer == Buffer::Scratch) continue;
-      const auto next = std::find_if(instructions.begin() + static_cast<std::ptrdiff_t>(k) + 1,
-                                     instructions.end(), [&](const Instruction& i) {
-                                       return (reads(i) && where(i.src) == where(recv.dst)) ||
-                                              (writes(i) && where(i.dst) == where(recv.dst));
-                                     });
-      if (next == instructions.end() || next->opcode != Opcode::Reduce || next->step != recv.step ||
-          next->dst != recv.dst || !same_place(next->src, recv.dst))
+      bool first = true;
+      for (const DataPlace& to : recv.does.to) first = !std::exchange(written[where(to.slot)], true);
+      if (!first || !recv.does.takes || recv.does.to[0].slot.buffer == Buffer::Scratch) continue;
+      Slot& landing = recv.does.to[0].slot;
+      const auto next =
+          std::find_if(instructions.begin() + static_cast<std::ptrdiff_t>(k) + 1, instructions.end(),
+                       [&](const Instruction& i) {
+                         return touches(i.does.from, where(landing)) || touches(i.does.to, where(landing));
+                       });
+      if (next == instructions.end() || !is_local(next->does) || next->does.from.size() != 2 ||
+          next->step != recv.step || next->does.to[0].slot != landing ||
+          !same_place(next->does.from[1].slot, landing))
         continue;
-      recv.dst = next->src = new_scratch();
+      landing = next->does.from[1].slot = new_scratch();
     }
   }
 
   // Inputs that are read when or after their place is written.
   bool save_inputs() {
     std::map<Slot, int> first_write;  // by place: 2 * step, and one more if it is local
-    const auto time = [](const Instruction& i) { return 2 * i.step + (is_local(i.opcode) ? 1 : 0); };
+    const auto time = [](const Instruction& i) { return 2 * i.step + (is_local(i.does) ? 1 : 0); };
     const auto for_each = [this](auto function) {
       for (ThreadBlock& block : program_.blocks)
         for (Instruction& i : block.instructions) function(i);
     };
     for_each([&](const Instruction& i) {
-      if (!writes(i) || i.dst.buffer == Buffer::Scratch) return;
-      const auto [at, added] = first_write.try_emplace(where(i.dst), time(i));
-      if (!added) at->second = std::min(at->second, time(i));
+      for (const DataPlace& to : i.does.to) {
+        if (to.slot.buffer == Buffer::Scratch) continue;
+        const auto [at, added] = first_write.try_emplace(where(to.slot), time(i));
+        if (!added) at->second = std::min(at->second, time(i));
+      }
     });
     std::map<Slot, Slot> saved;
     std::vector<Instruction> copies;
     for_each([&](Instruction& i) {
-      if (!reads(i) || i.src.buffer != Buffer::Input) return;
-      const auto write = first_write.find(where(i.src));
-      if (write == first_write.end() || time(i) < write->second) return;
-      const auto [at, added] = saved.try_emplace(i.src);
-      if (added) {
-        at->second = new_scratch();
-        copies.push_back(
-            {.opcode = Opcode::Copy, .src = i.src, .dst = at->second, .step = -1, .piece = i.piece});
+      for (DataPlace& from : i.does.from) {
+        if (from.slot.buffer != Buffer::Input) continue;
+        const auto write = first_write.find(where(from.slot));
+        if (write == first_write.end() || time(i) < write->second) continue;
+        const auto [at, added] = saved.try_emplace(from.slot);
+        if (added) {
+          at->second = new_scratch();
+          copies.push_back({.does = copying(from.slot, at->second, i.does.piece), .step = -1});
+        }
+        from.slot = at->second;
       }
-      i.src = at->second;
     });
     if (!copies.empty()) {
       std::vector<Instruction>& list = program_.blocks.front().instructions;

@@ -7,7 +7,7 @@ namespace chorale {
 
 Program order_epochs(Program program) {
   const auto place = [](const Instruction& i) {
-    return std::pair{i.step, is_local(i.opcode) ? 2 : i.opcode == Opcode::Recv ? 1 : 0};
+    return std::pair{i.step, is_local(i.does) ? 2 : i.does.takes ? 1 : 0};
   };
   for (RankProgram& rank : program.ranks)
     for (ThreadBlock& block : rank.blocks) std::ranges::stable_sort(block.instructions, {}, place);

@@ -28,7 +28,7 @@ Mail mail_of(const Program& program, const std::vector<Events>& ranks) {
   const std::map<int, Ends> all = ends_of(ranks);
   for (const auto& [message, ends] : all) {
     mail.slot[message] = mail.scratch[ends.to];
-    mail.scratch[ends.to] += ranks[ends.to][ends.recv].instruction.count;
+    mail.scratch[ends.to] += ranks[ends.to][ends.recv].does.count;
     mail.counter[message] = mail.counters[ends.to]++;
   }
   for (const auto& [message, ends] : all)
@@ -41,54 +41,56 @@ Mail mail_of(const Program& program, const std::vector<Events>& ranks) {
 void name_places(const Collective& collective, const Program& program, std::vector<Events>& ranks) {
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
     for (Event& event : ranks[n])
-      for (Slot* slot : {&event.instruction.src, &event.instruction.dst})
-        *slot = in_place_slot(collective.kind, program.chunks_per_block, n, *slot,
-                              program.ranks[n].input_chunks, program.ranks[n].output_chunks);
+      for (std::vector<DataPlace>* places : {&event.does.from, &event.does.to})
+        for (DataPlace& place : *places)
+          place.slot = in_place_slot(collective.kind, program.chunks_per_block, n, place.slot,
+                                     program.ranks[n].input_chunks, program.ranks[n].output_chunks);
 }
 
 // A Move to be, with the messages that it takes and brings.
 struct Hop {
-  PeerInstruction move = {};
+  DataOperation move = {};
   int takes = -1;                // message; -1: none
   std::vector<int> brings = {};  // messages
   bool gone = false;             // what it did, an earlier one does as well
 };
 
-std::vector<PeerSlot> consecutive(const PeerSlot& first, int count) {
-  std::vector<PeerSlot> result;
-  for (int k = 0; k < count; ++k) result.push_back({first.rank, next_slot(first.slot, k)});
+std::vector<DataPlace> consecutive(const DataPlace& first, int count) {
+  std::vector<DataPlace> result;
+  for (int k = 0; k < count; ++k) result.push_back(next_place(first, k));
   return result;
 }
 
-std::set<PeerSlot> touched(const std::vector<PeerSlot>& firsts, int count) {
-  std::set<PeerSlot> result;
-  for (const PeerSlot& first : firsts)
-    for (const PeerSlot& slot : consecutive(first, count)) result.insert(slot);
+std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count) {
+  std::set<DataPlace> result;
+  for (const DataPlace& first : firsts)
+    for (const DataPlace& slot : consecutive(first, count)) result.insert(slot);
   return result;
 }
 
-bool meet(const std::set<PeerSlot>& a, const std::set<PeerSlot>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const PeerSlot& slot) { return b.contains(slot); });
+bool meet(const std::set<DataPlace>& a, const std::set<DataPlace>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const DataPlace& slot) { return b.contains(slot); });
 }
 
 std::vector<Hop> hops_of(Rank n, const Events& events, const Mail& mail) {
   std::vector<Hop> hops;
   for (const Event& event : events) {
     if (event.gone) continue;
-    const BlockInstruction& i = event.instruction;
-    Hop hop{.move = {.opcode = PeerOpcode::Move, .count = i.count, .piece = i.piece}};
-    if (i.opcode == BlockOpcode::Send) {
+    Hop hop{.move = event.does};
+    for (std::vector<DataPlace>* places : {&hop.move.from, &hop.move.to})
+      for (DataPlace& place : *places) place.rank = n;
+    const auto mailbox = [&](Rank rank) {
+      return DataPlace{{Buffer::Scratch, mail.slot.at(event.message)}, rank};
+    };
+    if (hop.move.sends) {
       hop.brings = {event.message};
-      hop.move.to = {{event.peer, {Buffer::Scratch, mail.slot.at(event.message)}}};
-    } else {
-      hop.move.to = {{n, i.dst}};
+      hop.move.to = {mailbox(event.peer)};
     }
-    if (receives(i.opcode)) {
+    if (hop.move.takes) {
       hop.takes = event.message;
-      hop.move.from = {{n, {Buffer::Scratch, mail.slot.at(event.message)}}};
+      hop.move.from.insert(hop.move.from.begin(), mailbox(n));
     }
-    if (i.opcode == BlockOpcode::Reduce) hop.move.from = {{n, i.dst}};
-    if (reads_src(i.opcode)) hop.move.from.push_back({n, i.src});
+    hop.move.takes = hop.move.sends = false;
     hops.push_back(std::move(hop));
   }
   return hops;
@@ -96,14 +98,14 @@ std::vector<Hop> hops_of(Rank n, const Events& events, const Mail& mail) {
 
 // What is sent right after it was made is stored to the peer by whoever makes it.
 void fuse(std::vector<Hop>& hops) {
-  std::map<PeerSlot, std::pair<int, PeerSlot>>
+  std::map<DataPlace, std::pair<int, DataPlace>>
       made;  // by slot: the last hop that stored it, and its first slot
   for (int h = 0; h < static_cast<int>(hops.size()); ++h) {
     Hop& hop = hops[h];
     if (!hop.brings.empty()) {
-      const PeerSlot source = hop.move.from.front();
+      const DataPlace source = hop.move.from.front();
       int maker = -1;
-      for (const PeerSlot& slot : consecutive(source, hop.move.count)) {
+      for (const DataPlace& slot : consecutive(source, hop.move.count)) {
         const auto at = made.find(slot);
         const int by = at != made.end() && at->second.second == source ? at->second.first : -2;
         maker = maker == -1 || maker == by ? by : -2;
@@ -114,7 +116,7 @@ void fuse(std::vector<Hop>& hops) {
       hop.gone = true;
       continue;
     }
-    for (const PeerSlot& slot : consecutive(hop.move.to.front(), hop.move.count))
+    for (const DataPlace& slot : consecutive(hop.move.to.front(), hop.move.count))
       made[slot] = {h, hop.move.to.front()};
   }
   std::erase_if(hops, [](const Hop& hop) { return hop.gone; });
@@ -122,21 +124,21 @@ void fuse(std::vector<Hop>& hops) {
 
 // What goes to a peer need not be kept where nobody reads it any more.
 void drop_dead_stores(std::vector<Hop>& hops) {
-  std::set<PeerSlot> dead;  // at this point nobody will read them before they are stored again
-  const auto is_dead = [&](const PeerSlot& slot) { return dead.contains(slot); };
+  std::set<DataPlace> dead;  // at this point nobody will read them before they are stored again
+  const auto is_dead = [&](const DataPlace& slot) { return dead.contains(slot); };
   // Backwards. Output is wanted at the end, scratch is not.
   for (const Hop& hop : hops)
-    for (const std::vector<PeerSlot>* all : {&hop.move.from, &hop.move.to})
-      for (const PeerSlot& slot : touched(*all, hop.move.count))
+    for (const std::vector<DataPlace>* all : {&hop.move.from, &hop.move.to})
+      for (const DataPlace& slot : touched(*all, hop.move.count))
         if (slot.slot.buffer == Buffer::Scratch) dead.insert(slot);
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
-    const PeerSlot home = hop->move.to.front();
-    const std::vector<PeerSlot> stored = consecutive(home, hop->move.count);
+    const DataPlace home = hop->move.to.front();
+    const std::vector<DataPlace> stored = consecutive(home, hop->move.count);
     if (hop->move.to.size() > 1 && std::all_of(stored.begin(), stored.end(), is_dead))
       hop->move.to.erase(hop->move.to.begin());
     else
       dead.insert(stored.begin(), stored.end());
-    for (const PeerSlot& slot : touched(hop->move.from, hop->move.count)) dead.erase(slot);
+    for (const DataPlace& slot : touched(hop->move.from, hop->move.count)) dead.erase(slot);
   }
 }
 
@@ -156,9 +158,9 @@ class PeerBlockWriter {
       for (int message : hop.brings) {
         const Rank peer = ends_.at(message).to;
         due_.push_back({.opcode = PeerOpcode::Signal,
-                        .to = {{peer, {Buffer::Scratch, mail_.slot.at(message)}}},
-                        .count = hop.move.count,
-                        .piece = hop.move.piece,
+                        .does = {.to = {{{Buffer::Scratch, mail_.slot.at(message)}, peer}},
+                                 .count = hop.move.count,
+                                 .piece = hop.move.piece},
                         .rank = peer,
                         .counter = mail_.counter.at(message)});
       }
@@ -186,10 +188,10 @@ class PeerBlockWriter {
     waited_ = false;
   }
 
-  void move(const PeerInstruction& move) {
-    const std::set<PeerSlot> from = touched(move.from, move.count), to = touched(move.to, move.count);
+  void move(const DataOperation& move) {
+    const std::set<DataPlace> from = touched(move.from, move.count), to = touched(move.to, move.count);
     if (waited_ || meet(stored_, from) || meet(stored_, to) || meet(loaded_, to)) sync();
-    block_.instructions.push_back(move);
+    block_.instructions.push_back({.opcode = PeerOpcode::Move, .does = move});
     loaded_.insert(from.begin(), from.end());
     stored_.insert(to.begin(), to.end());
   }
@@ -205,8 +207,8 @@ class PeerBlockWriter {
   const Mail& mail_;
   const std::map<int, Ends>& ends_;
   PeerBlock block_ = {};
-  std::vector<PeerInstruction> due_ = {};         // signals that wait for a Sync
-  std::set<PeerSlot> stored_ = {}, loaded_ = {};  // since the threads met
+  std::vector<PeerInstruction> due_ = {};          // signals that wait for a Sync
+  std::set<DataPlace> stored_ = {}, loaded_ = {};  // since the threads met
   bool waited_ = false;
 };
 

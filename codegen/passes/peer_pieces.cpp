@@ -8,14 +8,14 @@
 namespace chorale {
 namespace {
 
-void find_piece(PeerInstruction& move, std::map<PeerSlot, int>& held, int pieces) {
+void find_piece(DataOperation& move, std::map<DataPlace, int>& held, int pieces) {
   if (const auto at = held.find(move.from[0]); at != held.end()) move.piece = at->second;
   for (const auto& places : {move.from, move.to})
-    for (const PeerSlot& place : places)
+    for (const DataPlace& place : places)
       if (place.slot.buffer != Buffer::Scratch) move.piece = place.slot.index % pieces;
-  for (const PeerSlot& place : move.to)
+  for (const DataPlace& place : move.to)
     for (int k = 0; k < move.count && place.slot.buffer == Buffer::Scratch; ++k)
-      held[{place.rank, {Buffer::Scratch, place.slot.index + k}}] = (move.piece + k) % pieces;
+      held[next_place(place, k)] = (move.piece + k) % pieces;
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void find_pieces(PeerProgram& program) {
     raised.emplace_back(program.ranks[n].counters, 0);
     for (PeerBlock& block : program.ranks[n].blocks) left.push_back({n, block.instructions});
   }
-  std::map<PeerSlot, int> held;  // scratch
+  std::map<DataPlace, int> held;  // scratch
   for (bool moved = true; moved;) {
     moved = false;
     for (auto& [n, instructions] : left)
@@ -35,12 +35,12 @@ void find_pieces(PeerProgram& program) {
         PeerInstruction& i = instructions.front();
         if (i.opcode == PeerOpcode::Wait && raised[n][i.counter] < i.value) break;
         if (i.opcode == PeerOpcode::Signal) raised[i.rank][i.counter] = i.value;
-        if (i.opcode == PeerOpcode::Move) find_piece(i, held, program.chunks_per_block);
+        if (i.opcode == PeerOpcode::Move) find_piece(i.does, held, program.chunks_per_block);
       }
   }
   for (auto& [n, instructions] : left)  // they wait forever
     for (PeerInstruction& i : instructions)
-      if (i.opcode == PeerOpcode::Move) find_piece(i, held, program.chunks_per_block);
+      if (i.opcode == PeerOpcode::Move) find_piece(i.does, held, program.chunks_per_block);
 }
 
 }  // namespace chorale

@@ -7,6 +7,7 @@
 #include "ir/block_program.h"
 #include "ir/collective.h"
 #include "ir/fault.h"
+#include "ir/program.h"
 #include "ir/topology.h"
 
 namespace chorale {

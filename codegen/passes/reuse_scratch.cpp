@@ -17,10 +17,10 @@ struct Interval {
 template <typename Function>  // void(Slot&, step)
 void for_each_scratch(RankProgram& rank, Function function) {
   for (ThreadBlock& block : rank.blocks)
-    for (Instruction& i : block.instructions) {
-      if (i.opcode != Opcode::Recv && i.src.buffer == Buffer::Scratch) function(i.src, i.step);
-      if (i.opcode != Opcode::Send && i.dst.buffer == Buffer::Scratch) function(i.dst, i.step);
-    }
+    for (Instruction& i : block.instructions)
+      for (std::vector<DataPlace>* places : {&i.does.from, &i.does.to})
+        for (DataPlace& place : *places)
+          if (place.slot.buffer == Buffer::Scratch) function(place.slot, i.step);
 }
 
 void reuse(RankProgram& rank) {

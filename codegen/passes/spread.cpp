@@ -21,13 +21,13 @@ void spread(std::vector<Events>& ranks, int channels) {
     std::map<Slot, int> brought;  // by slot: the last message into it
     for (const Event& event : events) {
       if (event.gone || event.message < 0) continue;
-      if (event.instruction.opcode == BlockOpcode::Send) {
-        if (const auto at = brought.find(event.instruction.src); at != brought.end()) {
+      if (event.does.sends) {
+        if (const auto at = brought.find(event.does.from[0].slot); at != brought.end()) {
           const int a = root(event.message), b = root(at->second);
           parent[std::max(a, b)] = std::min(a, b);
         }
       } else {
-        brought[event.instruction.dst] = event.message;
+        brought[event.does.to[0].slot] = event.message;
       }
     }
   }
@@ -55,7 +55,7 @@ void match_order(std::vector<Events>& ranks) {
   const std::map<int, Ends> ends = ends_of(ranks);
   for (Events& events : ranks) {
     const auto key = [&](const Event& event) {
-      const bool is_send = event.message >= 0 && event.instruction.opcode == BlockOpcode::Send && !event.gone;
+      const bool is_send = event.does.sends && !event.gone;
       return std::tuple{event.step, is_send ? 0 : 1, is_send ? ends.at(event.message).recv : 0};
     };
     std::ranges::stable_sort(events, {}, key);

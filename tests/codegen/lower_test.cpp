@@ -216,10 +216,11 @@ TEST(Lower, RefusesChunksThatChangeTheirLength) {
 TEST(PieceBegin, LengthsDifferByAtMostOne) {
   for (std::int64_t elements : {0, 1, 2, 7, 12, 1009})
     for (int pieces : {1, 2, 3, 5, 12, 48}) {
-      EXPECT_EQ(piece_begin(elements, pieces, 0), 0);
-      EXPECT_EQ(piece_begin(elements, pieces, pieces), elements);
+      const Pieces cut{elements, pieces};
+      EXPECT_EQ(cut.begin(0), 0);
+      EXPECT_EQ(cut.begin(pieces), elements);
       for (int p = 0; p < pieces; ++p) {
-        const std::int64_t length = piece_begin(elements, pieces, p + 1) - piece_begin(elements, pieces, p);
+        const std::int64_t length = cut.length(p);
         EXPECT_GE(length, elements / pieces);
         EXPECT_LE(length, (elements + pieces - 1) / pieces);
       }

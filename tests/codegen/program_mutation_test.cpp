@@ -26,13 +26,22 @@ struct Case {
   Schedule schedule = {};
 };
 
+// The slots that an instruction names: a sum in a slot names that slot once, and what is added to it.
+Slot* source(Instruction& m) {
+  return m.does.from.empty() ? nullptr : &m.does.from.back().slot;
+}
+void set_destination(Instruction& m, const Slot& slot) {
+  if (adds(m.does)) m.does.from.front().slot = slot;
+  m.does.to.front().slot = slot;
+}
+
 // Every change of one instruction that stays within what the types allow.
 std::vector<Mutant> mutants(const Program& right) {
   std::vector<Mutant> all;
   const int ranks = static_cast<int>(right.ranks.size());
   for (Rank n = 0; n < ranks; ++n)
     for (std::size_t k = 0; k < right.ranks[n].blocks[0].instructions.size(); ++k) {
-      const Instruction i = right.ranks[n].blocks[0].instructions[k];
+      Instruction i = right.ranks[n].blocks[0].instructions[k];
       const auto change = [&](const std::string& kind, auto edit) {
         all.push_back({.kind = kind, .program = right});
         std::vector<Instruction>& list = all.back().program.ranks[n].blocks[0].instructions;
@@ -42,33 +51,39 @@ std::vector<Mutant> mutants(const Program& right) {
       change("dropped", [&](List& list, Instruction&) { list.erase(list.begin() + k); });
       change("doubled", [&](List& list, Instruction&) { list.insert(list.begin() + k, i); });
       change("step", [&](List&, Instruction& m) { m.step = (m.step + 1) % right.steps; });
-      change("piece", [&](List&, Instruction& m) { ++m.piece; });
-      if (k > 0 && is_local(right.ranks[n].blocks[0].instructions[k - 1].opcode))
+      change("piece", [&](List&, Instruction& m) { ++m.does.piece; });
+      if (k > 0 && is_local(right.ranks[n].blocks[0].instructions[k - 1].does))
         change("swapped", [&](List& list, Instruction&) { std::swap(list[k - 1], list[k]); });
+      const bool reads = !i.does.takes, writes = !i.does.sends;
+      const Slot dst = writes ? i.does.to.front().slot : Slot();
       for (int by : {-1, 1}) {
-        if (i.opcode != Opcode::Recv)
-          change("source off by one", [&](List&, Instruction& m) { m.src.index += by; });
-        if (i.opcode != Opcode::Send)
-          change("destination off by one", [&](List&, Instruction& m) { m.dst.index += by; });
+        if (reads) change("source off by one", [&](List&, Instruction& m) { source(m)->index += by; });
+        if (writes)
+          change("destination off by one",
+                 [&](List&, Instruction& m) { set_destination(m, next_slot(dst, by)); });
       }
-      if (i.opcode != Opcode::Recv)
+      if (reads)
         for (Buffer b : {Buffer::Input, Buffer::Output, Buffer::Scratch})
-          if (b != i.src.buffer) change("source buffer", [&](List&, Instruction& m) { m.src.buffer = b; });
-      if (i.opcode != Opcode::Send)
+          if (b != source(i)->buffer)
+            change("source buffer", [&](List&, Instruction& m) { source(m)->buffer = b; });
+      if (writes)
         for (Buffer b : {Buffer::Input, Buffer::Output, Buffer::Scratch})
-          if (b != i.dst.buffer)
-            change("destination buffer", [&](List&, Instruction& m) { m.dst.buffer = b; });
-      if (i.opcode == Opcode::Copy)
-        change("opcode", [](List&, Instruction& m) { m.opcode = Opcode::Reduce; });
-      if (i.opcode == Opcode::Reduce)
-        change("opcode", [](List&, Instruction& m) { m.opcode = Opcode::Copy; });
-      if (!is_local(i.opcode)) {
+          if (b != dst.buffer)
+            change("destination buffer", [&](List&, Instruction& m) { set_destination(m, {b, dst.index}); });
+      if (is_local(i.does))
+        change("opcode", [&](List&, Instruction& m) {
+          if (adds(m.does))
+            m.does.from.erase(m.does.from.begin());
+          else
+            m.does.from.insert(m.does.from.begin(), DataPlace{dst});
+        });
+      if (!is_local(i.does)) {
         for (Rank peer = 0; peer < ranks; ++peer)
           if (peer != i.peer) change("peer", [&](List&, Instruction& m) { m.peer = peer; });
         change("message", [&](List&, Instruction& m) { ++m.message; });
         change("turned", [](List&, Instruction& m) {
-          m.opcode = m.opcode == Opcode::Send ? Opcode::Recv : Opcode::Send;
-          std::swap(m.src, m.dst);
+          std::swap(m.does.takes, m.does.sends);
+          std::swap(m.does.from, m.does.to);
         });
       }
     }

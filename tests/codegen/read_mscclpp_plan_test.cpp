@@ -423,7 +423,7 @@ TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
       {make_collective("reducescatter", 4, 1), test::ring_reducescatter(4, 1)},
       {make_collective("allreduce", 4, 4), test::ring_allreduce(4, 1)}};
   using Change = std::function<bool(PeerInstruction&)>;  // false: not of this instruction
-  const auto shift = [](std::vector<PeerSlot>& places) {
+  const auto shift = [](std::vector<DataPlace>& places) {
     if (places.empty()) return false;
     places[0].slot.index ^= 1;
     return true;
@@ -433,8 +433,8 @@ TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
       // Of the two waits at the start either does: news of the last launch goes round the ring.
       {"a wait", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Wait && i.value > 1; }},
       {"a move", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Move; }},
-      {"another source", [&](PeerInstruction& i) { return shift(i.from); }},
-      {"another destination", [&](PeerInstruction& i) { return shift(i.to); }},
+      {"another source", [&](PeerInstruction& i) { return shift(i.does.from); }},
+      {"another destination", [&](PeerInstruction& i) { return shift(i.does.to); }},
       {"a relaxed signal",
        [](PeerInstruction& i) { return i.opcode == PeerOpcode::Signal && !std::exchange(i.relaxed, true); }}};
   for (const auto& [kind, change] : changes) {

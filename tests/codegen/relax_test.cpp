@@ -24,6 +24,7 @@ namespace {
 
 struct Subject {
   std::string name = {};
+  Topology topology = {};
   Collective collective = {};
   Program program = {};
 };
@@ -31,7 +32,7 @@ struct Subject {
 std::vector<Subject> made_subjects() {
   std::vector<Subject> result;
   const auto add = [&](const std::string& name, const Topology& topology, const Point& point) {
-    result.push_back({name, point.collective, lower(topology, point.collective, point.schedule)});
+    result.push_back({name, topology, point.collective, lower(topology, point.collective, point.schedule)});
   };
   for (const char* machine : {"ring:4", "dgx1", "full:4", "hypercube:3", "line:4"})
     for (const std::string& collective : collective_names()) {
@@ -99,7 +100,7 @@ TEST(Relax, ARingIsFused) {
   std::map<std::string, int> count;
   for (const BlockRank& rank : program.ranks)
     for (const Block& block : rank.blocks)
-      for (const BlockInstruction& i : block.instructions) ++count[to_string(i.opcode)];
+      for (const BlockInstruction& i : block.instructions) ++count[name_of(i)];
   EXPECT_EQ(count["rrs"] + count["rrcs"] + count["rcs"], count["s"] * 13);
   EXPECT_GT(count["rrs"], 0);
   EXPECT_EQ(count["cpy"] + count["re"], 0);
@@ -146,19 +147,24 @@ std::vector<Mutant> mutants(const BlockProgram& program) {
           change("dropped dependency", [&](Block& m) {
             m.instructions[i].after.erase(m.instructions[i].after.begin() + static_cast<std::ptrdiff_t>(d));
           });
-        if (reads_src(instruction.opcode))
-          change("off-by-one source", [&](Block& m) { ++m.instructions[i].src.index; });
-        if (writes_dst(instruction.opcode))
-          change("off-by-one destination", [&](Block& m) { ++m.instructions[i].dst.index; });
-        change("dropped instruction", [&](Block& m) { m.instructions[i].opcode = BlockOpcode::Nop; });
+        const DataOperation& does = instruction.does;
+        if (!does.from.empty())
+          change("off-by-one source", [&](Block& m) { ++m.instructions[i].does.from.back().slot.index; });
+        if (!does.to.empty())
+          change("off-by-one destination", [&](Block& m) {
+            DataOperation& changed = m.instructions[i].does;
+            if (does.from.size() == 2) ++changed.from.front().slot.index;
+            ++changed.to.front().slot.index;
+          });
+        change("dropped instruction", [&](Block& m) { m.instructions[i].does = {}; });
         if (i + 1 < block.instructions.size())
           change("swapped instructions",
                  [&](Block& m) { std::swap(m.instructions[i], m.instructions[i + 1]); });
-        if (instruction.opcode == BlockOpcode::RecvReduce)
-          change("copied, not added", [&](Block& m) { m.instructions[i].opcode = BlockOpcode::Recv; });
-        if (instruction.opcode == BlockOpcode::RecvReduceCopySend)
-          change("not stored", [&](Block& m) { m.instructions[i].opcode = BlockOpcode::RecvReduceSend; });
-        change("one chunk more", [&](Block& m) { ++m.instructions[i].count; });
+        if (name_of(instruction) == "rrc")
+          change("copied, not added", [&](Block& m) { m.instructions[i].does.from.clear(); });
+        if (name_of(instruction) == "rrcs")
+          change("not stored", [&](Block& m) { m.instructions[i].does.to.clear(); });
+        change("one chunk more", [&](Block& m) { ++m.instructions[i].does.count; });
       }
     }
   return result;
@@ -205,7 +211,8 @@ void insert(BlockRank& rank, int block, int at, const BlockInstruction& i) {
 }
 
 // Blocks meet where one waited for the other, as far as that does not make others wait forever. The side that
-// waited is marked by `position`, which barriers do not use.
+// waited is marked by a count, which barriers do not use.
+constexpr int kWaited = 2;
 BlockProgram with_barriers(const Collective& collective, BlockProgram program) {
   int number = 0;
   for (BlockRank& rank : program.ranks)
@@ -216,9 +223,8 @@ BlockProgram with_barriers(const Collective& collective, BlockProgram program) {
         const BlockRank saved = rank;
         const BlockReference before = waits.after.front();
         waits.after.clear();
-        insert(rank, before.block, before.instruction + 1,
-               {.opcode = BlockOpcode::Barrier, .barrier = number});
-        insert(rank, b, i, {.opcode = BlockOpcode::Barrier, .barrier = number, .position = 1});
+        insert(rank, before.block, before.instruction + 1, {.barrier = number});
+        insert(rank, b, i, {.does = {.count = kWaited}, .barrier = number});
         ++number;
         if (violations(collective, program, {.depth = program.queue_depth}, 1).empty())
           ++i;
@@ -234,7 +240,7 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
     for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
       const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
-        if (list[i].opcode != BlockOpcode::Barrier) continue;
+        if (list[i].barrier < 0) continue;
         const auto change = [&](const std::string& what, auto edit) {
           result.push_back({what, program});
           edit(result.back().program.ranks[n].blocks[b].instructions);
@@ -243,9 +249,8 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
         change("dropped barrier", [&](List& m) { m[i] = {}; });
         change("number of another", [&](List& m) { m[i].barrier = (m[i].barrier + 1) % 1000; });
         // After what must wait for it; before what it is there to wait for.
-        const int other = list[i].position == 1 ? i + 1 : i - 1;
-        if (list[other].opcode != BlockOpcode::Barrier)
-          change("barrier elsewhere", [&](List& m) { std::swap(m[i], m[other]); });
+        const int other = list[i].does.count == kWaited ? i + 1 : i - 1;
+        if (list[other].barrier < 0) change("barrier elsewhere", [&](List& m) { std::swap(m[i], m[other]); });
       }
     }
   return result;
@@ -285,13 +290,10 @@ TEST(Barriers, TakeThePlaceOfDependencies) {
 }
 
 TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
-  const auto bar = [](int number) {
-    return BlockInstruction{.opcode = BlockOpcode::Barrier, .barrier = number};
-  };
+  const auto bar = [](int number) { return BlockInstruction{.barrier = number}; };
   const Collective c = make_collective("allgather", 1, 1);
   const auto program = [&](int first, int second) {
-    const BlockInstruction copy{
-        .opcode = BlockOpcode::Copy, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}};
+    const BlockInstruction copy{.does = copying({Buffer::Input, 0}, {Buffer::Output, 0})};
     return BlockProgram{.collective = CollectiveKind::Allgather,
                         .ranks = {{.input_chunks = 1,
                                    .output_chunks = 1,
@@ -310,35 +312,58 @@ TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
             "rank 0: nobody else has barrier 2 of block 0");
 }
 
+// The function alone, on a slot and those after it.
+BlockInstruction applying(const Slot& slot, const DataOperation& like) {
+  DataOperation op = copying(slot, slot, like.piece);
+  op.count = like.count;
+  op.position = like.position;
+  return {.does = op};
+}
+
 std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
   std::vector<Mutant> result;
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
       const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
-        const BlockInstruction& epilogue = list[i];
-        if (epilogue.opcode != BlockOpcode::Epilogue) continue;
+        const DataOperation& op = list[i].does;
+        if (!applies(op)) continue;
+        // Without the function; `edit` may put it elsewhere.
         const auto change = [&](const std::string& what, auto edit) {
           result.push_back({what, program});
-          edit(result.back().program.ranks[n]);
+          BlockRank& rank = result.back().program.ranks[n];
+          rank.blocks[b].instructions[i].does.position = -1;
+          edit(rank, rank.blocks[b].instructions[i].does);
         };
-        change("dropped epilogue", [&](BlockRank& m) { m.blocks[b].instructions[i] = {}; });
+        const auto here = [&](BlockRank& rank, int at, const BlockInstruction& i) { insert(rank, b, at, i); };
+        change("dropped epilogue", [&](BlockRank&, DataOperation&) {});
         // Without its only one a program is another one, which does no more than the collective.
         if (!has_epilogue(result.back().program)) result.pop_back();
-        change("second epilogue", [&](BlockRank& m) { insert(m, b, i, epilogue); });
-        change("another position", [&](BlockRank& m) { ++m.blocks[b].instructions[i].position; });
-        change("another slot", [&](BlockRank& m) { ++m.blocks[b].instructions[i].dst.index; });
-        if (epilogue.count > 1)
-          change("one chunk less", [&](BlockRank& m) { --m.blocks[b].instructions[i].count; });
-        if (i > 0 && reduces(list[i - 1].opcode) && list[i - 1].dst == epilogue.dst)
-          change("before the sum is complete", [&](BlockRank& m) {
-            std::swap(m.blocks[b].instructions[i - 1], m.blocks[b].instructions[i]);
+        change("another position", [&](BlockRank&, DataOperation& m) { m.position = op.position + 1; });
+        if (op.takes)
+          change("before the sum is complete",
+                 [&](BlockRank& rank, DataOperation&) { here(rank, i, applying(op.from.back().slot, op)); });
+        if (op.to.empty()) continue;
+        const Slot slot = op.to.front().slot;
+        change("second epilogue", [&](BlockRank& rank, DataOperation& m) {
+          m.position = op.position;
+          here(rank, i + 1, applying(slot, op));
+        });
+        change("another slot",
+               [&](BlockRank& rank, DataOperation&) { here(rank, i + 1, applying(next_slot(slot, 1), op)); });
+        if (op.count > 1)
+          change("one chunk less", [&](BlockRank& rank, DataOperation&) {
+            BlockInstruction less = applying(slot, op);
+            --less.does.count;
+            here(rank, i + 1, less);
           });
-        if (i + 1 < static_cast<int>(list.size()) && list[i + 1].opcode == BlockOpcode::Send &&
-            list[i + 1].src == epilogue.dst)
-          change("after it was sent", [&](BlockRank& m) {
-            std::swap(m.blocks[b].instructions[i], m.blocks[b].instructions[i + 1]);
-          });
+        if (op.sends)
+          change("after it was sent",
+                 [&](BlockRank& rank, DataOperation&) { here(rank, i + 1, applying(slot, op)); });
+        if (i + 1 < static_cast<int>(list.size()) && list[i + 1].does.sends &&
+            list[i + 1].does.from.front().slot == slot)
+          change("after it was sent",
+                 [&](BlockRank& rank, DataOperation&) { here(rank, i + 2, applying(slot, op)); });
       }
     }
   return result;
@@ -349,19 +374,20 @@ TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
   int programs = 0;
   for (const Subject& s : subjects()) {
     for (bool fuse : {false, true}) {
-      const BlockProgram program = relax(s.collective, s.program, {.fuse = fuse});
       if (!adds(s.collective)) {
-        EXPECT_THROW(with_epilogue(s.collective, program), InputError);
+        EXPECT_THROW(with_epilogue(s.topology, s.collective, s.program), InputError);
         continue;
       }
-      const BlockProgram with = with_epilogue(s.collective, program);
+      const BlockProgram with =
+          relax(s.collective, with_epilogue(s.topology, s.collective, s.program), {.fuse = fuse});
       EXPECT_EQ(block_program_from_json(to_json(s.collective, with), "test").program, with);
       ++programs;
       std::vector<Mutant> all = epilogue_mutants(with);
       if (all.size() > 100) all.resize(100);
       for (Mutant& mutant : all) changed.push_back({s.collective, std::move(mutant)});
     }
-    if (adds(s.collective)) with_epilogue(s.collective, relax(s.collective, s.program, {.in_place = true}));
+    if (adds(s.collective))
+      relax(s.collective, with_epilogue(s.topology, s.collective, s.program), {.in_place = true});
   }
   EXPECT_GT(programs, 50);
   expect_killed(changed, 1000, 100);
@@ -381,21 +407,25 @@ TEST(Epilogue, CompletionPoints) {
   const Topology topology = named_topology("full:8");
   for (const auto& [name, count] : points) {
     const Point point = classic_algorithm(name, topology);
-    const BlockProgram program = relax(point.collective, lower(topology, point.collective, point.schedule));
-    const auto found = completion_points(point.collective, program);
+    const Program program = lower(topology, point.collective, point.schedule);
+    const auto found = completion_points(topology, point.collective, program);
     EXPECT_FALSE(found.empty());
     for (const auto& [position, ranks] : found) EXPECT_EQ(ranks.size(), count) << name << " " << position;
     // They are the same after the fact.
-    EXPECT_EQ(completion_points(point.collective, with_epilogue(point.collective, program)), found) << name;
+    EXPECT_EQ(
+        completion_points(topology, point.collective, with_epilogue(topology, point.collective, program)),
+        found)
+        << name;
   }
 }
 
 TEST(Printers, OfBarriersAndEpilogues) {
   const Topology topology = named_topology("ring:4");
   const Point point = classic_algorithm("ring_allreduce", topology, {.chunks = 1});
-  const BlockProgram program = with_epilogue(
-      point.collective, relax(point.collective, lower(topology, point.collective, point.schedule)));
-  EXPECT_NE(to_dot(program).find("epi output["), std::string::npos);
+  const BlockProgram program =
+      relax(point.collective,
+            with_epilogue(topology, point.collective, lower(topology, point.collective, point.schedule)));
+  EXPECT_NE(to_dot(program).find(" as 3"), std::string::npos);
   try {
     to_msccl_xml(point.collective, program);
     FAIL() << "an epilogue in MSCCL XML";
@@ -404,7 +434,7 @@ TEST(Printers, OfBarriersAndEpilogues) {
               std::string::npos);
   }
   BlockProgram barrier = program;
-  for (BlockRank& rank : barrier.ranks) rank.blocks = {{.instructions = {{.opcode = BlockOpcode::Barrier}}}};
+  for (BlockRank& rank : barrier.ranks) rank.blocks = {{.instructions = {{.barrier = 0}}}};
   EXPECT_THROW(to_msccl_xml(point.collective, barrier), InputError);
   EXPECT_NE(to_dot(barrier).find("bar 0"), std::string::npos);
 }

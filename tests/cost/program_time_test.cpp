@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 constexpr double kAlpha = 1.0, kBeta = 4e-5;  // of the links in machines.h
 constexpr double kBytes = 1e6;                // of a block: 40 us over a link
 
-PeerInstruction move(const PeerSlot& from, const PeerSlot& to) {
-  return {.opcode = PeerOpcode::Move, .from = {from}, .to = {to}};
+PeerInstruction move(const DataPlace& from, const DataPlace& to) {
+  return {.opcode = PeerOpcode::Move, .does = {.from = {from}, .to = {to}}};
 }
 PeerInstruction raise(Rank rank, int counter) {
   return {.opcode = PeerOpcode::Signal, .rank = rank, .counter = counter};
@@ -27,8 +27,8 @@ PeerInstruction raise(Rank rank, int counter) {
 PeerInstruction wait(int counter) {
   return {.opcode = PeerOpcode::Wait, .counter = counter};
 }
-PeerSlot scratch(Rank n, int i) {
-  return {n, {Buffer::Scratch, i}};
+DataPlace scratch(Rank n, int i) {
+  return {{Buffer::Scratch, i}, n};
 }
 
 // n - 1 messages one after the other on each link, each a step of its own.
@@ -51,12 +51,10 @@ TEST(ProgramTime, pieces_overlap_in_a_pipeline) {
   for (Rank r = 0; r < n; ++r) {
     Block block{.send_to = r + 1 < n ? r + 1 : -1, .recv_from = r - 1};
     for (int c = 0; c < k; ++c)
-      block.instructions.push_back({.opcode = r == 0      ? BlockOpcode::Send
-                                              : r + 1 < n ? BlockOpcode::RecvCopySend
-                                                          : BlockOpcode::Recv,
-                                    .src = {Buffer::Input, c},
-                                    .dst = {Buffer::Output, c},
-                                    .piece = c});
+      block.instructions.push_back({.does = shaped(*shape_named(r == 0      ? "s"
+                                                                : r + 1 < n ? "rcs"
+                                                                            : "r"),
+                                                   {Buffer::Input, c}, {Buffer::Output, c})});
     program.ranks.push_back({.input_chunks = r == 0 ? k : 0, .output_chunks = k, .blocks = {block}});
   }
   const double piece = kBeta * kBytes / k;
@@ -73,7 +71,7 @@ TEST(ProgramTime, shared_limits_are_shared) {
     if (n == 0)
       block.instructions = {wait(1), wait(2), wait(3)};
     else
-      block.instructions = {move({n, {Buffer::Input, 0}}, {0, {Buffer::Output, n}}), {}, raise(0, n)};
+      block.instructions = {move({{Buffer::Input, 0}, n}, {{Buffer::Output, n}, 0}), {}, raise(0, n)};
     program.ranks.push_back(
         {.input_chunks = 1, .output_chunks = n == 0 ? 4 : 0, .counters = 4, .blocks = {block}});
   }
@@ -90,8 +88,7 @@ TEST(ProgramTime, barriers_are_waited_for) {
   const auto times = [](bool meet) {
     BlockProgram program{.name = "meet", .collective = CollectiveKind::Broadcast};
     program.ranks.resize(3, {.input_chunks = 1, .output_chunks = 1});
-    const BlockInstruction send{.opcode = BlockOpcode::Send}, receive{.opcode = BlockOpcode::Recv},
-        barrier{.opcode = BlockOpcode::Barrier, .barrier = 7};
+    const BlockInstruction send{.does = sending({})}, receive{.does = receiving({})}, barrier{.barrier = 7};
     program.ranks[0].blocks = {{.send_to = 1, .instructions = {send}},
                                {.send_to = 2, .instructions = {send}}};
     if (meet) {
@@ -113,7 +110,7 @@ TEST(ProgramTime, bandwidth_and_parallel_links) {
       {.input_chunks = 1, .output_chunks = 1, .blocks = {{}, {}}},
       {.output_chunks = 1, .scratch_chunks = 2, .counters = 2, .blocks = {{{wait(0), wait(1)}}}}};
   for (int b : {0, 1})
-    program.ranks[0].blocks[b].instructions = {move({0, {Buffer::Input, 0}}, scratch(1, b)), {}, raise(1, b)};
+    program.ranks[0].blocks[b].instructions = {move({{Buffer::Input, 0}, 0}, scratch(1, b)), {}, raise(1, b)};
   Topology pair = test::full(2);
   EXPECT_NEAR(program_time(program, pair, kBytes).us, kAlpha + 2 * kBeta * kBytes, 1e-9);
   pair.links[0].bandwidth = 2;
@@ -131,7 +128,7 @@ TEST(ProgramTime, loads_and_signals_have_latencies) {
       {.output_chunks = 1,
        .counters = 1,
        .blocks = {
-           {{wait(0), {}, move({0, {Buffer::Input, 0}}, {1, {Buffer::Output, 0}}), {}, raise(0, 0)}}}}};
+           {{wait(0), {}, move({{Buffer::Input, 0}, 0}, {{Buffer::Output, 0}, 1}), {}, raise(0, 0)}}}}};
   EXPECT_NEAR(program_time(program, test::full(2), kBytes).us, kAlpha + (kBeta * kBytes + kAlpha) + kAlpha,
               1e-9);
 }

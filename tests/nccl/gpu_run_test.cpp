@@ -69,7 +69,7 @@ TEST(GpuRun, WrongElementsAreCounted) {
   for (PeerRank& rank : example.program.ranks)
     for (PeerBlock& block : rank.blocks)
       for (PeerInstruction& i : block.instructions)
-        if (i.from.size() > 1) i.from.resize(1);
+        if (adds(i.does)) i.does.from.resize(1);
   const auto rows = run_peers_on_gpu(example.program, example.collective, {.bytes = {64}, .iterations = 1});
   EXPECT_GT(rows.at(0).wrong, 0);
 }

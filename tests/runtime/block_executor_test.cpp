@@ -134,7 +134,7 @@ TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
     const Program program = lower(topology, point.collective, point.schedule);
     for (bool in_place : {false, true}) {
       const BlockProgram blocks =
-          with_epilogue(point.collective, relax(point.collective, program, {.in_place = in_place}));
+          relax(point.collective, with_epilogue(topology, point.collective, program), {.in_place = in_place});
       const auto rows = [&](Accumulation accumulation, const EpilogueFunction& epilogue) {
         return run_blocks_on_threads(blocks, point.collective,
                                      {.bytes = {1, 8, 8 * 61},
@@ -167,25 +167,22 @@ TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
 
 // Two blocks of a rank copy its block in turns: without the barrier the second would read what is not there.
 TEST(BlockExecutor, BlocksMeetAtBarriers) {
-  const BlockInstruction meet{.opcode = BlockOpcode::Barrier, .barrier = 7};
-  const BlockProgram program{.collective = CollectiveKind::Allgather,
-                             .ranks = {{.input_chunks = 1,
-                                        .output_chunks = 1,
-                                        .scratch_chunks = 1,
-                                        .blocks = {{.instructions = {{.opcode = BlockOpcode::Copy,
-                                                                      .src = {Buffer::Input, 0},
-                                                                      .dst = {Buffer::Scratch, 0}},
-                                                                     meet}},
-                                                   {.instructions = {meet,
-                                                                     {.opcode = BlockOpcode::Copy,
-                                                                      .src = {Buffer::Scratch, 0},
-                                                                      .dst = {Buffer::Output, 0}}}}}}}};
+  const BlockInstruction meet{.barrier = 7};
+  const BlockProgram program{
+      .collective = CollectiveKind::Allgather,
+      .ranks = {
+          {.input_chunks = 1,
+           .output_chunks = 1,
+           .scratch_chunks = 1,
+           .blocks = {
+               {.instructions = {{.does = copying({Buffer::Input, 0}, {Buffer::Scratch, 0})}, meet}},
+               {.instructions = {meet, {.does = copying({Buffer::Scratch, 0}, {Buffer::Output, 0})}}}}}}};
   const Collective c = make_collective("allgather", 1, 1);
   ASSERT_EQ(violations(c, program, {.depth = 1}), std::vector<Fault>());
   const RunOptions options{.bytes = {4, 4 * 10007}, .types = {ElementType::Int32}, .iterations = 50};
   EXPECT_EQ(wrong(run_blocks_on_threads(program, c, options)), 0);
   BlockProgram alone = program;
-  alone.ranks[0].blocks[0].instructions[0] = {.opcode = BlockOpcode::Recv, .dst = {Buffer::Scratch, 0}};
+  alone.ranks[0].blocks[0].instructions[0] = {.does = receiving({Buffer::Scratch, 0})};
   alone.ranks[0].blocks[0].recv_from = 0;
   try {
     outputs_of(alone, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4)},
@@ -225,8 +222,7 @@ TEST(BlockExecutor, AHangIsNamed) {
       .collective = CollectiveKind::Broadcast,
       .ranks = {{.input_chunks = 1,
                  .output_chunks = 1,
-                 .blocks = {{.recv_from = 1,
-                             .instructions = {{.opcode = BlockOpcode::Recv, .dst = {Buffer::Output, 0}}}}}},
+                 .blocks = {{.recv_from = 1, .instructions = {{.does = receiving({Buffer::Output, 0})}}}}},
                 {.output_chunks = 1, .blocks = {{.send_to = 0, .instructions = {}}}}}};
   try {
     outputs_of(program, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4), {}},

@@ -190,10 +190,10 @@ TEST(Run, WrongProgramsAreSeenInTheData) {
   for (std::size_t k = 0; k < right.ranks[1].blocks[0].instructions.size(); ++k) {
     Program p = right;
     Instruction& i = p.ranks[1].blocks[0].instructions[k];
-    if (i.opcode == Opcode::Reduce)
-      i.opcode = Opcode::Copy;
-    else if (i.opcode == Opcode::Send && i.src.buffer == Buffer::Output)
-      i.src.buffer = Buffer::Input;
+    if (adds(i.does))
+      i.does.from.erase(i.does.from.begin());
+    else if (i.does.sends && i.does.from[0].slot.buffer == Buffer::Output)
+      i.does.from[0].slot.buffer = Buffer::Input;
     else
       continue;
     ++changed;
@@ -247,7 +247,8 @@ TEST(InPlace, CopiesNoMoreThanItMust) {
   const auto copies = [](const Program& p) {
     std::ptrdiff_t count = 0;
     for (const RankProgram& rank : p.ranks)
-      count += std::ranges::count(rank.blocks[0].instructions, Opcode::Copy, &Instruction::opcode);
+      count += std::ranges::count_if(rank.blocks[0].instructions,
+                                     [](const Instruction& i) { return is_local(i.does) && !adds(i.does); });
     return count;
   };
   const Topology ring = test::ring(4), full = test::full(4);
@@ -339,15 +340,15 @@ TEST(Hang, NamesRankStepPeerAndMessage) {
   EXPECT_EQ(hang_of(right), "no hang");
   Program lost = right;  // rank 0's last send, to rank 1
   std::vector<Instruction>& list = lost.ranks[0].blocks[0].instructions;
-  const auto send = std::ranges::find_if(
-      list, [](const Instruction& i) { return i.step == 1 && i.opcode == Opcode::Send; });
+  const auto send =
+      std::ranges::find_if(list, [](const Instruction& i) { return i.step == 1 && i.does.sends; });
   ASSERT_NE(send, list.end());
   const std::string message = std::to_string(send->message);
   list.erase(send);
   EXPECT_EQ(hang_of(lost), "rank 1, step 2: message " + message + " was not sent by rank 0 within 0.5 s");
   Program deaf = right;
   std::vector<Instruction>& heard = deaf.ranks[1].blocks[0].instructions;
-  std::erase_if(heard, [](const Instruction& i) { return i.step == 1 && i.opcode == Opcode::Recv; });
+  std::erase_if(heard, [](const Instruction& i) { return i.step == 1 && i.does.takes; });
   EXPECT_EQ(hang_of(deaf), "rank 0, step 2: message " + message + " was not received by rank 1 within 0.5 s");
 }
 

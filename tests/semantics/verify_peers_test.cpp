@@ -18,22 +18,19 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-PeerSlot input(Rank n, int i) {
-  return {n, {Buffer::Input, i}};
+DataPlace input(Rank n, int i) {
+  return {{Buffer::Input, i}, n};
 }
-PeerSlot output(Rank n, int i) {
-  return {n, {Buffer::Output, i}};
+DataPlace output(Rank n, int i) {
+  return {{Buffer::Output, i}, n};
 }
-PeerSlot scratch(Rank n, int i) {
-  return {n, {Buffer::Scratch, i}};
+DataPlace scratch(Rank n, int i) {
+  return {{Buffer::Scratch, i}, n};
 }
 
-PeerInstruction move(std::vector<PeerSlot> from, std::vector<PeerSlot> to, int piece = 0, int count = 1) {
+PeerInstruction move(std::vector<DataPlace> from, std::vector<DataPlace> to, int piece = 0, int count = 1) {
   return {.opcode = PeerOpcode::Move,
-          .from = std::move(from),
-          .to = std::move(to),
-          .count = count,
-          .piece = piece};
+          .does = {.from = std::move(from), .to = std::move(to), .count = count, .piece = piece}};
 }
 PeerInstruction raise(Rank rank, int counter, int value = 1) {
   return {.opcode = PeerOpcode::Signal, .rank = rank, .counter = counter, .value = value};
@@ -198,13 +195,14 @@ TEST(VerifyPeers, moves_of_a_block_need_a_sync_between_them) {
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}), sync, move({scratch(0, 0)}, {output(0, 0)})};
   EXPECT_THAT(violations(one, p), IsEmpty());
   erase(p, 0, 1);  // read after write
-  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "no sync in between")));
+  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "nothing orders that with rank 0, block 0")));
   block(p, 0) = {move({input(0, 0)}, {output(0, 0)}), move({input(0, 0)}, {output(0, 0)})};
-  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "no sync in between")));  // write after write
+  EXPECT_THAT(
+      violations(one, p),
+      ElementsAre(says(Kind::Race, "nothing orders that with rank 0, block 0")));  // write after write
   p.in_place = true;  // Input and output are one slot.
   block(p, 0) = {move({input(0, 0)}, {scratch(0, 0)}), move({input(0, 0)}, {output(0, 0)})};
-  EXPECT_THAT(violations(one, p),
-              ElementsAre(says(Kind::Race, "and instruction 0 reads it")));  // write after read
+  EXPECT_THAT(violations(one, p), ElementsAre(says(Kind::Race, "which reads it")));  // write after read
 }
 
 // Chunk by chunk a move may write what it reads; shifted it may not, as another thread reads that.
@@ -257,7 +255,7 @@ TEST(VerifyPeers, data_of_an_earlier_launch_are_not_this_one_s) {
 // Twice rank 1's contribution, not rank 0's.
 TEST(VerifyPeers, contributions_are_counted) {
   PeerProgram p = remote_sum();
-  block(p, 0)[3].from = {input(1, 0), input(1, 0)};
+  block(p, 0)[3].does.from = {input(1, 0), input(1, 0)};
   EXPECT_THAT(violations(sum, p, {}, 1),
               ElementsAre(says(Kind::Outcome,
                                "at the end of launch 0: output[0] of rank 0 lacks input[0] of rank 0")));
@@ -265,14 +263,14 @@ TEST(VerifyPeers, contributions_are_counted) {
 
 TEST(VerifyPeers, outputs_are_written) {
   PeerProgram p = mailboxes();
-  block(p, 0)[2].to.pop_back();
+  block(p, 0)[2].does.to.pop_back();
   EXPECT_THAT(violations(gather, p, {}, 1),
-              ElementsAre(says(Kind::Outcome, "at the end of launch 0: output[0] of rank 0 is not written")));
+              ElementsAre(says(Kind::Outcome, "at the end of launch 0: rank 0 has not written output[0]")));
 }
 
 TEST(VerifyPeers, the_input_is_read_only_out_of_place) {
   PeerProgram p = mailboxes();
-  block(p, 0)[7].to = {input(0, 0)};
+  block(p, 0)[7].does.to = {input(0, 0)};
   EXPECT_THAT(violations(gather, p), ElementsAre(says(Kind::Written, "writes the input")));
 }
 
@@ -291,11 +289,13 @@ TEST(VerifyPeers, form_is_checked_first) {
               says(Kind::Size, "the output has 1 chunk,"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].scratch_chunks = -1; }), says(Kind::Size, "scratch has -1"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].counters = -1; }), says(Kind::Form, "-1 counters"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].from.clear(); }), says(Kind::Form, "moves from nowhere"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].count = 0; }), says(Kind::Form, "moves 0 chunks"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].piece = 1; }), says(Kind::Form, "piece 1 of 1"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].rank = 2; }), says(Kind::Form, "there is no rank 2"));
-  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].to[0].slot.index = 1; }),
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].does.from.clear(); }),
+              says(Kind::Form, "moves from nowhere"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].does.count = 0; }), says(Kind::Form, "moves 0 chunks"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].does.piece = 1; }), says(Kind::Form, "piece 1 of 1"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].does.to[0].rank = 2; }),
+              says(Kind::Form, "there is no rank 2"));
+  EXPECT_THAT(fault([](auto& p) { block(p, 0)[2].does.to[0].slot.index = 1; }),
               says(Kind::Form, "the buffer has 1"));
   EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].rank = 2; }), says(Kind::Form, "there is no rank 2"));
   EXPECT_THAT(fault([](auto& p) { block(p, 0)[4].counter = 2; }), says(Kind::Form, "has 2 counters"));
@@ -311,7 +311,7 @@ TEST(VerifyPeers, form_is_checked_first) {
 // A slot of the second piece under the name of the first.
 TEST(VerifyPeers, pieces_are_kept_apart) {
   PeerProgram p = remote_sum();
-  block(p, 0)[3].from[1] = input(1, 1);
+  block(p, 0)[3].does.from[1] = input(1, 1);
   EXPECT_THAT(violations(sum, p),
               ElementsAre(says(Kind::Form, "rank 1's input[1] is not piece 0 of its block")));
 }

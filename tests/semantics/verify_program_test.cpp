@@ -23,22 +23,14 @@ Program exchange() {
   for (Rank n : {0, 1}) {
     ThreadBlock block;
     for (int j : {0, 1})
-      block.instructions.push_back({.opcode = Opcode::Send,
-                                    .src = {Buffer::Input, j},
-                                    .peer = 1 - n,
-                                    .message = 2 * n + j,
-                                    .piece = j});
+      block.instructions.push_back(
+          {.does = sending({Buffer::Input, j}, j), .peer = 1 - n, .message = 2 * n + j});
     for (int j : {0, 1})
-      block.instructions.push_back({.opcode = Opcode::Recv,
-                                    .dst = {Buffer::Output, 2 * (1 - n) + j},
+      block.instructions.push_back({.does = receiving({Buffer::Output, 2 * (1 - n) + j}, j),
                                     .peer = 1 - n,
-                                    .message = 2 * (1 - n) + j,
-                                    .piece = j});
+                                    .message = 2 * (1 - n) + j});
     for (int j : {0, 1})
-      block.instructions.push_back({.opcode = Opcode::Copy,
-                                    .src = {Buffer::Input, j},
-                                    .dst = {Buffer::Output, 2 * n + j},
-                                    .piece = j});
+      block.instructions.push_back({.does = copying({Buffer::Input, j}, {Buffer::Output, 2 * n + j}, j)});
     p.ranks.push_back({.input_chunks = 2, .output_chunks = 4, .scratch_chunks = 1, .blocks = {block}});
   }
   return p;
@@ -49,13 +41,19 @@ Program sum() {
   Program p{.name = "sum", .collective = CollectiveKind::AllReduce, .steps = 1, .chunks_per_block = 1};
   for (Rank n : {0, 1}) {
     ThreadBlock block;
-    block.instructions = {
-        {.opcode = Opcode::Send, .src = {Buffer::Input, 0}, .peer = 1 - n, .message = n},
-        {.opcode = Opcode::Recv, .dst = {Buffer::Output, 0}, .peer = 1 - n, .message = 1 - n},
-        {.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}}};
+    block.instructions = {{.does = sending({Buffer::Input, 0}), .peer = 1 - n, .message = n},
+                          {.does = receiving({Buffer::Output, 0}), .peer = 1 - n, .message = 1 - n},
+                          {.does = adding({Buffer::Input, 0}, {Buffer::Output, 0})}};
     p.ranks.push_back({.input_chunks = 1, .output_chunks = 1, .scratch_chunks = 1, .blocks = {block}});
   }
   return p;
+}
+
+Slot& src(Instruction& i) {
+  return i.does.from.back().slot;
+}
+Slot& dst(Instruction& i) {
+  return i.does.to.front().slot;
 }
 
 const Topology pair = test::full(2);
@@ -103,14 +101,14 @@ TEST(VerifyProgram, Form) {
   const auto expect = [](auto change, Kind kind, const char* words) {
     EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
-  expect([](Program&, List& l) { l[0].src.index = 2; }, Kind::Form, "there is no input[2]");
-  expect([](Program&, List& l) { l[2].dst.index = -1; }, Kind::Form, "there is no output[-1]");
-  expect([](Program&, List& l) { l[4].dst = {Buffer::Scratch, 1}; }, Kind::Form, "there is no scratch[1]");
-  expect([](Program&, List& l) { l[4].dst = {Buffer::Input, 0}; }, Kind::Written, "writes the input");
+  expect([](Program&, List& l) { src(l[0]).index = 2; }, Kind::Form, "there is no input[2]");
+  expect([](Program&, List& l) { dst(l[2]).index = -1; }, Kind::Form, "there is no output[-1]");
+  expect([](Program&, List& l) { dst(l[4]) = {Buffer::Scratch, 1}; }, Kind::Form, "there is no scratch[1]");
+  expect([](Program&, List& l) { dst(l[4]) = {Buffer::Input, 0}; }, Kind::Written, "writes the input");
   expect([](Program&, List& l) { l[0].peer = 2; }, Kind::Form, "no such peer");
   expect([](Program&, List& l) { l[0].peer = 0; }, Kind::Form, "no such peer");
-  expect([](Program&, List& l) { l[0].piece = 2; }, Kind::Form, "piece 2 of 2");
-  expect([](Program&, List& l) { l[0].piece = 1; }, Kind::Form, "input[0] is not piece 1");
+  expect([](Program&, List& l) { l[0].does.piece = 2; }, Kind::Form, "piece 2 of 2");
+  expect([](Program&, List& l) { l[0].does.piece = 1; }, Kind::Form, "input[0] is not piece 1");
   expect([](Program&, List& l) { l[5].step = 1; }, Kind::Form, "the program has 1 step");
   expect([](Program& p, List&) { p.steps = 0; }, Kind::Form, "the program has 0 steps");
   expect([](Program&, List& l) { std::swap(l[3], l[4]); }, Kind::Match, "communicates after local");
@@ -156,31 +154,31 @@ TEST(VerifyProgram, Data) {
   };
   expect(
       [](Program&, List& l) {
-        l[4].src = {Buffer::Scratch, 0};
+        src(l[4]) = {Buffer::Scratch, 0};
       },
       Kind::Absent, "scratch[0] was never written");
   expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome, "rank 0 has not written output[1]");
-  expect([](Program&, List& l) { l[2].dst.index = 0; }, Kind::Outcome, "has not written output[2]");
+  expect([](Program&, List& l) { dst(l[2]).index = 0; }, Kind::Outcome, "has not written output[2]");
   expect(
       [](Program&, List& l) {
-        l[4].src = {Buffer::Output, 2};
+        src(l[4]) = {Buffer::Output, 2};
       },
       Kind::Outcome, "output[0] of rank 0 lacks input[0] of rank 0");
   expect(
       [](Program&, List& l) {
-        l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 0}});
+        l.push_back({.does = adding({Buffer::Input, 0}, {Buffer::Output, 0})});
       },
       Kind::Outcome, "counts input[0] of rank 0 2 times, not 1");
   expect(
       [](Program&, List& l) {
-        l.push_back({.opcode = Opcode::Reduce, .src = {Buffer::Input, 0}, .dst = {Buffer::Output, 2}});
+        l.push_back({.does = adding({Buffer::Input, 0}, {Buffer::Output, 2})});
       },
       Kind::Outcome, "contains input[0] of rank 0, which does not belong there");
   // Through scratch, whose slots are of no piece.
   expect(
       [](Program&, List& l) {
-        l.insert(l.begin() + 4, {.src = {Buffer::Input, 0}, .dst = {Buffer::Scratch, 0}, .piece = 0});
-        l.push_back({.src = {Buffer::Scratch, 0}, .dst = {Buffer::Output, 1}, .piece = 1});
+        l.insert(l.begin() + 4, {.does = copying({Buffer::Input, 0}, {Buffer::Scratch, 0})});
+        l.push_back({.does = copying({Buffer::Scratch, 0}, {Buffer::Output, 1}, 1)});
       },
       Kind::Match, "scratch[0] holds piece 0, not 1");
   // Between the promised positions lies one of which the collective says nothing.
@@ -190,13 +188,13 @@ TEST(VerifyProgram, Data) {
   for (Rank n : {0, 1}) {
     wide.ranks[n].output_chunks = 7;
     for (Instruction& i : wide.ranks[n].blocks[0].instructions)
-      if (i.opcode != Opcode::Send && i.dst.index >= 2) i.dst.index *= 2;
+      if (!i.does.sends && dst(i).index >= 2) dst(i).index *= 2;
   }
   gap.chunks_per_block = wide.chunks_per_block = 1;
   for (RankProgram& r : wide.ranks)
-    for (Instruction& i : r.blocks[0].instructions) i.piece = 0;
+    for (Instruction& i : r.blocks[0].instructions) i.does.piece = 0;
   EXPECT_THAT(violations(pair, gap, wide), IsEmpty());
-  wide.ranks[0].blocks[0].instructions.push_back({.dst = {Buffer::Output, 3}});
+  wide.ranks[0].blocks[0].instructions.push_back({.does = copying({Buffer::Input, 0}, {Buffer::Output, 3})});
   EXPECT_THAT(violations(pair, gap, wide),
               Contains(says(Kind::Written, "output[3], where nothing is promised")));
 }
@@ -209,7 +207,8 @@ TEST(VerifyProgram, SumsCountEveryInputOnce) {
          "output[0] of rank 0 lacks input[0] of rank 0");
   expect([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome,
          "counts input[0] of rank 0 2 times, not 1");
-  expect([](Program&, List& l) { l[2].opcode = Opcode::Copy; }, Kind::Outcome, "lacks input[0] of rank 1");
+  expect([](Program&, List& l) { l[2].does.from.erase(l[2].does.from.begin()); }, Kind::Outcome,
+         "lacks input[0] of rank 1");
 }
 
 TEST(VerifyProgram, RacesWithinAnEpoch) {
@@ -218,23 +217,23 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
   p.steps = 2;
   for (Rank n : {0, 1}) {
     List& l = p.ranks[n].blocks[0].instructions;
-    l.push_back(
-        {.opcode = Opcode::Send, .src = {Buffer::Output, 0}, .peer = 1 - n, .message = 2 + n, .step = 1});
-    l.push_back({.opcode = Opcode::Recv,
-                 .dst = {n == 0 ? Buffer::Output : Buffer::Scratch, 0},
+    l.push_back({.does = sending({Buffer::Output, 0}), .peer = 1 - n, .message = 2 + n, .step = 1});
+    l.push_back({.does = receiving({n == 0 ? Buffer::Output : Buffer::Scratch, 0}),
                  .peer = 1 - n,
                  .message = 3 - n,
                  .step = 1});
   }
   EXPECT_THAT(violations(pair, add, p),
-              Contains(says(Kind::Race, "rank 0, step 2: output[0] is sent and received")));
-  p.ranks[0].blocks[0].instructions.back().dst.buffer = Buffer::Scratch;
+              Contains(says(
+                  Kind::Race,
+                  "step 2: from rank 1, message 3): writes output[0], and nothing orders that with rank 0")));
+  p.ranks[0].blocks[0].instructions.back().does.to[0].slot.buffer = Buffer::Scratch;
   EXPECT_THAT(violations(pair, add, p), IsEmpty());
 
   EXPECT_THAT(faults([](Program&, List& l) {
-                for (int k : {2, 3}) l[k].dst = {Buffer::Scratch, 0};
+                for (int k : {2, 3}) dst(l[k]) = {Buffer::Scratch, 0};
               }),
-              Contains(says(Kind::Race, "a second message lands there")));
+              Contains(says(Kind::Race, "writes scratch[0], and nothing orders that with rank 0")));
 }
 
 TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
@@ -246,9 +245,9 @@ TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
   blocks[0].instructions.pop_back();
   EXPECT_THAT(violations(pair, gather, p), IsEmpty());
   // A block that writes what another one reads in the same epoch cannot be ordered with it.
-  blocks[1].instructions.push_back({.src = {Buffer::Output, 0}, .dst = {Buffer::Scratch, 0}});
+  blocks[1].instructions.push_back({.does = copying({Buffer::Output, 0}, {Buffer::Scratch, 0})});
   EXPECT_THAT(violations(pair, gather, p),
-              Contains(says(Kind::Race, "output[0] is in use by another thread block")));
+              Contains(says(Kind::Race, "output[0], and nothing orders that with rank 0, block 0")));
 }
 
 // Ranks 0 and 1 promise the same data, so it is right to take it from either.

@@ -1,0 +1,62 @@
+#include "ir/data_operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+std::string list(const std::vector<DataPlace>& places, const char* between) {
+  std::string text;
+  for (const DataPlace& place : places) text += (text.empty() ? "" : between) + to_string(place);
+  return text;
+}
+
+}  // namespace
+
+DataOperation sending(const Slot& src, int piece) {
+  return {.from = {{src}}, .sends = true, .piece = piece};
+}
+
+DataOperation receiving(const Slot& dst, int piece) {
+  return {.takes = true, .to = {{dst}}, .piece = piece};
+}
+
+DataOperation copying(const Slot& src, const Slot& dst, int piece) {
+  return {.from = {{src}}, .to = {{dst}}, .piece = piece};
+}
+
+DataOperation adding(const Slot& src, const Slot& dst, int piece) {
+  return {.from = {{dst}, {src}}, .to = {{dst}}, .piece = piece};
+}
+
+Slot next_slot(const Slot& slot, int by) {
+  return {slot.buffer, slot.index + by};
+}
+
+DataPlace next_place(const DataPlace& place, int by) {
+  return {next_slot(place.slot, by), place.rank};
+}
+
+std::int64_t Pieces::begin(int piece) const {
+  return elements / pieces * piece + std::min<std::int64_t>(piece, elements % pieces);
+}
+
+std::string to_string(const DataPlace& place) {
+  return place.rank < 0 ? to_string(place.slot)
+                        : fmt::format("rank {}'s {}", place.rank, to_string(place.slot));
+}
+
+std::string to_string(const DataOperation& op) {
+  if (does_nothing(op)) return "nothing";
+  const std::string more = op.count == 1 ? "" : fmt::format(" and the {} after", op.count - 1);
+  std::string operands = op.takes ? "a message" : "";
+  if (!op.from.empty()) operands += (op.takes ? " + " : "") + list(op.from, " + ") + more;
+  std::string results = op.to.empty() ? "" : list(op.to, " and ") + more;
+  if (op.sends) results += op.to.empty() ? "a message" : " and a message";
+  return fmt::format("move {} to {}{}", operands, results,
+                     applies(op) ? fmt::format(", applied to as {}", op.position) : "");
+}
+
+}  // namespace chorale

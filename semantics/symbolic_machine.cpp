@@ -1,0 +1,240 @@
+#include "semantics/symbolic_machine.h"
+
+#include <algorithm>
+
+#include "ir/collective_kind.h"
+#include "ir/words.h"
+
+namespace chorale {
+
+void learn(Clock& clock, const Clock& other) {
+  for (std::size_t k = 0; k < clock.size(); ++k) clock[k] = std::max(clock[k], other[k]);
+}
+
+Slot SymbolicMachine::where(Rank n, const Slot& slot) const {
+  return in_place_ ? in_place_slot(collective_.kind, pieces_, n, slot) : slot;
+}
+
+// In place a buffer may have to hold what lies beyond its own slots.
+void SymbolicMachine::lay_out() {
+  for (Rank n = 0; n < static_cast<int>(sizes_.size()); ++n) {
+    int room[2] = {0, 0};
+    for (const auto& [buffer, size] :
+         {std::pair(Buffer::Input, sizes_[n].input), {Buffer::Output, sizes_[n].output}})
+      if (size > 0) {
+        const Slot last = where(n, {buffer, size - 1});
+        int& there = room[static_cast<int>(last.buffer)];
+        there = std::max(there, last.index + 1);
+      }
+    first_cell_.push_back({0, room[0], room[0] + room[1]});
+    cells_.emplace_back(room[0] + room[1] + sizes_[n].scratch * (double_scratch_ ? 2 : 1));
+  }
+}
+
+// Chunks that do not combine may share an output, and are added there.
+void SymbolicMachine::find_complete_sums() {
+  std::map<std::pair<Rank, int>, int> position;
+  std::set<std::pair<Rank, int>> taken;
+  for (const ChunkSpec& spec : collective_.chunks)
+    for (Rank n : spec.post)
+      if (!taken.insert({n, spec.output}).second || collective_.combining)
+        position.try_emplace({n, spec.output}, spec.input);
+  for (const auto& [output, at] : position) {
+    const SymbolicSum& sum = *promise_.output(output.first, output.second);
+    complete_[at] = sum;
+    if (sum.size() > 1) position_of_.try_emplace(sum, at);
+  }
+}
+
+Cell& SymbolicMachine::cell(Rank n, const Slot& slot, int launch) {
+  const Slot at = where(n, slot);
+  const int other_half =
+      at.buffer == Buffer::Scratch && double_scratch_ && launch % 2 == 1 ? sizes_[n].scratch : 0;
+  return cells_[n][first_cell_[n][static_cast<int>(at.buffer)] + at.index + other_half];
+}
+
+SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) const {
+  const int place = launch * promise_.places() + promise_.place(n, input);
+  return {std::make_shared<SymbolicSum>(SymbolicSum{{place, 1}}), input % pieces_};
+}
+
+// --- Form.
+
+void SymbolicMachine::operation_form(Rank n, const DataOperation& op, const Access& access) {
+  if (does_nothing(op)) return;
+  if (op.count < 1) return complain(Kind::Form, access, "moves {} chunks", op.count);
+  if (op.piece < 0 || op.piece >= pieces_)
+    return complain(Kind::Form, access, "piece {} of {}", op.piece, pieces_);
+  places_form(n, op, op.from, access);
+  places_form(n, op, op.to, access);
+  if (!in_place_ &&
+      std::ranges::any_of(op.to, [](const DataPlace& to) { return to.slot.buffer == Buffer::Input; }))
+    complain(Kind::Written, access, "writes the input");
+}
+
+void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::vector<DataPlace>& places,
+                                  const Access& access) {
+  for (const DataPlace& each : places) {
+    const Rank rank = each.rank < 0 ? n : each.rank;
+    if (rank >= ranks()) {
+      complain(Kind::Form, access, "there is no rank {}", rank);
+      continue;
+    }
+    const int size = each.slot.buffer == Buffer::Input    ? sizes_[rank].input
+                     : each.slot.buffer == Buffer::Output ? sizes_[rank].output
+                                                          : sizes_[rank].scratch;
+    if (each.slot.index < 0 || each.slot.index > size - op.count)
+      complain(Kind::Form, access, "there is no {}, the buffer has {}",
+               to_string(next_slot(each.slot, op.count - 1)), counted(size, "chunk"));
+    else if (each.slot.buffer != Buffer::Scratch && each.slot.index % pieces_ != op.piece)
+      complain(Kind::Form, access, "{} is not piece {} of its block", to_string(each), op.piece);
+  }
+}
+
+// --- What an operation does.
+
+std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, const Doing& doing,
+                                                    const std::vector<SymbolicValue>& message) {
+  std::map<const Cell*, int> read;  // as which chunk
+  std::vector<SymbolicValue> results;
+  std::vector<Reads> made_of(op.count);
+  for (int k = 0; k < op.count; ++k) {
+    const int piece = (op.piece + k) % pieces_;
+    std::optional<SymbolicValue> result;
+    if (op.takes) {
+      result = message[k];
+      if (result->sum) expect(*result, "what arrives", piece, doing);
+    }
+    for (const DataPlace& first : op.from) {
+      const DataPlace from = next_place(first, k);
+      Cell& here = cell(owner(from, doing), from.slot, doing.access.launch);
+      if (doing.carried) {
+        if (doing.carried(here)) made_of[k].insert(here.made_of.begin(), here.made_of.end());
+        made_of[k].insert({&here, doing.access.actor, doing.access.instruction, doing.access.phase});
+      }
+      const SymbolicValue value = operand(from, here, piece, doing);
+      read[&here] = k;
+      result = result ? sum(*result, value, doing) : value;
+    }
+    if (completions_ && adds(op) && result->sum)
+      if (const auto at = position_of_.find(*result->sum); at != position_of_.end())
+        completions_->push_back({doing.rank, doing.block, doing.access.instruction, k, at->second});
+    if (result) results.push_back(applies(op) ? finished(*result, op, k, doing) : *result);
+  }
+  for (int k = 0; k < op.count; ++k)
+    for (const DataPlace& first : op.to) {
+      const DataPlace to = next_place(first, k);
+      Cell& here = cell(owner(to, doing), to.slot, doing.access.launch);
+      if (const auto other = read.find(&here);
+          other != read.end() && other->second != k && once(doing.access, doing.access))
+        complain(Kind::Race, doing.access, "other threads may read {} before or after it is written",
+                 to_string(to));
+      touch(here, to, true, doing, made_of[k]);
+      here.value = results[k];
+      if (doing.carried) here.made_of = made_of[k];
+    }
+  return results;
+}
+
+SymbolicValue SymbolicMachine::operand(const DataPlace& from, Cell& here, int piece, const Doing& doing) {
+  touch(here, from, false, doing);
+  expect(here.value, to_string(from), piece, doing);
+  return here.value;
+}
+
+// Said of the first fault only: what follows may come from it.
+void SymbolicMachine::expect(const SymbolicValue& value, const std::string& what, int piece,
+                             const Doing& doing) {
+  if (!found_.empty()) return;
+  if (!value.sum)
+    complain(Kind::Absent, doing.access, "{} was never written", what);
+  else if (value.piece != piece)
+    complain(Kind::Match, doing.access, "{} holds piece {}, not {}", what, value.piece, piece);
+}
+
+SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& b, const Doing& doing) {
+  if (!a.sum || !b.sum) return {};
+  if (a.applied + b.applied > 0) complain(Kind::Epilogue, doing.access, "adds to what has had its epilogue");
+  return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece, a.applied + b.applied};
+}
+
+SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation& op, int chunk,
+                                        const Doing& doing) {
+  if (!value.sum) return value;
+  const int position = op.position + chunk;
+  const auto complete = complete_.find(position);
+  if (complete == complete_.end())
+    complain(Kind::Epilogue, doing.access, "nothing is summed up at position {}", position);
+  else if (of_first_launch(*value.sum, doing.access.launch) != complete->second)
+    complain(Kind::Epilogue, doing.access, "it has {} of {} of position {}",
+             counted(static_cast<long long>(value.sum->size()), "input"), complete->second.size(), position);
+  if (++value.applied > 1) complain(Kind::Epilogue, doing.access, "a second epilogue");
+  return value;
+}
+
+SymbolicSum SymbolicMachine::of_first_launch(const SymbolicSum& sum, int launch) const {
+  SymbolicSum result = sum;
+  for (auto& [place, times] : result) place -= launch * promise_.places();
+  return result;
+}
+
+// --- Who touches what.
+
+void SymbolicMachine::touch(Cell& here, const DataPlace& at, bool writes, const Doing& doing,
+                            const Reads& before) {
+  const Access& access = doing.access;
+  const auto unordered = [&](const Access& other, const char* verb) {
+    if (other.actor < 0 || doing.ordered(here, other)) return;
+    if (other.actor == access.actor && other.launch == access.launch &&
+        other.instruction == access.instruction)
+      return;
+    if (once(other, access))
+      complain(Kind::Race, access, "{} {}, and nothing orders that with {}, which {} it",
+               writes ? "writes" : "reads", to_string(at), name(other), verb);
+  };
+  if (!doing.carried || !doing.carried(here)) unordered(here.writer, "writes");
+  if (!writes) {
+    here.reads[{access.actor, access.instruction}] = access;
+    return;
+  }
+  for (const auto& [reader, read] : here.reads)
+    if (!before.contains({&here, read.actor, read.instruction, read.phase})) unordered(read, "reads");
+  here.reads.clear();
+  here.writer = access;
+}
+
+// Each fault once, not for each slot and launch.
+bool SymbolicMachine::once(const Access& a, const Access& b) {
+  return races_.insert({a.actor, a.instruction, b.actor, b.instruction}).second;
+}
+
+// --- What is promised.
+
+void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
+  for (int o = 0; o < sizes_[n].output && !full(); ++o) {
+    const FaultPlace at{.rank = n, .chunk = o};
+    const SymbolicValue& value = cell(n, {Buffer::Output, o}, launch).value;
+    const SymbolicSum* const wanted = promise_.output(n, o);
+    if (wanted == nullptr) {
+      if (value.sum && !in_place_)
+        say(Kind::Written, at, "{}: rank {} has written output[{}], where nothing is promised", when, n, o);
+      continue;
+    }
+    if (!value.sum) {
+      say(Kind::Outcome, at, "{}: rank {} has not written output[{}]", when, n, o);
+      continue;
+    }
+    const SymbolicSum held = of_first_launch(*value.sum, launch);
+    if (held.front().first < 0 || held.back().first >= promise_.places())
+      say(Kind::Outcome, at, "{}: output[{}] of rank {} holds inputs of another launch", when, o, n);
+    else if (held != *wanted)
+      say(Kind::Outcome, at, "{}: output[{}] of rank {} {}", when, o, n, promise_.difference(*wanted, held));
+    else if (value.piece != o % pieces_)
+      say(Kind::Outcome, at, "{}: output[{}] of rank {} holds piece {}", when, o, n, value.piece);
+    else if (applies_ && value.applied != 1)
+      say(Kind::Epilogue, at, "{}: output[{}] of rank {} has not had the epilogue that others have had", when,
+          o, n);
+  }
+}
+
+}  // namespace chorale

@@ -1,0 +1,176 @@
+// What the referees of programs share: memory of symbolic values, what an operation does to it, and who has touched
+// what. A referee says when an instruction may run and what is ordered before it; all else is here.
+//
+// A value is a sum of inputs, how often each (semantics/symbolic_sum.h), of a piece of a block, and how often it has
+// had the program's function applied. Operands must have been written, be of the operation's piece, and not have had
+// the function if anything is added to them. The function may be applied once, to what is complete. An operation
+// reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may store where
+// another one reads.
+//
+// Races. Each slot knows its last write and the reads since. Two accesses, one of them a write, must be ordered: the
+// machine asks the referee whether the earlier one has happened before the later one. So one run decides, whatever
+// the timing, where what arrives does not depend on it: the referees' forms see to that.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/data_operation.h"
+#include "semantics/fault_list.h"
+#include "semantics/promise.h"
+#include "semantics/symbolic_sum.h"
+
+namespace chorale {
+
+// How far each actor has come, as seen from one of them: by actor.
+using Clock = std::vector<int>;
+void learn(Clock&, const Clock& other);
+
+struct SymbolicValue {
+  std::shared_ptr<const SymbolicSum> sum = {};  // null: not written
+  int piece = 0;
+  int applied = 0;  // how often it has had the function
+};
+
+// Who touches memory and when, as the referee counts.
+struct Access {
+  int actor = -1;
+  int phase = 0;
+  int launch = 0;
+  int instruction = -1;
+};
+
+struct Cell;
+
+// Cell, actor, instruction, phase.
+using Reads = std::set<std::tuple<const Cell*, int, int, int>>;
+
+// A slot of memory.
+struct Cell {
+  SymbolicValue value = {};
+  Access writer = {};
+  std::map<std::pair<int, int>, Access> reads = {};  // since it was written, by actor and instruction
+  Reads made_of = {};  // what was read for the value, where that matters (semantics/verify_peers.h, packets)
+};
+
+// An instruction that is being done.
+struct Doing {
+  Rank rank = 0;
+  int block = 0;  // of the rank
+  Access access = {};
+  // Has this earlier access to the cell happened before?
+  std::function<bool(const Cell&, const Access&)> ordered = {};
+  // Has the value come with a flag of its own? Then it is there, and what was read for it has been read.
+  std::function<bool(const Cell&)> carried = {};
+};
+
+// Where a sum becomes complete: by which instruction, and where its chunk lies in the inputs.
+struct Completion {
+  Rank rank = 0;
+  int block = 0;
+  int instruction = 0;
+  int chunk = 0;  // of the instruction's
+  int position = 0;
+  bool operator==(const Completion&) const = default;
+};
+
+class SymbolicMachine : protected FaultList {
+ protected:
+  struct Sizes {
+    int input = 0, output = 0, scratch = 0;
+  };
+
+  // `program` is of any form, with sizes that fit the collective.
+  template <typename Program>
+  SymbolicMachine(const Collective& collective, const Program& program, bool in_place, bool double_scratch,
+                  int limit)
+      : FaultList(limit),
+        collective_(collective),
+        pieces_(program.chunks_per_block),
+        in_place_(in_place),
+        double_scratch_(double_scratch),
+        applies_(has_epilogue(program)) {
+    for (const auto& rank : program.ranks)
+      sizes_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
+    lay_out();
+    if (applies_) find_complete_sums();
+  }
+  ~SymbolicMachine() = default;
+
+  // For faults: where it stands, and in words "rank 0, block 1, instruction 2 (...)".
+  virtual FaultPlace place(const Access&) const = 0;
+  virtual std::string name(const Access&) const = 0;
+
+  template <typename... Arguments>
+  void complain(Kind kind, const Access& access, fmt::format_string<Arguments...> text,
+                Arguments&&... arguments) {
+    if (!full())
+      say(kind, place(access), "{}: {}", name(access),
+          fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+
+  int ranks() const { return collective_.ranks; }
+
+  // What is wrong with an operation before anything runs: a slot, count or piece out of range, a piece that the slot
+  // is not of, a write of the input (out of place).
+  void operation_form(Rank, const DataOperation&, const Access&);
+
+  Slot where(Rank, const Slot&) const;
+  Cell& cell(Rank, const Slot&, int launch = 0);
+
+  // What the user writes into an input.
+  SymbolicValue input_value(Rank, int input, int launch = 0) const;
+
+  // The operands of chunk after chunk, where `message` is what the message brings; stores the results, and returns
+  // them for the message that it sends.
+  std::vector<SymbolicValue> perform(const DataOperation&, const Doing&,
+                                     const std::vector<SymbolicValue>& message = {});
+
+  // Notes an access, and says what it is in a race with.
+  void touch(Cell&, const DataPlace&, bool writes, const Doing&, const Reads& before = {});
+
+  // Is every output of the rank as promised? `when`: "at the end".
+  void outputs(Rank, const std::string& when, int launch = 0);
+
+  void note_completions() { find_complete_sums(), completions_.emplace(); }
+  std::optional<std::vector<Completion>> completions_ = {};
+
+  const Collective& collective_;
+  const Promise promise_{collective_};
+  const int pieces_;
+  const bool in_place_;
+
+ private:
+  void lay_out();
+  void find_complete_sums();
+  void places_form(Rank, const DataOperation&, const std::vector<DataPlace>&, const Access&);
+  Rank owner(const DataPlace& place, const Doing& doing) const {
+    return place.rank < 0 ? doing.rank : place.rank;
+  }
+  SymbolicValue operand(const DataPlace&, Cell&, int piece, const Doing&);
+  SymbolicValue sum(const SymbolicValue&, const SymbolicValue&, const Doing&);
+  SymbolicValue finished(SymbolicValue, const DataOperation&, int chunk, const Doing&);
+  void expect(const SymbolicValue&, const std::string& what, int piece, const Doing&);
+  bool once(const Access&, const Access&);
+  SymbolicSum of_first_launch(const SymbolicSum&, int launch) const;
+
+  const bool double_scratch_;
+  const bool applies_;
+  std::vector<Sizes> sizes_ = {};                        // by rank
+  std::vector<std::array<int, 3>> first_cell_ = {};      // by rank and buffer
+  std::vector<std::vector<Cell>> cells_ = {};            // by rank
+  std::map<int, SymbolicSum> complete_ = {};             // by position in the inputs
+  std::map<SymbolicSum, int> position_of_ = {};          // of sums of several inputs
+  std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
+};
+
+}  // namespace chorale
