@@ -95,7 +95,7 @@ CHORALE_EXPORT ncclResult_t chorale_reducescatter(const void* send, void* recv, 
 
 CHORALE_EXPORT ncclResult_t chorale_alltoall(const void* send, void* recv, size_t count, ncclDataType_t type,
                                              ncclComm_t comm, cudaStream_t stream) {
-  const NcclCall call{"chorale_alltoall", "alltoall", send, recv, count, type, comm, stream};
+  const NcclCall call{"chorale_alltoall", CollectiveKind::Alltoall, send, recv, count, type, comm, stream};
   return run(call, [&] {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
     return ncclAlltoAll(send, recv, count, type, comm, stream);
