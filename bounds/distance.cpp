@@ -1,3 +1,4 @@
+// One breadth-first search for each set of sources, which chunks of a block share.
 #include "bounds/distance.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// A row a capacity, then a row a rank (and time) for each commodity, "what comes in covers what goes out and stays"; a column
+// an arc. Capacities come first and in a fixed order, since their duals are the prices. What cannot be of use, because it
+// is too far from the sources or too late for the destinations, gets no column. Every solution is shrunk by its own symmetry
+// before Clp sees it, and only ratios of duals leave, as integers.
 #include "bounds/flow_lp.h"
 
 #include <algorithm>

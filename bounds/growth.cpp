@@ -1,3 +1,7 @@
+// Breadth first over counts: a state says how many ranks hold each chunk, largest first, and a layer has all states of so many
+// steps and rounds that no other state covers, since more copies never hurt. Moves that could be extended are left out
+// for the same reason. Counting all chunks together came first and left room that no schedule has (dgx2 Broadcast, 3 chunks in
+// 5 steps and 6 rounds), which took a solver minutes to refute. check_growth.cpp goes forwards, depth first.
 #include "bounds/growth.h"
 
 #include <algorithm>

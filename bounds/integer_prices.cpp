@@ -1,3 +1,6 @@
+// Duals of a vertex are fractions with small denominators, scaled by anything. Divided by the highest, each is expanded as a
+// continued fraction until it fits; the common denominator makes integers of all. Where that fails, prices are rounded to
+// millionths of the highest, which loses a little of the bound and nothing of its truth.
 #include "bounds/integer_prices.h"
 
 #include <algorithm>

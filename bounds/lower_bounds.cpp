@@ -1,3 +1,6 @@
+// Sums are turned into copies before anything is priced: those with one destination by the dual, others by what one end of
+// them needs. Cheap bounds come first, and a dear one is tried only where the cheap ones leave something to be said;
+// what was found for any number of steps is kept, and holds for few.
 #include "bounds/lower_bounds.h"
 
 #include <algorithm>

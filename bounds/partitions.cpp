@@ -1,3 +1,6 @@
+// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and on
+// eight ranks with shared limits all 4,140. A partition is priced only if its crossings say that it could win. Greedy
+// merging of groups was there first and lost to ties: two dense halves joined by one link.
 #include "bounds/partitions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Limit after limit takes the first side that fits: a limit over one link may be either.
 #include "bounds/ports.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups, and is strictly
+// weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular function: ranks come one after
+// the other, each gets the largest y that no set so far forbids (one minimum cut), and tight sets that meet are joined.
 #include "bounds/strength.h"
 
 #include <algorithm>
