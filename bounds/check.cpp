@@ -58,8 +58,8 @@ class PriceCheck {
       shown.paid_per_round = std::max(shown.paid_per_round, budget);
     }
     if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
-    std::map<std::vector<Rank>, std::vector<std::int64_t>> known;
-    const auto cheapest = [&](const std::vector<Rank>& from) -> const std::vector<std::int64_t>& {
+    std::map<RankSet, std::vector<std::int64_t>> known;
+    const auto cheapest = [&](const RankSet& from) -> const std::vector<std::int64_t>& {
       if (known.size() * static_cast<std::size_t>(topology_.ranks) > kMostKnown) known.clear();
       const auto [at, fresh] = known.try_emplace(from);
       if (fresh) at->second = timed ? within_steps(from, by_step) : along_any_path(from, by_step.front());
@@ -119,7 +119,7 @@ class PriceCheck {
   // Copies come from the nearest source; of a sum, every contribution has to travel to every destination.
   std::int64_t owed_by(
       const ChunkSpec& spec,
-      const std::function<const std::vector<std::int64_t>&(const std::vector<Rank>&)>& cheapest) const {
+      const std::function<const std::vector<std::int64_t>&(const RankSet&)>& cheapest) const {
     std::int64_t most = 0;
     if (!collective_.combining) {
       const std::vector<std::int64_t>& to = cheapest(spec.pre);
@@ -133,7 +133,7 @@ class PriceCheck {
     return most;
   }
 
-  std::vector<std::int64_t> along_any_path(const std::vector<Rank>& from, const Weights& w) const {
+  std::vector<std::int64_t> along_any_path(const RankSet& from, const Weights& w) const {
     std::vector<std::int64_t> cost(topology_.ranks, kFar);
     using Entry = std::pair<std::int64_t, Rank>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -156,8 +156,7 @@ class PriceCheck {
   }
 
   // A step is one link or a wait; what arrives in a step is only sent on in the next.
-  std::vector<std::int64_t> within_steps(const std::vector<Rank>& from,
-                                         const std::vector<Weights>& by_step) const {
+  std::vector<std::int64_t> within_steps(const RankSet& from, const std::vector<Weights>& by_step) const {
     std::vector<std::int64_t> cost(topology_.ranks, kFar);
     for (Rank n : from) cost[n] = 0;
     for (const Weights& w : by_step) {
@@ -174,7 +173,7 @@ class PriceCheck {
 
   // How often a chunk crosses between groups at least (docs/bounds.md).
   std::int64_t crossings(const ChunkSpec& spec, const std::vector<int>& group) const {
-    const auto groups_of = [&group](const std::vector<Rank>& ranks) {
+    const auto groups_of = [&group](const RankSet& ranks) {
       std::vector<int> groups;
       for (Rank n : ranks) groups.push_back(group[n]);
       std::sort(groups.begin(), groups.end());
@@ -221,11 +220,11 @@ std::string misfit(const Topology& topology, const Collective& collective) {
 
 // Steps that a value needs from the nearest rank of `from` to each rank, -1 where it never arrives. Our own
 // search: the finders use ir/'s.
-std::vector<int> steps_to_all(const Topology& topology, const std::vector<Rank>& from) {
+std::vector<int> steps_to_all(const Topology& topology, const RankSet& from) {
   std::vector<std::vector<Rank>> next(topology.ranks);
   for (const Link& link : topology.links) next[link.src].push_back(link.dst);
   std::vector<int> steps(topology.ranks, -1);
-  std::vector<Rank> now = from;
+  std::vector<Rank> now(from.begin(), from.end());
   for (int taken = 0; !now.empty(); ++taken) {
     std::vector<Rank> after;
     for (Rank n : now) {
@@ -243,12 +242,11 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
   const Rank n = claim.certificate.rank;
   if (c < 0 || c >= static_cast<int>(collective.chunks.size())) return fmt::format("there is no chunk {}", c);
   const ChunkSpec& spec = collective.chunks[c];
-  const std::vector<int> steps =
-      steps_to_all(topology, collective.combining ? std::vector<Rank>{n} : spec.pre);
+  const std::vector<int> steps = steps_to_all(topology, collective.combining ? RankSet{n} : spec.pre);
   const auto too_far = [&](Rank to) {
     return steps[to] < 0 || (claim.steps != kAnySteps && steps[to] > claim.steps);
   };
-  const auto within = [](const std::vector<Rank>& ranks, Rank rank) {
+  const auto within = [](const RankSet& ranks, Rank rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   };
   if (!collective.combining) {

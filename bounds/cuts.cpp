@@ -41,7 +41,7 @@ class CutNetwork {
     for (const Link& link : topology.links) widest_ += link.bandwidth;
     for (const SharedLimit& limit : topology.limits) widest_ += limit.bandwidth;
     for (std::size_t i = 0; i < classes.size(); ++i) {
-      all_chunks_ += classes[i].count;
+      all_chunks_ += classes[i].count();
       const int node = class_node(i);
       supply_.push_back(flow_.add_arc(source_, node, 0));
       if (classes[i].pre.size() > 1)
@@ -57,8 +57,8 @@ class CutNetwork {
       std::int64_t total = 0;
       for (std::size_t i = 0; i < classes_.size(); ++i) {
         const bool wanted = std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v);
-        flow_.set_capacity(supply_[i], wanted ? classes_[i].count * per_round : 0);
-        if (wanted) total += classes_[i].count * per_round;
+        flow_.set_capacity(supply_[i], wanted ? classes_[i].count() * per_round : 0);
+        if (wanted) total += classes_[i].count() * per_round;
       }
       for (std::size_t l = 0; l < link_arc_.size(); ++l)
         flow_.set_capacity(link_arc_[l], topology_.links[l].bandwidth * owed);
@@ -86,7 +86,7 @@ class CutNetwork {
     for (std::size_t i = 0; i < classes_.size(); ++i)
       if (flow_.on_source_side(class_node(i)) &&
           std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v))
-        owed += classes_[i].count;
+        owed += classes_[i].count();
     for (std::size_t l = 0; l < link_arc_.size(); ++l)
       if (flow_.in_cut(link_arc_[l])) {
         prices_.links[l] = 1;
@@ -118,7 +118,7 @@ Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& cla
                     std::int64_t& per_round) {
   std::vector<std::int64_t> wants(topology.ranks, 0), enters(topology.ranks, 0);
   for (const ChunkClass& c : classes)
-    for (Rank d : c.post) wants[d] += c.count;
+    for (Rank d : c.post) wants[d] += c.count();
   for (const Link& link : topology.links) enters[link.dst] += link.bandwidth;
   Rank tightest = -1;
   for (Rank v = 0; v < topology.ranks; ++v) {

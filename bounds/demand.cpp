@@ -47,7 +47,7 @@ class PathCosts {
     for (std::size_t l = 0; l < out_.size(); ++l) out_[at[topology.links[l].src]++] = static_cast<LinkId>(l);
   }
 
-  std::vector<std::int64_t> from(const std::vector<Rank>& sources) const {
+  std::vector<std::int64_t> from(const RankSet& sources) const {
     std::vector<std::int64_t> cost(topology_.ranks, kUnreached);
     for (Rank n : sources) cost[n] = 0;
     if (!timed_) return settle(std::move(cost), sources);
@@ -64,7 +64,7 @@ class PathCosts {
 
  private:
   // Dijkstra.
-  std::vector<std::int64_t> settle(std::vector<std::int64_t> cost, const std::vector<Rank>& sources) const {
+  std::vector<std::int64_t> settle(std::vector<std::int64_t> cost, const RankSet& sources) const {
     using Entry = std::pair<std::int64_t, Rank>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
     for (Rank n : sources) queue.push({0, n});
@@ -93,35 +93,24 @@ class PathCosts {
 
 }  // namespace
 
-std::vector<ChunkClass> chunk_classes(const Collective& collective) {
-  std::vector<ChunkClass> all;
-  for (const ChunkSpec& spec : collective.chunks) {
-    ChunkClass wanted{.pre = spec.pre};
-    std::set_difference(spec.post.begin(), spec.post.end(), spec.pre.begin(), spec.pre.end(),
-                        std::back_inserter(wanted.post));
-    // Chunks of one block are neighbours: most equal ones never enter the sort.
-    if (!all.empty() && all.back().pre == wanted.pre && all.back().post == wanted.post)
-      ++all.back().count;
-    else if (!wanted.post.empty())
-      all.push_back(std::move(wanted));
+std::vector<ChunkClass> wanted_classes(const Collective& collective) {
+  Collective lacking = collective;
+  for (const ChunkClass& each : chunk_classes(collective)) {
+    std::vector<Rank> wanted;
+    std::ranges::set_difference(each.post, each.pre, std::back_inserter(wanted));
+    const RankSet shared = std::move(wanted);
+    for (Chunk c : each.chunks) lacking.chunks[c].post = shared;
   }
-  const auto key = [](const ChunkClass& c) { return std::tie(c.pre, c.post); };
-  std::sort(all.begin(), all.end(),
-            [&](const ChunkClass& a, const ChunkClass& b) { return key(a) < key(b); });
-  std::vector<ChunkClass> merged;
-  for (ChunkClass& c : all)
-    if (!merged.empty() && key(merged.back()) == key(c))
-      merged.back().count += c.count;
-    else
-      merged.push_back(std::move(c));
-  return merged;
+  std::vector<ChunkClass> classes = chunk_classes(lacking);
+  std::erase_if(classes, [](const ChunkClass& each) { return each.post.empty(); });
+  return classes;
 }
 
 std::vector<Demand> demands(const std::vector<ChunkClass>& classes, const Choice& choice) {
   std::vector<Demand> result;
   for (std::size_t i = 0; i < classes.size(); ++i)
     if (choice[i] != kNotCharged)
-      result.push_back({.from = classes[i].pre, .to = choice[i], .amount = classes[i].count});
+      result.push_back({.from = classes[i].pre, .to = choice[i], .amount = classes[i].count()});
   return result;
 }
 
@@ -148,7 +137,7 @@ std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClas
     const Rank d = *std::max_element(classes[i].post.begin(), classes[i].post.end(),
                                      [&](Rank a, Rank b) { return to[a] < to[b]; });
     if (to[d] == kUnreached) return std::nullopt;
-    owed += Wide{to[d]} * classes[i].count;
+    owed += Wide{to[d]} * classes[i].count();
     if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.dearest[i] = d;
   }
   if (owed >= kMost) return std::nullopt;

@@ -6,23 +6,16 @@
 #include <optional>
 #include <vector>
 
+#include "ir/chunk_classes.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// `count` chunks that each rank of `post` wants and no rank of `post` has.
-struct ChunkClass {
-  std::vector<Rank> pre = {};
-  std::vector<Rank> post = {};
-  std::int64_t count = 1;
-  bool operator==(const ChunkClass&) const = default;
-};
-
 // `amount` chunks that rank `to` must get from any rank of `from`.
 struct Demand {
-  std::vector<Rank> from = {};
+  RankSet from = {};
   Rank to = 0;
   std::int64_t amount = 1;
 };
@@ -34,9 +27,9 @@ struct PriceBound {
   std::int64_t per_round = 1;
 };
 
-// The chunks of a collective that does not combine, equal ones together, without those that are where they
-// are wanted; sorted.
-std::vector<ChunkClass> chunk_classes(const Collective&);
+// The classes of a collective that does not combine, where post is who wants a chunk and has it not: without
+// those that nobody wants. By pre, then post.
+std::vector<ChunkClass> wanted_classes(const Collective&);
 
 bool stronger(const PriceBound&, const PriceBound&);
 int rounds_shown(const PriceBound&);

@@ -22,13 +22,13 @@ class HopTable {
     for (const Link& link : topology.links) to_[at[link.src]++] = link.dst;
   }
 
-  const std::vector<int>& from(const std::vector<Rank>& sources) {
+  const std::vector<int>& from(const RankSet& sources) {
     const auto [at, fresh] = known_.try_emplace(sources);
     if (fresh) at->second = search(sources);
     return at->second;
   }
 
-  void require_path(const std::vector<Rank>& from, Rank to, int hops) const {
+  void require_path(const RankSet& from, Rank to, int hops) const {
     if (hops < 0 && !from.empty())
       throw InputError("topology " + topology_.name,
                        fmt::format("no path from rank {} to rank {}", from.front(), to),
@@ -36,9 +36,9 @@ class HopTable {
   }
 
  private:
-  std::vector<int> search(const std::vector<Rank>& sources) const {
+  std::vector<int> search(const RankSet& sources) const {
     std::vector<int> hops(topology_.ranks, -1);
-    std::vector<Rank> queue = sources;
+    std::vector<Rank> queue(sources.begin(), sources.end());
     for (Rank n : sources) hops[n] = 0;
     for (std::size_t i = 0; i < queue.size(); ++i)
       for (int a = first_[queue[i]]; a < first_[queue[i] + 1]; ++a)
@@ -52,7 +52,7 @@ class HopTable {
   const Topology& topology_;
   std::vector<int> first_;  // of a rank's links in to_
   std::vector<Rank> to_;
-  std::map<std::vector<Rank>, std::vector<int>> known_ = {};
+  std::map<RankSet, std::vector<int>> known_ = {};
 };
 
 }  // namespace
@@ -65,7 +65,7 @@ Farthest farthest(const Topology& topology, const Collective& collective) {
     if (c > 0 && spec.pre == collective.chunks[c - 1].pre && spec.post == collective.chunks[c - 1].post)
       continue;
     // The destination is named, or of a sum the contributor.
-    const auto consider = [&](const std::vector<Rank>& from, bool name_source) {
+    const auto consider = [&](const RankSet& from, bool name_source) {
       const std::vector<int>& hops = table.from(from);
       for (Rank d : spec.post) {
         table.require_path(from, d, hops[d]);

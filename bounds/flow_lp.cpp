@@ -23,7 +23,7 @@ FlowProgram::FlowProgram(const Topology& topology, const std::vector<Demand>& de
     : topology_(topology), timed_(steps > 0), layers_(std::max(1, steps)), limits_of_(topology.links.size()) {
   for (std::size_t z = 0; z < topology.limits.size(); ++z)
     for (LinkId l : topology.limits[z].links) limits_of_[l].push_back(static_cast<int>(z));
-  std::map<std::vector<Rank>, Commodity> by_source, by_destination;
+  std::map<RankSet, Commodity> by_source, by_destination;
   for (const Demand& demand : demands) {
     unit_ = std::gcd(unit_, demand.amount);
     by_source[demand.from].ends.push_back({{demand.to}, demand.amount});
@@ -44,7 +44,7 @@ std::int64_t FlowProgram::size() const {
 
 // Links to the nearest of `from` (backwards: from there to it), in the direction of the flow; -1 if out of
 // reach.
-std::vector<int> FlowProgram::distances(const std::vector<Rank>& from, bool backwards) const {
+std::vector<int> FlowProgram::distances(const RankSet& from, bool backwards) const {
   std::vector<std::vector<Rank>> next(topology_.ranks);
   for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
     backwards ? next[head(l)].push_back(tail(l)) : next[tail(l)].push_back(head(l));
@@ -135,7 +135,7 @@ class FlowProgram::Builder {
       program.entries.push_back({.row = first + links + z, .column = column, .value = -1});
   }
 
-  void add_end(const std::vector<Rank>& set, double amount) {
+  void add_end(const RankSet& set, double amount) {
     LinearProgram& program = flow_.program_;
     if (set.size() == 1) {
       program.low[row(set.front(), layers_)] += amount;

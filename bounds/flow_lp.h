@@ -36,8 +36,8 @@ class FlowProgram {
  private:
   // Flow from any rank of `hub`, at any time, to each of `ends`, where any rank of the set may take it.
   struct Commodity {
-    std::vector<Rank> hub = {};
-    std::vector<std::pair<std::vector<Rank>, std::int64_t>> ends = {};
+    RankSet hub = {};
+    std::vector<std::pair<RankSet, std::int64_t>> ends = {};
   };
   class Builder;
 
@@ -45,7 +45,7 @@ class FlowProgram {
   Node tail(LinkId l) const { return turned_ ? topology_.links[l].dst : topology_.links[l].src; }
   Node head(LinkId l) const { return turned_ ? topology_.links[l].src : topology_.links[l].dst; }
   int step_of(int layer) const { return turned_ ? layers_ - 1 - layer : layer; }
-  std::vector<int> distances(const std::vector<Rank>& from, bool backwards) const;
+  std::vector<int> distances(const RankSet& from, bool backwards) const;
   void add_capacities();
 
   const Topology& topology_;

@@ -13,6 +13,8 @@
 #include <set>
 #include <utility>
 
+#include "ir/chunk_classes.h"
+
 namespace chorale {
 namespace {
 
@@ -229,8 +231,8 @@ std::vector<Rank> by_rate(const std::vector<long long>& rates) {
 
 // The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most `first`.
 long long most_of_others(const std::vector<long long>& rates, const std::vector<Rank>& fastest,
-                         const std::set<Rank>& first) {
-  const auto at = std::find_if(fastest.begin(), fastest.end(), [&](Rank n) { return first.count(n) == 0; });
+                         const RankSet& first) {
+  const auto at = std::find_if(fastest.begin(), fastest.end(), [&](Rank n) { return !first.contains(n); });
   return at == fastest.end() ? 0 : rates[*at];
 }
 
@@ -238,19 +240,16 @@ long long most_of_others(const std::vector<long long>& rates, const std::vector<
 std::vector<Class> classes(const Topology& topology, const Collective& copying) {
   const Rates rates{.out = rates_at(topology, &Link::src), .in = rates_at(topology, &Link::dst)};
   const std::vector<Rank> fastest_out = by_rate(rates.out), fastest_in = by_rate(rates.in);
-  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Class> by_ends;
-  for (std::size_t c = 0; c < copying.chunks.size(); ++c)
-    by_ends[{copying.chunks[c].pre, copying.chunks[c].post}].chunks.push_back(static_cast<Chunk>(c));
   std::vector<Class> result;
-  for (auto& [ends, found] : by_ends) {
-    const std::set<Rank> first(ends.first.begin(), ends.first.end());
-    found.spread = {.chunks = std::min(found.chunks.size(), kMostChunks),
-                    .others = topology.ranks - static_cast<long long>(first.size())};
-    for (Rank n : ends.second) found.spread.goal += first.count(n) == 0 ? 1 : 0;
-    for (Rank n : first) found.spread.from_start += rates.out[n];
-    found.spread.per_rank = most_of_others(rates.out, fastest_out, first);
-    found.spread.received = most_of_others(rates.in, fastest_in, first);
-    if (found.spread.goal > 0 && found.spread.from_start > 0) result.push_back(std::move(found));
+  for (auto& [first, post, chunks] : chunk_classes(copying)) {
+    Spread spread{.chunks = std::min(chunks.size(), kMostChunks),
+                  .others = topology.ranks - static_cast<long long>(first.size())};
+    for (Rank n : post) spread.goal += first.contains(n) ? 0 : 1;
+    for (Rank n : first) spread.from_start += rates.out[n];
+    spread.per_rank = most_of_others(rates.out, fastest_out, first);
+    spread.received = most_of_others(rates.in, fastest_in, first);
+    if (spread.goal > 0 && spread.from_start > 0)
+      result.push_back({.chunks = std::move(chunks), .spread = spread});
   }
   return result;
 }

@@ -50,17 +50,17 @@ Collective from_one_end(const Topology& topology, Collective collective) {
 }
 
 std::vector<Copying> as_copying(const Topology& topology, const Collective& collective) {
-  if (!collective.combining) return {{.topology = topology, .classes = chunk_classes(collective)}};
+  if (!collective.combining) return {{.topology = topology, .classes = wanted_classes(collective)}};
   const Topology turned = reversed(topology);
   const bool one_destination = std::all_of(collective.chunks.begin(), collective.chunks.end(),
                                            [](const ChunkSpec& spec) { return spec.post.size() == 1; });
   if (one_destination)
-    return {{.topology = turned, .classes = chunk_classes(dual(collective)), .backwards = true}};
+    return {{.topology = turned, .classes = wanted_classes(dual(collective)), .backwards = true}};
   Collective broadcasts = from_one_end(topology, collective);
   broadcasts.combining = false;
   const Collective reductions = from_one_end(turned, dual(collective));
-  return {{.topology = topology, .classes = chunk_classes(broadcasts)},
-          {.topology = turned, .classes = chunk_classes(reductions), .backwards = true}};
+  return {{.topology = topology, .classes = wanted_classes(broadcasts)},
+          {.topology = turned, .classes = wanted_classes(reductions), .backwards = true}};
 }
 
 double seconds_since(std::chrono::steady_clock::time_point started) {

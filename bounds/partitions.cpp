@@ -27,15 +27,10 @@ using Group = std::vector<int>;  // by rank
 class PartitionSearch {
  public:
   PartitionSearch(const Topology& topology, const Collective& collective)
-      : topology_(topology), combining_(collective.combining), ports_(limits_are_ports(topology)) {
-    for (std::size_t c = 0; c < collective.chunks.size(); ++c) {
-      const ChunkSpec& spec = collective.chunks[c];
-      if (c > 0 && spec.pre == collective.chunks[c - 1].pre && spec.post == collective.chunks[c - 1].post)
-        ++kinds_.back().count;
-      else
-        kinds_.push_back({.pre = spec.pre, .post = spec.post, .count = 1});
-    }
-  }
+      : topology_(topology),
+        combining_(collective.combining),
+        ports_(limits_are_ports(topology)),
+        classes_(chunk_classes(collective)) {}
 
   std::optional<PartitionBound> run() {
     Group singletons(topology_.ranks);
@@ -139,15 +134,15 @@ class PartitionSearch {
 
   std::int64_t crossings(const Group& group) const {
     std::int64_t sum = 0;
-    for (const ChunkClass& kind : kinds_) {
+    for (const ChunkClass& each : classes_) {
       std::set<int> pre, post;
-      for (Rank n : kind.pre) pre.insert(group[n]);
-      for (Rank n : kind.post) post.insert(group[n]);
+      for (Rank n : each.pre) pre.insert(group[n]);
+      for (Rank n : each.post) post.insert(group[n]);
       if (pre.empty() || post.empty()) continue;
       const auto shared = std::count_if(post.begin(), post.end(), [&](int g) { return pre.contains(g); });
       const auto size = static_cast<std::int64_t>(
           combining_ ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);
-      sum += size * kind.count;
+      sum += size * each.count();
     }
     return sum;
   }
@@ -171,7 +166,7 @@ class PartitionSearch {
   const Topology& topology_;
   const bool combining_;
   const bool ports_;
-  std::vector<ChunkClass> kinds_ = {};  // here with all of pre and post
+  const std::vector<ChunkClass> classes_;
   std::optional<PartitionBound> best_ = {};
 };
 

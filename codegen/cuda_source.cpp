@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-using Rows = std::vector<std::vector<int>>;
+using Rows = NumberTable;
 
 std::string rows(const std::string& comment, const std::string& type, const std::string& name,
                  Rows contents) {
@@ -21,25 +21,6 @@ std::string rows(const std::string& comment, const std::string& type, const std:
   std::string text = fmt::format("// {}\nconstexpr {} {}[] = {{\n", comment, type, name);
   for (const std::vector<int>& row : contents) text += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
   return text + "};\n\n";
-}
-
-struct Promises {
-  Rows promised = {}, same = {};
-};
-
-Promises promises_of(const Collective& collective, const PeerProgram& program) {
-  Promises result;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    for (int o = 0; o < program.ranks[n].output_chunks; ++o)
-      for (const ChunkSpec& spec : collective.chunks)
-        if (spec.output == o && std::binary_search(spec.post.begin(), spec.post.end(), n))
-          for (std::size_t k = 0; k < (collective.combining ? spec.pre.size() : 1); ++k)
-            result.promised.push_back({n, o, spec.pre[k], spec.input});
-  if (!collective.combining)
-    for (const ChunkSpec& spec : collective.chunks)
-      for (std::size_t k = 1; k < spec.pre.size(); ++k)
-        result.same.push_back({spec.pre[k], spec.input, spec.pre.front(), spec.input});
-  return result;
 }
 
 // Of the largest buffer of a rank: what nccl-tests calls the size.
@@ -61,7 +42,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   for (const PeerBlockRow& r : table.blocks) blocks.push_back({r.rank, r.row, r.rows});
   for (const PeerRankRow& r : table.ranks)
     ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs});
-  const Promises promises = promises_of(collective, program);
+  const Promise promise(collective);
   const std::string name = printable_name(program.name);
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
@@ -80,8 +61,9 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
               "chorale::PeerRankRow", "kRankRows", ranks) +
          "using Four = int[4];\n" +
          rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
-              promises.promised) +
-         rows("rank, input slot has the same data as rank, input slot", "Four", "kSame", promises.same) +
+              promise_table(promise)) +
+         rows("rank, input slot has the same data as rank, input slot", "Four", "kSame",
+              same_table(promise)) +
          (options.owners.empty()
               ? ""
               : fmt::format("// By chunk: who adds it up and gives it to all.\nconstexpr int "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/source_tables.h"
+#include "ir/promise.h"
 
 namespace chorale {
 namespace {
@@ -25,6 +26,7 @@ std::string table(const std::string& name, const std::string& columns, const Num
 }
 
 std::string tables(const Collective& collective, const Program& program) {
+  const Promise promise(collective);
   return fmt::format(
              "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n\n",
@@ -36,8 +38,8 @@ std::string tables(const Collective& collective, const Program& program) {
                "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
                work_table(program), 8) +
          table("kPromised", "rank, output slot: the sum of these rank, input slot",
-               promise_table(collective, program), 4) +
-         table("kSame", "rank, input slot has the same data as rank, input slot", same_table(collective), 4) +
+               promise_table(promise), 4) +
+         table("kSame", "rank, input slot has the same data as rank, input slot", same_table(promise), 4) +
          "}  // namespace\n";
 }
 

@@ -60,6 +60,7 @@ std::string function(const Collective& collective, const Program& program) {
 std::string to_nccl_source(const Collective& collective, const Program& program) {
   const std::string name = printable_name(program.name);
   const NumberTable messages = message_table(program), work = work_table(program);
+  const Promise promise(collective);
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
   const std::string runtime = without_includes(nccl_runtime_source(), includes);
@@ -96,9 +97,9 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
              "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
              "StepWork", "kWork", work, 8) +
          printed_table("rank, output slot: the sum of these rank, input slot", "std::array<int, 4>",
-                       "kPromised", promise_table(collective, program), 4) +
+                       "kPromised", promise_table(promise), 4) +
          printed_table("rank, input slot has the same data as rank, input slot", "std::array<int, 4>",
-                       "kSame", same_table(collective), 4) +
+                       "kSame", same_table(promise), 4) +
          "}  // namespace\n\n" + host;
 }
 

@@ -33,23 +33,22 @@ NumberTable message_table(const Program& program) {
   return messages;
 }
 
-NumberTable promise_table(const Collective& collective, const Program& program) {
+NumberTable promise_table(const Promise& promise) {
   NumberTable promised;
-  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-    for (int o = 0; o < program.ranks[n].output_chunks; ++o)
-      for (const ChunkSpec& spec : collective.chunks)
-        if (spec.output == o && std::binary_search(spec.post.begin(), spec.post.end(), n))
-          for (std::size_t k = 0; k < (collective.combining ? spec.pre.size() : 1); ++k)
-            promised.push_back({n, o, spec.pre[k], spec.input});
+  for (Rank n = 0; n < promise.ranks(); ++n)
+    for (const auto& [slot, chunks] : promise.outputs(n))
+      for (const Promise::Input& input : promise.terms(chunks))
+        promised.push_back({n, slot, input.rank, input.slot});
   return promised;
 }
 
-NumberTable same_table(const Collective& collective) {
+NumberTable same_table(const Promise& promise) {
   NumberTable same;
-  if (!collective.combining)
-    for (const ChunkSpec& spec : collective.chunks)
-      for (std::size_t k = 1; k < spec.pre.size(); ++k)
-        same.push_back({spec.pre[k], spec.input, spec.pre.front(), spec.input});
+  for (Rank n = 0; n < promise.ranks(); ++n)
+    for (int slot = 0; slot < promise.inputs(n); ++slot)
+      if (const Promise::Input first = promise.input_at(promise.place(n, slot));
+          first != Promise::Input{.rank = n, .slot = slot})
+        same.push_back({n, slot, first.rank, first.slot});
   return same;
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/promise.h"
 
 namespace chorale {
 
@@ -15,8 +15,8 @@ NumberTable sizes_table(const Program&);    // by rank: slots of input, output, 
 NumberTable work_table(const Program&);     // rank, step, add?, from buffer, slot, to buffer, slot, piece
 NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
 // rank, output slot: the sum of these rank, input slot. Rows of one slot follow each other.
-NumberTable promise_table(const Collective&, const Program&);
-NumberTable same_table(const Collective&);  // rank, input slot has the same data as rank, input slot
+NumberTable promise_table(const Promise&);
+NumberTable same_table(const Promise&);  // rank, input slot has the same data as rank, input slot
 
 // "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has one of
 // -1. `columns` is its width.

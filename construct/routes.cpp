@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <span>
 #include <utility>
 
 #include "construct/load.h"
@@ -38,14 +39,14 @@ class Router {
   }
 
   std::optional<Routes> shortest(const Collective& copies) {
-    std::map<std::vector<Rank>, std::vector<int>> known;
+    std::map<RankSet, std::vector<int>> known;
     Routes routes;
     for (const ChunkSpec& spec : copies.chunks) {
       if (effort_.stopped()) return std::nullopt;
       const auto [at, fresh] = known.try_emplace(spec.pre);
       if (fresh) at->second = hops(topology_, spec.pre);
       const std::vector<int>& distance = at->second;
-      std::vector<Rank> nearest_first = spec.post;
+      std::vector<Rank> nearest_first(spec.post.begin(), spec.post.end());
       std::ranges::stable_sort(nearest_first, {}, [&](Rank n) { return distance[n]; });
       if (!nearest_first.empty() && distance[nearest_first.front()] < 0) return std::nullopt;
       routes.push_back(tree(spec.pre, nearest_first, [&](Rank n) { return way_back(distance, n); }));
@@ -71,7 +72,7 @@ class Router {
 
  private:
   // Walks back from each destination by the link that `back` names, until it is on the tree.
-  std::vector<LinkId> tree(const std::vector<Rank>& sources, const std::vector<Rank>& destinations,
+  std::vector<LinkId> tree(const RankSet& sources, std::span<const Rank> destinations,
                            const std::function<LinkId(Rank)>& back) {
     ++trees_;
     for (Rank n : sources) on_tree_[n] = trees_;

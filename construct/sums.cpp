@@ -41,8 +41,8 @@ namespace chorale {
 namespace {
 
 struct Gather {
-  std::vector<Rank> from = {};
-  std::vector<Rank> roots = {};  // sorted; a sum at a single one is whole
+  RankSet from = {};
+  RankSet roots = {};  // a sum at a single one is whole
   bool operator==(const Gather&) const = default;
 };
 
@@ -75,12 +75,14 @@ class Planner {
   // Null where some contribution cannot reach a destination, or when stopped.
   const Places* places(const ChunkSpec& spec) {
     const auto [at, fresh] = known_.try_emplace({spec.pre, spec.post});
-    if (fresh) at->second = find_places(spec.pre, spec.post);
+    if (fresh) at->second = find_places(listed(spec.pre), listed(spec.post));
     return at->second ? &*at->second : nullptr;
   }
 
  private:
   using Ranks = std::vector<Rank>;
+
+  static Ranks listed(const RankSet& set) { return {set.begin(), set.end()}; }
 
   const std::vector<int>& from(Rank n) {
     if (distances_[n].empty()) distances_[n] = hops(topology_, {n});
@@ -191,7 +193,7 @@ class Planner {
   std::vector<std::vector<int>> distances_;  // by rank, where known: hops to every other
   Topology reversed_;
   std::set<std::pair<Rank, Rank>> linked_ = {};
-  std::map<std::pair<Ranks, Ranks>, std::optional<Places>> known_ = {};
+  std::map<std::pair<RankSet, RankSet>, std::optional<Places>> known_ = {};
 };
 
 enum class Choice { Shallow, Spread, Linked };

@@ -16,24 +16,12 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
+#include "ir/chunk_classes.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
 #include "symmetry/orbits.h"
 
 namespace chorale {
-namespace {
-
-using ChunkClass = std::pair<std::vector<Rank>, std::vector<Rank>>;  // pre, post
-
-std::map<ChunkClass, std::vector<Chunk>> chunk_classes(const Collective& collective) {
-  std::map<ChunkClass, std::vector<Chunk>> classes;
-  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
-    classes[{collective.chunks[c].pre, collective.chunks[c].post}].push_back(c);
-  return classes;
-}
-
-}  // namespace
-
 StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,
                                      const Budget& horizon, const EncodingOptions& options)
     : topology_(topology), collective_(collective), horizon_(horizon), budget_(formula_, horizon) {
@@ -69,7 +57,7 @@ StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective&
 void StepRoundEncoding::prune() {
   const int never = horizon_.steps + 1;
   const Topology back = reversed(topology_);
-  std::map<std::vector<Rank>, std::vector<int>> from, to;
+  std::map<RankSet, std::vector<int>> from, to;
   for (const ChunkSpec& spec : collective_.chunks) {
     auto& forward = from[spec.pre];
     if (forward.empty()) forward = hops(topology_, spec.pre);
@@ -185,10 +173,8 @@ void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_p
 }
 
 void StepRoundEncoding::order() {
-  for (const auto& [key, chunks] : chunk_classes(collective_)) {
-    const ChunkSpec& spec = collective_.chunks[chunks.front()];
-    const std::vector<Rank>& post = spec.post;
-    const auto d = std::find_if(post.begin(), post.end(), [&spec](Rank n) { return !starts_at(spec, n); });
+  for (const auto& [pre, post, chunks] : chunk_classes(collective_)) {
+    const auto d = std::ranges::find_if(post, [&](Rank n) { return !pre.contains(n); });
     if (chunks.size() < 2 || d == post.end()) continue;
     // sofar[k]: the chunk has arrived at d by the k-th (step, link).
     std::vector<Lit> previous;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
@@ -13,12 +12,6 @@ namespace chorale {
 namespace {
 
 constexpr int kMostChunksPerBlock = 1 << 22;
-
-std::vector<Rank> all_ranks(int ranks) {
-  std::vector<Rank> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
 
 void require_room(const std::string& name, int chunks, int ranks, double bytes) {
   constexpr double kMiB = 1 << 20;
@@ -68,16 +61,16 @@ Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root
                      "use 0 to " + std::to_string(ranks - 1));
   const Pairs pairs = pairs_of(kind, ranks);
   const double count = pairs.sources * pairs.destinations * chunks;
-  // Positions are dense: each named rank has one.
-  require_room(name, chunks, ranks, bytes_of(count, count * pairs.named, count * pairs.named));
+  // Positions are dense: each rank that a chunk names has one.
+  require_room(name, chunks, ranks, bytes_of(count, ranks, count * pairs.named));
   Collective c{.kind = kind,
                .ranks = ranks,
                .root = root,
                .chunks_per_block = chunks,
                .combining = is_combining(kind)};
-  const std::vector<Rank> all = all_ranks(ranks);
+  const RankSet all = RankSet::all(ranks);
   const auto ranks_of = [&](Who who, Rank each) {
-    return who == Who::All ? all : std::vector<Rank>{who == Who::Root ? root : each};
+    return who == Who::All ? all : RankSet{who == Who::Root ? root : each};
   };
   const CollectiveRow& row = row_of(kind);
   const bool side_by_side = output_blocks(kind, ranks) > 1;
@@ -132,11 +125,11 @@ Collective dual(const Collective& collective) {
 }
 
 bool starts_at(const ChunkSpec& spec, Rank rank) {
-  return std::binary_search(spec.pre.begin(), spec.pre.end(), rank);
+  return spec.pre.contains(rank);
 }
 
 bool ends_at(const ChunkSpec& spec, Rank rank) {
-  return std::binary_search(spec.post.begin(), spec.post.end(), rank);
+  return spec.post.contains(rank);
 }
 
 int input_chunks(const Collective& collective, Rank rank) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/collective_kind.h"
+#include "ir/rank_set.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -22,8 +23,8 @@ namespace chorale {
 using Chunk = int;  // index into Collective::chunks
 
 struct ChunkSpec {
-  std::vector<Rank> pre = {};   // sorted
-  std::vector<Rank> post = {};  // sorted
+  RankSet pre = {};
+  RankSet post = {};
   int input = 0;
   int output = 0;
   bool operator==(const ChunkSpec&) const = default;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -11,14 +12,15 @@ namespace {
 
 constexpr int kMostChunks = 1'000'000;
 
-std::vector<Rank> read_ranks(const JsonReader& json, int ranks) {
+// What is equal is shared.
+RankSet read_ranks(const JsonReader& json, int ranks, std::set<RankSet>& known) {
   std::vector<Rank> result;
   for (std::size_t i = 0; i < json.size(ranks); ++i) result.push_back(json.at(i).integer(0, ranks - 1));
   if (result.empty()) json.fail("is empty", "name at least one rank");
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end())
     json.fail("names a rank twice", "name each once");
-  return result;
+  return *known.insert(std::move(result)).first;
 }
 
 // A position in a buffer belongs to one chunk, except that copies of several chunks may be added up in one
@@ -49,11 +51,12 @@ Collective read_custom(const JsonReader& json, int ranks) {
   if (json.has("chunks_per_block"))
     collective.chunks_per_block = json["chunks_per_block"].integer(1, kMostChunks);
   const JsonReader chunks = json["chunks"];
+  std::set<RankSet> sets;
   for (std::size_t i = 0; i < chunks.size(kMostChunks); ++i) {
     const JsonReader chunk = chunks.at(i);
     chunk.require_object({"pre", "post", "input", "output"});
-    ChunkSpec spec{.pre = read_ranks(chunk["pre"], ranks),
-                   .post = read_ranks(chunk["post"], ranks),
+    ChunkSpec spec{.pre = read_ranks(chunk["pre"], ranks, sets),
+                   .post = read_ranks(chunk["post"], ranks, sets),
                    .input = static_cast<int>(i),
                    .output = static_cast<int>(i)};
     if (chunk.has("input")) spec.input = chunk["input"].integer(0, kMostChunks);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace chorale {
 
 std::string quoted(const std::string& text);
 
-inline std::string list(const std::vector<int>& numbers) {
+inline std::string list(std::span<const int> numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr long long kMostChunksMoved = 1 << 24, kMostKnowledge = 1LL << 30;
 
-std::vector<int> buffer_sizes(const Collective& collective, std::vector<Rank> ChunkSpec::*ranks,
+std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*ranks,
                               int ChunkSpec::*position) {
   std::vector<int> sizes(collective.ranks, 0);
   for (const ChunkSpec& spec : collective.chunks)
@@ -63,18 +63,25 @@ std::vector<int> output_chunks(const Collective& collective) {
   return buffer_sizes(collective, &ChunkSpec::post, &ChunkSpec::output);
 }
 
-double bytes_of(double chunks, double named_ranks, double positions) {
-  constexpr double kChunk = 128;  // a ChunkSpec and its two allocations
-  return kChunk * chunks + sizeof(Rank) * (named_ranks + positions);
+double bytes_of(double chunks, double set_ranks, double positions) {
+  constexpr double kChunk = 64;    // a ChunkSpec
+  constexpr double kPosition = 8;  // of what is kept for each, as in Promise
+  return kChunk * chunks + sizeof(Rank) * set_ranks + kPosition * positions;
 }
 
 double bytes_of(const Collective& collective) {
-  double named = 0, positions = 0;
-  for (const ChunkSpec& spec : collective.chunks)
-    named += static_cast<double>(spec.pre.size() + spec.post.size());
+  // Chunks that share a set are mostly neighbours.
+  double set_ranks = 0, positions = 0;
+  const ChunkSpec* before = nullptr;
+  for (const ChunkSpec& spec : collective.chunks) {
+    for (RankSet ChunkSpec::*set : {&ChunkSpec::pre, &ChunkSpec::post})
+      if (before == nullptr || !(spec.*set).shares(before->*set))
+        set_ranks += static_cast<double>((spec.*set).size());
+    before = &spec;
+  }
   for (const std::vector<int>& sizes : {input_chunks(collective), output_chunks(collective)})
     for (int size : sizes) positions += size;
-  return bytes_of(static_cast<double>(collective.chunks.size()), named, positions);
+  return bytes_of(static_cast<double>(collective.chunks.size()), set_ranks, positions);
 }
 
 std::string excess(const BlockProgram& program) {

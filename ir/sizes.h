@@ -14,11 +14,11 @@ namespace chorale {
 
 inline constexpr int kMostRanks = 4096;  // of a machine or a program
 
-// About what a collective takes: its chunks, the ranks that they name, the positions of its buffers. The most is
-// an Alltoall of 1,900 ranks, or three chunks a block in an Allgather of 4,096.
+// About what a collective takes: its chunks, the ranks of the sets that they share, the positions of its buffers. The
+// most is an Alltoall of 2,500 ranks, or three chunks a block in an Allgather of 4,096.
 inline constexpr double kMostCollectiveBytes = 1 << 29;
 double bytes_of(const Collective&);
-double bytes_of(double chunks, double named_ranks, double positions);
+double bytes_of(double chunks, double set_ranks, double positions);
 
 // Chunks of the input and output buffers of all ranks, in one walk over the chunks.
 std::vector<int> input_chunks(const Collective&);

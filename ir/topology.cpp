@@ -17,7 +17,7 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
   return -1;
 }
 
-std::vector<int> hops(const Topology& topology, const std::vector<Node>& from) {
+std::vector<int> hops(const Topology& topology, const RankSet& from) {
   const int nodes = topology.ranks + topology.switches;
   std::vector<std::vector<Node>> next(nodes);
   for (const Link& link : topology.links) next[link.src].push_back(link.dst);

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "ir/rank_set.h"
+
 namespace chorale {
 
-using Rank = int;    // 0 .. ranks-1
 using Node = int;    // a rank, or a switch: ranks .. ranks+switches-1
 using LinkId = int;  // index into Topology::links
 
@@ -44,8 +45,8 @@ Topology reversed(const Topology&);
 // The first link src -> dst, or -1.
 LinkId find_link(const Topology&, Node src, Node dst);
 
-// Hops from each node of `from` (distance 0) to every node along links; -1 where there is no path.
-std::vector<int> hops(const Topology&, const std::vector<Node>& from);
+// Hops from the nearest node of `from` (distance 0) to every node along links; -1 where there is no path.
+std::vector<int> hops(const Topology&, const RankSet& from);
 
 // alpha of a step and beta of a round on this machine: the worst link decides, since a step waits for all
 // links.

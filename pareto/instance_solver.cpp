@@ -325,7 +325,7 @@ Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
   const Budget budget = ample(topology_, steps);
   if (clauses(topology_, only(collective_, 0), budget) > kMostClauses) return {.too_large = true};
   Schedule schedule{.steps = std::vector<Step>(steps)};
-  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, Schedule> known;
+  std::map<std::pair<RankSet, RankSet>, Schedule> known;
   for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
     const ChunkSpec& spec = collective_.chunks[c];
     const auto [at, fresh] = known.try_emplace({spec.pre, spec.post});

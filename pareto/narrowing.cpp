@@ -15,28 +15,18 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/chunk_classes.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
 
 namespace chorale {
 namespace {
 
-using Equals = std::vector<std::vector<Chunk>>;  // chunks that start and end at the same ranks
-
-Equals equal_chunks(const Collective& collective) {
-  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, std::vector<Chunk>> by_ends;
-  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
-    by_ends[{collective.chunks[c].pre, collective.chunks[c].post}].push_back(c);
-  Equals equals;
-  for (auto& [ends, chunks] : by_ends) equals.push_back(std::move(chunks));
-  return equals;
-}
-
 // The most chunks that can go together everywhere.
 int most_together(const Collective& collective) {
   int most = 0;
-  for (const std::vector<Chunk>& chunks : equal_chunks(collective))
-    most = std::gcd(most, static_cast<int>(chunks.size()));
+  for (const ChunkClass& each : chunk_classes(collective))
+    most = std::gcd(most, static_cast<int>(each.count()));
   return std::max(most, 1);
 }
 
@@ -72,7 +62,7 @@ Collective first_of(const Collective& collective, int together) {
   first.chunks.clear();
   first.chunks_per_block = std::max(1, collective.chunks_per_block / together);
   std::vector<Chunk> kept;
-  for (const std::vector<Chunk>& chunks : equal_chunks(collective))
+  for (const auto& [pre, post, chunks] : chunk_classes(collective))
     for (std::size_t i = 0; i < chunks.size(); i += together) kept.push_back(chunks[i]);
   std::ranges::sort(kept);
   for (Chunk c : kept) first.chunks.push_back(collective.chunks[c]);
@@ -82,7 +72,7 @@ Collective first_of(const Collective& collective, int together) {
 Schedule told_for_all(const Topology& topology, const Collective& whole, int together, Schedule of_first) {
   if (together == 1) return of_first;
   std::map<Chunk, std::vector<Chunk>> packets;  // by the first of them
-  for (const std::vector<Chunk>& chunks : equal_chunks(whole))
+  for (const auto& [pre, post, chunks] : chunk_classes(whole))
     for (std::size_t i = 0; i < chunks.size(); ++i) packets[chunks[i - i % together]].push_back(chunks[i]);
   std::vector<const std::vector<Chunk>*> packet;  // by chunk of first_of
   for (const auto& [first, chunks] : packets) packet.push_back(&chunks);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <map>
-#include <numeric>
 #include <type_traits>
 
 #include "runtime/element_types.h"
@@ -44,34 +42,20 @@ ElementType kept_type(const BlockShape& shape) {
 }  // namespace
 
 TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed)
-    : collective_(collective), shape_(shape), op_(op), seed_(seed), first_place_(collective.ranks + 1, 0) {
+    : collective_(collective), shape_(shape), op_(op), seed_(seed), promise_(collective) {
+  std::size_t most_terms = 1;
   for (Rank n = 0; n < collective.ranks; ++n)
-    first_place_[n + 1] = first_place_[n] + input_chunks(collective, n);
-  same_.resize(first_place_.back());
-  std::iota(same_.begin(), same_.end(), 0);
-  std::map<std::pair<Rank, int>, std::int64_t> terms;  // of each output
-  std::int64_t most_terms = 1;
-  for (const ChunkSpec& spec : collective.chunks) {
-    // Ranks that have a chunk to copy promise to have the same.
-    if (!collective.combining)
-      for (Rank n : spec.pre) same_[place(n, spec.input)] = place(spec.pre.front(), spec.input);
-    for (Rank n : spec.post) {
-      std::int64_t& count = terms[{n, spec.output}];
-      count += collective.combining ? static_cast<std::int64_t>(spec.pre.size()) : 1;
-      most_terms = std::max(most_terms, count);
+    for (const Promise::Output& output : promise_.outputs(n)) {
+      std::size_t terms = 0;
+      for (Chunk c : output.chunks) terms += collective.combining ? collective.chunks[c].pre.size() : 1;
+      most_terms = std::max(most_terms, terms);
     }
-  }
   // What is held exactly as an integer is as well in eighths. The inputs have to fit into the element type,
   // the sums into the type in which they are kept.
   const bool bytes = shape.type == ElementType::Int8 || shape.type == ElementType::Uint8;
   const std::int64_t most = std::min<std::int64_t>(bytes ? 60 : 4096, exact_integers(shape.type));
-  largest_ = std::clamp<std::int64_t>(exact_integers(kept_type(shape)) / most_terms, 1, most);
-}
-
-int TestData::place(Rank n, int input) const {
-  int p = first_place_[n] + input;
-  while (same_[p] != p) p = same_[p];
-  return p;
+  largest_ = std::clamp<std::int64_t>(
+      exact_integers(kept_type(shape)) / static_cast<std::int64_t>(most_terms), 1, most);
 }
 
 std::int64_t TestData::begin(int slot) const {
@@ -118,47 +102,40 @@ void TestData::in_periods(int slot, const std::vector<T>& values, Function funct
 
 template <typename T, typename Function>
 void TestData::for_each_input(Rank n, Function function) const {
-  for (int slot = 0; slot < first_place_[n + 1] - first_place_[n]; ++slot)
-    in_periods(slot, pattern<T>(place(n, slot)), function);
+  for (int slot = 0; slot < promise_.inputs(n); ++slot)
+    in_periods(slot, pattern<T>(promise_.place(n, slot)), function);
 }
 
 template <typename T, typename Kept, typename Function>
 void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Function function) const {
-  std::map<int, std::vector<Kept>> expected;  // by output slot
-  std::map<int, int> position;                // in the inputs, of each
-  for (const ChunkSpec& spec : collective_.chunks) {
-    if (!std::ranges::binary_search(spec.post, n)) continue;
-    position.try_emplace(spec.output, spec.input);
-    for (std::size_t source = 0; source < (collective_.combining ? spec.pre.size() : 1); ++source) {
-      const std::vector<T> inputs = pattern<T>(place(spec.pre[source], spec.input));
+  for (const auto& [slot, chunks] : promise_.outputs(n)) {
+    std::vector<Kept> sum;
+    for (const Promise::Input& input : promise_.terms(chunks)) {
+      const std::vector<T> inputs = pattern<T>(promise_.place(input.rank, input.slot));
       std::vector<Kept> values(inputs.size());
-      std::ranges::transform(inputs, values.begin(), [](T input) { return static_cast<Kept>(input); });
-      std::vector<Kept>& sum = expected[spec.output];
+      std::ranges::transform(inputs, values.begin(), [](T each) { return static_cast<Kept>(each); });
       if (sum.empty())
-        sum = values;
+        sum = std::move(values);
       else
         with_op(op_, [&]<Combination op>() {
           for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
         });
     }
-  }
-  if (op_ == ReduceOp::Avg && collective_.combining)
-    for (auto& [slot, values] : expected)
-      for (Kept& value : values) value = averaged(value, collective_.ranks);
-  for (auto& [slot, values] : expected) {
+    if (op_ == ReduceOp::Avg && collective_.combining)
+      for (Kept& value : sum) value = averaged(value, collective_.ranks);
     if (epilogue && length(slot) > 0) {
       // It depends on the index, so values are no longer periodic.
       std::vector<Kept> all(length(slot));
-      for (std::size_t e = 0; e < all.size(); ++e) all[e] = values[e % kPeriod];
+      for (std::size_t e = 0; e < all.size(); ++e) all[e] = sum[e % kPeriod];
       epilogue(kept_type(shape_), reinterpret_cast<std::byte*>(all.data()), length(slot),
-               begin(position[slot]));
+               begin(collective_.chunks[chunks.front()].input));
       std::vector<T> rounded(all.size());
       std::ranges::transform(all, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
       function(begin(slot), std::span<const T>(rounded));
       continue;
     }
-    std::vector<T> rounded(values.size());
-    std::ranges::transform(values, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
+    std::vector<T> rounded(sum.size());
+    std::ranges::transform(sum, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
     in_periods(slot, rounded, function);
   }
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/promise.h"
 #include "runtime/rank_plan.h"
 
 namespace chorale {
@@ -41,7 +42,6 @@ class TestData {
   void in_periods(int slot, const std::vector<T>& values, Function) const;
   template <typename T>
   std::vector<T> pattern(int place) const;
-  int place(Rank, int input) const;
   std::int64_t begin(int slot) const;
   std::int64_t length(int slot) const;
 
@@ -49,9 +49,8 @@ class TestData {
   const BlockShape shape_;
   const ReduceOp op_;
   const std::uint64_t seed_;
-  std::int64_t largest_ = 0;           // value
-  std::vector<int> first_place_ = {};  // by rank: input slots numbered through
-  std::vector<int> same_ = {};         // by place: the place whose data it has
+  const Promise promise_;
+  std::int64_t largest_ = 0;  // value
 };
 
 }  // namespace chorale

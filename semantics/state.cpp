@@ -23,7 +23,7 @@ std::span<const std::uint8_t> State::value(Chunk c, Rank n) const {
 }
 
 std::span<const std::uint8_t> State::at_start(Chunk c, Rank n) const {
-  if (!std::ranges::binary_search(collective_.chunks[c].pre, n)) return {&at_start_[2 * width_], width_};
+  if (!collective_.chunks[c].pre.contains(n)) return {&at_start_[2 * width_], width_};
   return {&at_start_[collective_.combining ? width_ - n : width_], width_};
 }
 
@@ -44,7 +44,7 @@ bool State::holds(Chunk c, Rank n) const {
 bool State::is_complete(Chunk c, Rank n) const {
   const auto counts = value(c, n);
   if (!collective_.combining) return counts[0] == 1;
-  const std::vector<Rank>& pre = collective_.chunks[c].pre;
+  const RankSet& pre = collective_.chunks[c].pre;
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == pre.size() &&
          std::ranges::all_of(pre, [&](Rank i) { return counts[i] == 1; });
 }

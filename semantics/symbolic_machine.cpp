@@ -33,17 +33,14 @@ void SymbolicMachine::lay_out() {
 
 // Chunks that do not combine may share an output, and are added there.
 void SymbolicMachine::find_complete_sums() {
-  std::map<std::pair<Rank, int>, int> position;
-  std::set<std::pair<Rank, int>> taken;
-  for (const ChunkSpec& spec : collective_.chunks)
-    for (Rank n : spec.post)
-      if (!taken.insert({n, spec.output}).second || collective_.combining)
-        position.try_emplace({n, spec.output}, spec.input);
-  for (const auto& [output, at] : position) {
-    const SymbolicSum& sum = *promise_.output(output.first, output.second);
-    complete_[at] = sum;
-    if (sum.size() > 1) position_of_.try_emplace(sum, at);
-  }
+  for (Rank n = 0; n < promise_.ranks(); ++n)
+    for (const auto& [slot, chunks] : promise_.outputs(n)) {
+      if (!collective_.combining && chunks.size() < 2) continue;
+      const int at = collective_.chunks[chunks.front()].input;
+      const SymbolicSum sum = *promise_.wanted(n, slot);
+      complete_[at] = sum;
+      if (sum.size() > 1) position_of_.try_emplace(sum, at);
+    }
 }
 
 Cell& SymbolicMachine::cell(Rank n, const Slot& slot, int launch) {
@@ -214,8 +211,8 @@ void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
   for (int o = 0; o < sizes_[n].output && !full(); ++o) {
     const FaultPlace at{.rank = n, .chunk = o};
     const SymbolicValue& value = cell(n, {Buffer::Output, o}, launch).value;
-    const SymbolicSum* const wanted = promise_.output(n, o);
-    if (wanted == nullptr) {
+    const std::optional<SymbolicSum> wanted = promise_.wanted(n, o);
+    if (!wanted) {
       if (value.sum && !in_place_)
         say(Kind::Written, at, "{}: rank {} has written output[{}], where nothing is promised", when, n, o);
       continue;

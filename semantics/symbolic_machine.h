@@ -1,7 +1,7 @@
 // What the referees of programs share: memory of symbolic values, what an operation does to it, and who has touched
 // what. A referee says when an instruction may run and what is ordered before it; all else is here.
 //
-// A value is a sum of inputs, how often each (semantics/symbolic_sum.h), of a piece of a block, and how often it has
+// A value is a sum of inputs, how often each (ir/symbolic_sum.h), of a piece of a block, and how often it has
 // had the program's function applied. Operands must have been written, be of the operation's piece, and not have had
 // the function if anything is added to them. The function may be applied once, to what is complete. An operation
 // reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may store where
@@ -25,9 +25,9 @@
 
 #include "ir/collective.h"
 #include "ir/data_operation.h"
+#include "ir/promise.h"
+#include "ir/symbolic_sum.h"
 #include "semantics/fault_list.h"
-#include "semantics/promise.h"
-#include "semantics/symbolic_sum.h"
 
 namespace chorale {
 

@@ -72,7 +72,7 @@ class Referee : FaultList {
       const ChunkSpec& spec = collective_.chunks[c];
       if (spec.pre.empty())
         say(Kind::Form, {.chunk = c}, "the collective: no rank has chunk {} at the start", c);
-      for (const std::vector<Rank>* ranks : {&spec.pre, &spec.post}) {
+      for (const RankSet* ranks : {&spec.pre, &spec.post}) {
         if (std::ranges::any_of(*ranks, [&](Rank n) { return n < 0 || n >= topology_.ranks; }))
           say(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank that is not one of {}", c,
               topology_.ranks);
@@ -216,7 +216,7 @@ class Referee : FaultList {
         say(Kind::Outcome, {.rank = n, .chunk = c}, "at the end: rank {} does not have chunk {}", n, c);
         continue;
       }
-      const std::vector<Rank>& pre = collective_.chunks[c].pre;
+      const RankSet& pre = collective_.chunks[c].pre;
       const auto missing = std::ranges::find_if(
           pre, [&](Rank i) { return collective_.combining && state.value(c, n)[i] == 0; });
       if (missing != pre.end())

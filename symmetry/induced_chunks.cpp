@@ -4,19 +4,17 @@
 #include "symmetry/induced_chunks.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <utility>
+#include <tuple>
+
+#include "ir/chunk_classes.h"
 
 namespace chorale {
 namespace {
 
-using Roles = std::pair<std::vector<Rank>, std::vector<Rank>>;  // pre, post
-
-std::vector<Rank> image(const std::vector<Rank>& ranks, const std::vector<Rank>& permutation) {
+RankSet image(const RankSet& ranks, const std::vector<Rank>& permutation) {
   std::vector<Rank> result;
   for (Rank n : ranks) result.push_back(permutation[n]);
-  std::sort(result.begin(), result.end());
   return result;
 }
 
@@ -24,15 +22,15 @@ std::vector<Rank> image(const std::vector<Rank>& ranks, const std::vector<Rank>&
 
 std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
                                                  const Automorphism& automorphism) {
-  std::map<Roles, std::vector<Chunk>> classes;
-  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
-    classes[{collective.chunks[c].pre, collective.chunks[c].post}].push_back(c);
+  const std::vector<ChunkClass> classes = chunk_classes(collective);
+  const auto ends = [](const ChunkClass& each) { return std::tie(each.pre, each.post); };
   std::vector<Chunk> result(collective.chunks.size());
-  for (const auto& [roles, chunks] : classes) {
-    const auto target =
-        classes.find({image(roles.first, automorphism.ranks), image(roles.second, automorphism.ranks)});
-    if (target == classes.end() || target->second.size() != chunks.size()) return std::nullopt;
-    for (std::size_t i = 0; i < chunks.size(); ++i) result[chunks[i]] = target->second[i];
+  for (const ChunkClass& from : classes) {
+    const RankSet pre = image(from.pre, automorphism.ranks), post = image(from.post, automorphism.ranks);
+    const auto to = std::ranges::lower_bound(classes, std::tie(pre, post), {}, ends);
+    if (to == classes.end() || ends(*to) != std::tie(pre, post) || to->count() != from.count())
+      return std::nullopt;
+    for (std::size_t i = 0; i < from.chunks.size(); ++i) result[from.chunks[i]] = to->chunks[i];
   }
   return result;
 }

@@ -84,7 +84,7 @@ json point_of(const Topology& t, const Point& point) {
   std::vector<int> wanted(t.ranks, 0);
   for (const ChunkSpec& chunk : point.collective.chunks) {
     // What gives the chunk its colour: where it comes from, or of a sum where it goes to.
-    const std::vector<Rank>& ranks = point.collective.combining ? chunk.post : chunk.pre;
+    const RankSet& ranks = point.collective.combining ? chunk.post : chunk.pre;
     first.push_back(ranks.size() == 1 ? ranks.front() : -1);
     for (Rank r : chunk.post) ++wanted[r];
   }

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "device/kernel.h"
-#include "runtime/elements.h"
+#include "ir/elements.h"
 
 namespace chorale {
 

@@ -126,7 +126,7 @@ TEST(Check, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(refuses([](Case& x) { x.topology.switches = 1; }));
   EXPECT_TRUE(refuses([](Case& x) { x.topology.links[0].dst = 8; }));
   EXPECT_TRUE(refuses([](Case& x) { x.topology.links[0].src = -1; }));
-  EXPECT_TRUE(refuses([](Case& x) { x.collective.chunks[0].post.push_back(8); }));
+  EXPECT_TRUE(refuses([](Case& x) { x.collective.chunks[0].post = {1, 8}; }));
   EXPECT_TRUE(refuses([](Case& x) { x.topology.limits.push_back({.links = {99}}); }));
 }
 

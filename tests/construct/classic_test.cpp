@@ -209,5 +209,19 @@ TEST(Classic, TheCatalogueHasNoNameTwice) {
   EXPECT_TRUE(std::ranges::adjacent_find(names) == names.end());
 }
 
+// A million sends each. The sets of ranks are shared and the referee follows one chunk at a time, so this takes the
+// memory of the schedule and of one chunk; a list of ranks for each chunk, or a sum for each, would be gigabytes.
+TEST(Classic, AThousandRanksAreRefereed) {
+  const Topology ring = test::ring(1024);
+  for (const Method method : {Method::RingAllgather, Method::RingReduceScatter}) {
+    const Point point = classic_algorithm(method, ring);
+    EXPECT_EQ(point.collective.chunks.size(), 1024u);
+    EXPECT_THAT(violations(ring, point.collective, point.schedule, 1), IsEmpty()) << name_of(method);
+    // Read back, what is asked is equal, and shares nothing with it.
+    const Collective asked = make_collective(point.collective.kind, 1024, 1);
+    EXPECT_THAT(differences(asked, point.collective, 1), IsEmpty());
+  }
+}
+
 }  // namespace
 }  // namespace chorale

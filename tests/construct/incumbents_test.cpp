@@ -73,7 +73,7 @@ Collective random_collective(std::mt19937& random, int ranks) {
     const int most = 1 + below(random, ranks);
     ChunkSpec spec{.pre = some_ranks(random, ranks, most), .post = some_ranks(random, ranks, most)};
     if (groups || below(random, 8) == 0) spec.post = spec.pre;
-    if (below(random, 10) == 0) spec.post.clear();
+    if (below(random, 10) == 0) spec.post = {};
     c.chunks.push_back(spec);
   }
   return c;
@@ -81,7 +81,7 @@ Collective random_collective(std::mt19937& random, int ranks) {
 
 // Slow and obvious: is there a way for each wanted thing? Links are walked until nothing changes.
 bool possible(const Topology& t, const Collective& c) {
-  const auto reached = [&](const std::vector<Rank>& from) {
+  const auto reached = [&](const RankSet& from) {
     std::vector<bool> in(t.ranks, false);
     for (Rank n : from) in[n] = true;
     for (int again = 0; again < t.ranks; ++again)
@@ -100,7 +100,7 @@ bool possible(const Topology& t, const Collective& c) {
 
 bool something_to_move(const Collective& c) {
   return std::ranges::any_of(c.chunks, [&](const ChunkSpec& spec) {
-    return c.combining ? std::ranges::any_of(spec.post, [&](Rank d) { return spec.pre != std::vector{d}; })
+    return c.combining ? std::ranges::any_of(spec.post, [&](Rank d) { return spec.pre != RankSet{d}; })
                        : !std::ranges::includes(spec.pre, spec.post);
   });
 }

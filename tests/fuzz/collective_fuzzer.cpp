@@ -1,6 +1,6 @@
 #include "ir/json.h"
+#include "ir/promise.h"
 #include "ir/sizes.h"
-#include "semantics/promise.h"
 #include "semantics/verify.h"
 #include "tests/fuzz/readers.h"
 

@@ -36,11 +36,11 @@ TEST(Collective, HasTheChunksOfItsName) {
   EXPECT_EQ(chunks("gather"), 12u);
   EXPECT_EQ(chunks("alltoall"), 48u);
   for (const ChunkSpec& spec : make_collective("broadcast", n, c, 1).chunks)
-    EXPECT_EQ(spec.pre, (std::vector<Rank>{1}));
+    EXPECT_EQ(spec.pre, RankSet({1}));
   const Collective sum = make_collective("allreduce", n, c);
   EXPECT_TRUE(sum.combining);
-  EXPECT_EQ(sum.chunks[0].pre, (std::vector<Rank>{0, 1, 2, 3}));
-  EXPECT_EQ(sum.chunks[0].post, (std::vector<Rank>{0, 1, 2, 3}));
+  EXPECT_EQ(sum.chunks[0].pre, RankSet({0, 1, 2, 3}));
+  EXPECT_EQ(sum.chunks[0].post, RankSet({0, 1, 2, 3}));
   for (Rank r = 0; r < n; ++r) {
     EXPECT_EQ(input_chunks(make_collective("alltoall", n, c), r), n * c);
     EXPECT_EQ(output_chunks(make_collective("allgather", n, c), r), n * c);

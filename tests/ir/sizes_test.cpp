@@ -49,14 +49,16 @@ std::string refusal(const F& f) {
 TEST(Sizes, OfACollective) {
   EXPECT_THAT(refusal([] { make_collective("alltoall", 4096, 1); }), HasSubstr("512 MiB is the most"));
   EXPECT_THAT(refusal([] { make_collective("alltoall", 2147483647, 2147483647); }), HasSubstr("the most"));
-  EXPECT_THAT(refusal([] { make_collective("broadcast", 1, 16777216); }), HasSubstr("2304 MiB"));
+  EXPECT_THAT(refusal([] { make_collective("broadcast", 1, 16777216); }), HasSubstr("1280 MiB"));
   EXPECT_THAT(
       refusal([] { collective_from_json(R"({"collective":"alltoall","chunks":1000000})", "c.json", 4096); }),
       AllOf(HasSubstr("c.json: collective"), HasSubstr("1000000 chunks a block for 4096 ranks")));
   const Collective pairs = make_collective("alltoall", 100, 1);
   EXPECT_EQ(pairs.chunks.size(), 10'000u);
   // 10,000 chunks, each with one rank before and one after, in 100 buffers of 100 positions twice.
-  EXPECT_EQ(bytes_of(pairs), 128 * 10'000 + 4 * (20'000 + 20'000));
+  EXPECT_EQ(bytes_of(pairs), 64 * 10'000 + 4 * 2 + 8 * 20'000);
+  // One set of all ranks, and one rank each; 1,000 outputs of 1,000 positions, and an input.
+  EXPECT_EQ(bytes_of(make_collective("allgather", 1000, 1)), 64 * 1000 + 4 * (1 + 1000) + 8 * 1'001'000);
 }
 
 // A program says how large its buffers are; its collective is not built where a block does not fit into any.

@@ -29,4 +29,16 @@ inline SymbolicSum added(const SymbolicSum& a, const SymbolicSum& b) {
   return result;
 }
 
+// Terms in any order, made a sum.
+inline SymbolicSum collected(SymbolicSum terms) {
+  std::sort(terms.begin(), terms.end());
+  SymbolicSum result;
+  for (const auto& [place, times] : terms)
+    if (!result.empty() && result.back().first == place)
+      result.back().second = std::min(result.back().second + times, kMostTimes);
+    else
+      result.push_back({place, times});
+  return result;
+}
+
 }  // namespace chorale

@@ -1,0 +1,116 @@
+#include "ir/promise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ir/sizes.h"
+
+namespace chorale {
+
+Promise::Promise(const Collective& collective) : collective_(collective) {
+  first_.push_back(0);
+  for (int size : input_chunks(collective)) first_.push_back(first_.back() + size);
+  find_places();
+  find_outputs();
+}
+
+// Union and find, over the chunks that several ranks hold.
+void Promise::find_places() {
+  if (collective_.combining ||
+      std::ranges::all_of(collective_.chunks, [](const ChunkSpec& spec) { return spec.pre.size() <= 1; }))
+    return;
+  place_.resize(places());
+  std::iota(place_.begin(), place_.end(), 0);
+  const auto root = [this](int slot) {
+    while (place_[slot] != slot) slot = place_[slot] = place_[place_[slot]];
+    return slot;
+  };
+  for (const ChunkSpec& spec : collective_.chunks)
+    for (Rank n : spec.pre)
+      place_[root(first_[n] + spec.input)] = root(first_[spec.pre.front()] + spec.input);
+  for (int& place : place_) place = root(place);
+}
+
+// Counted and put in their places by rank, then sorted by slot.
+void Promise::find_outputs() {
+  begin_.assign(collective_.ranks + 1, 0);
+  for (const ChunkSpec& spec : collective_.chunks)
+    for (Rank n : spec.post) ++begin_[n + 1];
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  chunks_.resize(begin_.back());
+  std::vector<std::size_t> next = begin_;
+  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+    for (Rank n : collective_.chunks[c].post) chunks_[next[n]++] = c;
+  for (Rank n = 0; n < collective_.ranks; ++n)
+    std::ranges::stable_sort(std::span(chunks_).subspan(begin_[n], begin_[n + 1] - begin_[n]), {},
+                             [this](Chunk c) { return slot(c); });
+}
+
+std::span<const Chunk> Promise::wants(Rank n) const {
+  return std::span(chunks_).subspan(begin_[n], begin_[n + 1] - begin_[n]);
+}
+
+int Promise::place(Rank n, int input) const {
+  const int slot = first_[n] + input;
+  return place_.empty() ? slot : place_[slot];
+}
+
+Promise::Input Promise::input_at(int place) const {
+  const auto after = std::ranges::upper_bound(first_, place);
+  return {.rank = static_cast<Rank>(after - first_.begin()) - 1, .slot = place - *(after - 1)};
+}
+
+std::vector<Promise::Output> Promise::outputs(Rank n) const {
+  std::vector<Output> all;
+  const std::span<const Chunk> mine = wants(n);
+  for (std::size_t i = 0, next = 0; i < mine.size(); i = next) {
+    while (next < mine.size() && slot(mine[next]) == slot(mine[i])) ++next;
+    all.push_back({.slot = slot(mine[i]), .chunks = mine.subspan(i, next - i)});
+  }
+  return all;
+}
+
+std::span<const Chunk> Promise::chunks(Rank n, int slot) const {
+  const auto found = std::ranges::equal_range(wants(n), slot, {}, [this](Chunk c) { return this->slot(c); });
+  return {found.begin(), found.end()};
+}
+
+std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const {
+  std::vector<Input> all;
+  for (Chunk c : chunks) {
+    const ChunkSpec& spec = collective_.chunks[c];
+    const std::size_t added = collective_.combining ? spec.pre.size() : 1;
+    for (std::size_t i = 0; i < added; ++i) all.push_back({.rank = spec.pre[i], .slot = spec.input});
+  }
+  return all;
+}
+
+std::optional<SymbolicSum> Promise::wanted(Rank n, int slot) const {
+  const std::span<const Chunk> added_up = chunks(n, slot);
+  if (added_up.empty()) return std::nullopt;
+  SymbolicSum sum;
+  for (const Input& input : terms(added_up)) sum.push_back({place(input.rank, input.slot), 1});
+  return collected(std::move(sum));
+}
+
+std::string Promise::difference(const SymbolicSum& wanted, const SymbolicSum& held) const {
+  const std::map<int, int> a(wanted.begin(), wanted.end()), b(held.begin(), held.end());
+  for (const auto& [place, count] : a) {
+    const auto at = b.find(place);
+    if (at == b.end()) return "lacks " + name(place);
+    if (at->second != count) return fmt::format("counts {} {} times, not {}", name(place), at->second, count);
+  }
+  for (const auto& [place, count] : b)
+    if (!a.contains(place)) return "contains " + name(place) + ", which does not belong there";
+  return "is as promised";
+}
+
+std::string Promise::name(int place) const {
+  const Input input = input_at(place);
+  return fmt::format("input[{}] of rank {}", input.slot, input.rank);
+}
+
+}  // namespace chorale
