@@ -27,7 +27,7 @@ constexpr int kMasterIterations = 20'000;  // of the simplex method
 
 // All chunks of some sources: where they must go, from one of the sources.
 struct Bundle {
-  std::vector<Rank> from = {};
+  RankSet from = {};
   std::vector<std::pair<Rank, std::int64_t>> to = {};
   std::int64_t times = 1;
 };
@@ -38,8 +38,8 @@ class ColourPrices {
       : topology_(topology), limits_of_(topology.links.size()), leaving_(topology.ranks) {
     std::vector<std::int64_t> tags(topology.ranks, 0);
     for (const ChunkClass& c : classes) {
-      for (Rank n : c.pre) tags[n] += c.count * static_cast<std::int64_t>(topology.ranks);
-      tags[c.post.front()] += c.count;
+      for (Rank n : c.pre) tags[n] += c.count() * static_cast<std::int64_t>(topology.ranks);
+      tags[c.post.front()] += c.count();
     }
     colours_ = machine_colours(topology, tags);
     budget_.assign(colours_.links + colours_.limits, 0);
@@ -91,7 +91,7 @@ class ColourPrices {
         if (alone) first[colours_.rank[classes[i].pre.front()]] = bundles_.size();
         Bundle& fresh = bundles_.emplace_back(Bundle{.from = classes[i].pre});
         for (std::size_t j = i; j < end; ++j)
-          fresh.to.emplace_back(classes[j].post.front(), classes[j].count);
+          fresh.to.emplace_back(classes[j].post.front(), classes[j].count());
       }
       i = end;
     }
@@ -121,8 +121,8 @@ class ColourPrices {
   }
 
   // Dijkstra: the last link of each rank's path, -1 for sources, and the ranks as they were reached.
-  void cheapest_paths(const std::vector<Rank>& from, const std::vector<double>& cost,
-                      std::vector<LinkId>& over, std::vector<Rank>& order) const {
+  void cheapest_paths(const RankSet& from, const std::vector<double>& cost, std::vector<LinkId>& over,
+                      std::vector<Rank>& order) const {
     std::vector<double> paid(topology_.ranks, -1);
     std::vector<bool> done(topology_.ranks, false);
     over.assign(topology_.ranks, -1);

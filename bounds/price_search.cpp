@@ -117,7 +117,7 @@ class PriceSearch {
     std::vector<std::int64_t> tags(topology_.ranks, 0);  // what a rank has, as far as two can differ in it
     for (std::size_t i = 0; i < classes_.size(); ++i)
       for (Rank n : classes_[i].pre)
-        tags[n] += classes_[i].count * static_cast<std::int64_t>(1 + classes_[i].post.size());
+        tags[n] += classes_[i].count() * static_cast<std::int64_t>(1 + classes_[i].post.size());
     const MachineColours colours = machine_colours(topology_, tags);
     std::vector<bool> seen(colours.ranks, false);
     std::erase_if(ranks, [&](Rank n) {

@@ -51,8 +51,7 @@ class Folded {
     std::vector<int> limits = {};
   };
 
-  Folded(const Topology& topology, const std::vector<Rank>& hub, const std::vector<std::int64_t>& supply,
-         bool turned)
+  Folded(const Topology& topology, const RankSet& hub, const std::vector<std::int64_t>& supply, bool turned)
       : turned_(turned) {
     std::vector<std::int64_t> tags = supply;
     for (Rank n : hub) tags[n] = -1;
@@ -376,7 +375,7 @@ std::vector<Prices> timed_cut_prices(const Topology& topology, const std::vector
   if (total <= known / steps) return {};
   const bool turned = std::any_of(demands.begin(), demands.end(),
                                   [&](const Demand& demand) { return demand.to != demands.front().to; });
-  const std::vector<Rank> hub = turned ? demands.front().from : std::vector<Rank>{demands.front().to};
+  const RankSet hub = turned ? demands.front().from : RankSet{demands.front().to};
   std::vector<std::int64_t> supply(topology.ranks, 0);
   for (const Demand& demand : demands) {
     if (!turned && demand.from.size() != 1)

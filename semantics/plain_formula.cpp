@@ -180,7 +180,7 @@ void PlainFormula::rounds() {
 }
 
 void PlainFormula::numbered() {
-  std::map<std::pair<std::vector<Rank>, std::vector<Rank>>, std::vector<Lit>> last;  // by pre and post
+  std::map<std::pair<RankSet, RankSet>, std::vector<Lit>> last;  // by pre and post
   for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
     const ChunkSpec& spec = collective_.chunks[c];
     const auto at = std::ranges::find_if(
@@ -208,8 +208,8 @@ int PlainFormula::contributions(Chunk c) const {
 }
 
 bool PlainFormula::starts(Chunk c, Rank n, int i) const {
-  const std::vector<Rank>& pre = collective_.chunks[c].pre;
-  return collective_.combining ? pre[i] == n : std::ranges::count(pre, n) > 0;
+  const RankSet& pre = collective_.chunks[c].pre;
+  return collective_.combining ? pre[i] == n : pre.contains(n);
 }
 
 std::vector<Lit> PlainFormula::terms(Chunk c, Rank n, int s, int i) const {

@@ -190,7 +190,7 @@ TEST(NcclApi, EveryHandWrittenAlgorithm) {
         continue;  // that many ranks it cannot do
       }
       expect_right(result,
-                   every_shape(result.points[0].collective.combining, entry.collective != "alltoall"));
+                   every_shape(result.points[0].collective.combining, entry.collective != CollectiveKind::Alltoall));
       ++tried;
     }
   }

@@ -63,7 +63,7 @@ TEST(StepPlan, AStepIsOneLaunch) {
 TEST(StepPlan, InPlaceNeedsNoCopyOfTheInput) {
   int seen = 0;
   for (const ClassicEntry& entry : classic_catalogue()) {
-    if (entry.collective != "allreduce") continue;
+    if (entry.collective != CollectiveKind::AllReduce) continue;
     const StepProgram program = by_hand(name_of(entry.method), 4);
     for (int n = 0; n < 4; ++n)
       EXPECT_TRUE(make_step_plan(program.tables(), n, 999, {.shared = true}).sound)

@@ -30,7 +30,7 @@ Costs frontier(const Result& result) {
 void expect_sound(const Result& result) {
   EXPECT_TRUE(result.complete);
   const CheckReport report = check_result(result, "", {});
-  EXPECT_EQ(report.faults, std::vector<std::string>{});
+  EXPECT_EQ(report.faults, std::vector<Fault>{});
   EXPECT_EQ(report.undecided, 0);
   EXPECT_EQ(report.schedules, static_cast<int>(result.points.size()));
 }
@@ -121,7 +121,7 @@ TEST(SearchFrontier, ALimitLeavesPointsUnproven) {
   EXPECT_EQ(result.stopped, Stopped::ConflictLimit);
   EXPECT_TRUE(
       std::any_of(result.points.begin(), result.points.end(), [](const Point& p) { return !p.proven; }));
-  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
 }
 
 TEST(SearchFrontier, StopsWhenToldTo) {
@@ -176,7 +176,7 @@ TEST(SearchFrontier, NoLimitLeavesAConnectedMachineWithoutAnAnswer) {
     for (const std::string& name : collective_names()) {
       const Result no_conflicts = search(machine, name, {.synthesis = {.limits = {.conflicts = 0}}});
       EXPECT_FALSE(no_conflicts.points.empty()) << machine << " " << name;
-      EXPECT_EQ(check_result(no_conflicts, "", {}).faults, std::vector<std::string>{})
+      EXPECT_EQ(check_result(no_conflicts, "", {}).faults, std::vector<Fault>{})
           << machine << " " << name;
       const Result late = search(machine, name, {.time_limit = std::chrono::milliseconds(0)});
       EXPECT_FALSE(late.points.empty()) << machine << " " << name;
@@ -223,11 +223,11 @@ TEST(SearchSynthesis, FindsTheFewestStepsOfASum) {
   EXPECT_EQ(ring.verdict, Verdict::Sat);
   EXPECT_EQ(ring.result.points.at(0).cost, (Cost{.steps = 3, .rounds = 3, .chunks = 1}));
   EXPECT_TRUE(ring.result.complete);  // of schedules of 3 steps
-  EXPECT_EQ(check_result(ring.result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(ring.result, "", {}).faults, std::vector<Fault>{});
   const SynthesisResult two = ask("ring:5", "allreduce", {.steps = 2});
   EXPECT_EQ(two.verdict, Verdict::Unsat);
   EXPECT_TRUE(two.result.complete);
-  EXPECT_EQ(check_result(two.result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(two.result, "", {}).faults, std::vector<Fault>{});
 }
 
 TEST(SearchSynthesis, AnswersEveryKindOfBudget) {
@@ -258,7 +258,7 @@ TEST(SearchSynthesis, EndsWhereNothingWasConstructed) {
       .name = "fan", .ranks = 3, .links = {{.src = 0, .dst = 1}, {.src = 2, .dst = 1}, {.src = 1, .dst = 0}}};
   const SynthesisResult answer = search_synthesis(fan, make_collective("reduce", 3, 1), {.chunks = 2}, {});
   EXPECT_EQ(answer.verdict, Verdict::Sat);
-  EXPECT_EQ(check_result(answer.result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(answer.result, "", {}).faults, std::vector<Fault>{});
 }
 
 void expect_no_less(const Result& wide, const Result& narrow) {
@@ -307,7 +307,7 @@ TEST(SearchFrontier, SumsOverRelaysAreComposedWhereTheyMayBe) {
       search_frontier(machine, make_collective("allreduce", 7, 1),
                       {.min_chunks = 2, .max_chunks = 2, .time_limit = std::chrono::milliseconds(0)});
   EXPECT_FALSE(result.points.empty());
-  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<std::string>{});
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
 }
 
 }  // namespace
