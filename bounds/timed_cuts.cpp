@@ -1,6 +1,6 @@
 // The machine is folded first: ranks that look alike from the destination (machine_colours.h) become one node, links and
 // limits between them one arc with their bandwidths added up. A flow can be averaged over what looks alike, so nothing is
-// lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 five.
+// lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
 //
 // Plain cutting planes ask about corners of the program over r, which put all rounds into few steps, and add a cut for each
 // step that has none. So a point between the corner and the best feasible r known is asked about ("in-out separation",
@@ -25,7 +25,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kCuts = 200;                 // in one program over r; torus:16x16 needs 12
+constexpr int kCuts = 200;  // in one program over r; Allgather on ring:256, torus:32x32, hypercube:8: none
 constexpr int kMasterIterations = 20'000;  // of the simplex method
 constexpr double kUnits = 1 << 24;         // flow is counted in such parts of a chunk
 constexpr double kNear = 1e-6;
