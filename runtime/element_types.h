@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "device/elements.h"
-#include "runtime/elements.h"
+#include "ir/elements.h"
 
 namespace chorale {
 

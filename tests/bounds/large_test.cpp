@@ -32,7 +32,7 @@ std::vector<ChunkClass> random_demands(const Topology& t, bool gathered, std::mt
   std::vector<ChunkClass> classes;
   for (Rank n = 1; n < t.ranks; ++n)
     classes.push_back(
-        {.pre = {gathered ? n : 0}, .post = {gathered ? 0 : n}, .count = 1 + static_cast<int>(random() % 4)});
+        {.pre = {gathered ? n : 0}, .post = {gathered ? 0 : n}, .chunks = std::vector<Chunk>(1 + random() % 4)});
   return classes;
 }
 
