@@ -23,9 +23,16 @@ std::vector<MessageEnds> messages_of(const Program& program) {
 }
 
 std::string to_string(const Instruction& i) {
-  if (is_local(i.does)) return fmt::format("{}, step {}", to_string(i.does), i.step + 1);
-  return fmt::format("{}, step {}: {} rank {}, message {}", to_string(i.does), i.step + 1,
-                     i.does.sends ? "to" : "from", i.peer, i.message);
+  const DataOperation& op = i.does;
+  if (op.sends && op.from.size() == 1)
+    return fmt::format("send {} to rank {} (message {})", to_string(op.from[0]), i.peer, i.message);
+  if (op.takes && op.to.size() == 1)
+    return fmt::format("receive {} from rank {} (message {})", to_string(op.to[0]), i.peer, i.message);
+  if (applies(op) || op.count != 1 || op.to.size() != 1) return to_string(op);
+  if (op.from.size() == 1) return fmt::format("copy {} to {}", to_string(op.from[0]), to_string(op.to[0]));
+  if (op.from.size() == 2 && op.from[0] == op.to[0])
+    return fmt::format("reduce {} into {}", to_string(op.from[1]), to_string(op.to[0]));
+  return to_string(op);
 }
 
 }  // namespace chorale

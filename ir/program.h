@@ -62,7 +62,7 @@ struct MessageEnds {
 // By number. Requires a program that the referee accepts.
 std::vector<MessageEnds> messages_of(const Program&);
 
-// "move output[3] to a message, step 2: to rank 5, message 17".
+// "send output[3] to rank 5 (message 17)".
 std::string to_string(const Instruction&);
 
 }  // namespace chorale

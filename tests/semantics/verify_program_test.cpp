@@ -223,10 +223,9 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
                  .message = 3 - n,
                  .step = 1});
   }
-  EXPECT_THAT(violations(pair, add, p),
-              Contains(says(
-                  Kind::Race,
-                  "step 2: from rank 1, message 3): writes output[0], and nothing orders that with rank 0")));
+  EXPECT_THAT(violations(pair, add, p), Contains(says(Kind::Race,
+                                                      "(receive output[0] from rank 1 (message 3)): writes "
+                                                      "output[0], and nothing orders that with rank 0")));
   p.ranks[0].blocks[0].instructions.back().does.to[0].slot.buffer = Buffer::Scratch;
   EXPECT_THAT(violations(pair, add, p), IsEmpty());
 
