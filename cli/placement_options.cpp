@@ -29,7 +29,7 @@ void place_options(CLI::App& app, Command& parsed) {
       "2 bad input\n"
       "examples:\n"
       "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB\n"
-      "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data,tensor --bytes 1GB\n"
+      "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data --bytes 1G\n"
       "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html");
   auto options = std::make_shared<PlaceCommand>();
   sub->add_option("hierarchy", options->hierarchy,

@@ -31,8 +31,9 @@ Topology random_machine(std::mt19937& random) {
 std::vector<ChunkClass> random_demands(const Topology& t, bool gathered, std::mt19937& random) {
   std::vector<ChunkClass> classes;
   for (Rank n = 1; n < t.ranks; ++n)
-    classes.push_back(
-        {.pre = {gathered ? n : 0}, .post = {gathered ? 0 : n}, .chunks = std::vector<Chunk>(1 + random() % 4)});
+    classes.push_back({.pre = {gathered ? n : 0},
+                       .post = {gathered ? 0 : n},
+                       .chunks = std::vector<Chunk>(1 + random() % 4)});
   return classes;
 }
 
@@ -86,7 +87,7 @@ TEST(ColourPrices, AreTheBestOfSymmetricMachines) {
   for (const Topology& t :
        {ring(7), ring(8), hypercube(3), grid(4, 4, true), grid(3, 3, false), full(5), hub(6), dgx_a100(2)}) {
     SCOPED_TRACE(std::to_string(t.ranks) + " ranks, " + std::to_string(t.links.size()) + " links");
-    const std::vector<ChunkClass> classes = chunk_classes(make_collective("alltoall", t.ranks, 1));
+    const std::vector<ChunkClass> classes = wanted_classes(make_collective("alltoall", t.ranks, 1));
     FlowProgram program(t, demands(classes, only_choice(classes)), 0);
     program.build();
     const auto best = pay(t, classes, program.prices(), false, only_choice(classes))->bound;

@@ -340,7 +340,7 @@ std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
         // Without its only one a program is another one, which does no more than the collective.
         if (!has_epilogue(result.back().program)) result.pop_back();
         change("another position", [&](BlockRank&, DataOperation& m) { m.position = op.position + 1; });
-        if (op.takes)
+        if (op.takes && !op.from.empty())
           change("before the sum is complete",
                  [&](BlockRank& rank, DataOperation&) { here(rank, i, applying(op.from.back().slot, op)); });
         if (op.to.empty()) continue;
@@ -361,7 +361,7 @@ std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
           change("after it was sent",
                  [&](BlockRank& rank, DataOperation&) { here(rank, i + 1, applying(slot, op)); });
         if (i + 1 < static_cast<int>(list.size()) && list[i + 1].does.sends &&
-            list[i + 1].does.from.front().slot == slot)
+            !list[i + 1].does.from.empty() && list[i + 1].does.from.front().slot == slot)
           change("after it was sent",
                  [&](BlockRank& rank, DataOperation&) { here(rank, i + 2, applying(slot, op)); });
       }
