@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include <new>
 #include <string_view>
 
 #include "ir/error.h"
@@ -10,9 +12,21 @@
 
 namespace chorale {
 
+namespace {
+
+// dlopen() says only in words why it failed. What a library needs for its data is less than this.
+bool has_room() {
+  constexpr std::size_t kEnough = 16 << 20;
+  void* const room = mmap(nullptr, kEnough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room != MAP_FAILED && munmap(room, kEnough) == 0;
+}
+
+}  // namespace
+
 const void* table_of(const Part& part) {
   const auto refuse = [&](const std::string& what) { throw InputError(part.name, what, part.remedy); };
   void* const library = dlopen(part.library, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr && !has_room()) throw std::bad_alloc();
   if (library == nullptr) refuse(fmt::format("this chorale runs without that part ({})", dlerror()));
   const auto headers = reinterpret_cast<const char* (*)()>(dlsym(library, "chorale_headers"));
   const auto table = reinterpret_cast<const void* (*)()>(dlsym(library, part.function));
