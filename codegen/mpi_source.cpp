@@ -37,8 +37,8 @@ std::string tables(const Collective& collective, const Program& program) {
          table("kLocal",
                "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
                work_table(program), 8) +
-         table("kPromised", "rank, output slot: the sum of these rank, input slot",
-               promise_table(promise), 4) +
+         table("kPromised", "rank, output slot: the sum of these rank, input slot", promise_table(promise),
+               4) +
          table("kSame", "rank, input slot has the same data as rank, input slot", same_table(promise), 4) +
          "}  // namespace\n";
 }

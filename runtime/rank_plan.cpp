@@ -4,7 +4,6 @@
 #include <cassert>
 #include <cstring>
 
-
 namespace chorale {
 
 namespace {

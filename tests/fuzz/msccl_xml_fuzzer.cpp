@@ -9,7 +9,8 @@ void msccl_xml(std::string_view text) {
   refusing([&] {
     const MscclFile file = msccl_from_xml(text, "input");
     if (bytes_of(file.collective) > 1e5) return;
-    for (bool in_place : {false, true}) violations(file.collective, file.program, {.depth = 2, .in_place = in_place});
+    for (bool in_place : {false, true})
+      violations(file.collective, file.program, {.depth = 2, .in_place = in_place});
   });
 }
 

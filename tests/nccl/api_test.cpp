@@ -189,8 +189,8 @@ TEST(NcclApi, EveryHandWrittenAlgorithm) {
       } catch (const std::exception&) {
         continue;  // that many ranks it cannot do
       }
-      expect_right(result,
-                   every_shape(result.points[0].collective.combining, entry.collective != CollectiveKind::Alltoall));
+      expect_right(result, every_shape(result.points[0].collective.combining,
+                                       entry.collective != CollectiveKind::Alltoall));
       ++tried;
     }
   }

@@ -176,8 +176,7 @@ TEST(SearchFrontier, NoLimitLeavesAConnectedMachineWithoutAnAnswer) {
     for (const std::string& name : collective_names()) {
       const Result no_conflicts = search(machine, name, {.synthesis = {.limits = {.conflicts = 0}}});
       EXPECT_FALSE(no_conflicts.points.empty()) << machine << " " << name;
-      EXPECT_EQ(check_result(no_conflicts, "", {}).faults, std::vector<Fault>{})
-          << machine << " " << name;
+      EXPECT_EQ(check_result(no_conflicts, "", {}).faults, std::vector<Fault>{}) << machine << " " << name;
       const Result late = search(machine, name, {.time_limit = std::chrono::milliseconds(0)});
       EXPECT_FALSE(late.points.empty()) << machine << " " << name;
     }

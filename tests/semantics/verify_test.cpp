@@ -289,7 +289,8 @@ TEST(Violations, EmptyScheduleMissesEverything) {
 
 TEST(Violations, OneRankNeedsNoSteps) {
   for (const std::string& name : collective_names())
-    EXPECT_THAT(violations({.name = "one", .ranks = 1}, make_collective(name, 1, 2), Schedule{}), IsEmpty()) << name;
+    EXPECT_THAT(violations({.name = "one", .ranks = 1}, make_collective(name, 1, 2), Schedule{}), IsEmpty())
+        << name;
 }
 
 // The largest schedules that are planned: AllReduce with one accumulator for each of 64 contributions to 960
