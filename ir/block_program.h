@@ -15,6 +15,7 @@
 
 #include "ir/collective.h"
 #include "ir/data_operation.h"
+#include "ir/epilogue.h"
 
 namespace chorale {
 
@@ -47,8 +48,9 @@ struct BlockProgram {
   std::string name = {};
   CollectiveKind collective = CollectiveKind::Custom;
   int chunks_per_block = 1;
-  bool in_place = false;  // right for input and output that share memory as NCCL has it (in_place_slot)
-  int queue_depth = 1;    // messages that a queue must be able to hold
+  bool in_place = false;   // right for input and output that share memory as NCCL has it (in_place_slot)
+  int queue_depth = 1;     // messages that a queue must be able to hold
+  Epilogue epilogue = {};  // what operations with a position apply
   std::vector<BlockRank> ranks = {};
   bool operator==(const BlockProgram&) const = default;
 };

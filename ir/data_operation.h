@@ -78,6 +78,8 @@ struct RankOf {
   int output_chunks = 0;
   int scratch_chunks = 0;
   int counters = 0;  // of peer programs
+  int slice =
+      0;  // where its first output lies in the inputs, for tensors that are sliced like it (ir/epilogue.h)
   std::vector<Block> blocks = {};
   bool operator==(const RankOf&) const = default;
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/block_program.h"
+#include "ir/json_epilogue.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -108,20 +109,25 @@ std::string to_json(const Collective& collective, const BlockProgram& program) {
       blocks.push_back(fmt::format(R"({{"send":{},"recv":{},"channel":{},"instructions":{}}})", block.send_to,
                                    block.recv_from, block.channel, lines(instructions, "      ")));
     }
-    ranks.push_back(fmt::format(R"({{"input":{},"output":{},"scratch":{},"blocks":{}}})", rank.input_chunks,
-                                rank.output_chunks, rank.scratch_chunks, lines(blocks, "    ")));
+    ranks.push_back(fmt::format(R"({{"input":{},"output":{},"scratch":{},{}"blocks":{}}})", rank.input_chunks,
+                                rank.output_chunks, rank.scratch_chunks,
+                                rank.slice == 0 ? "" : fmt::format("\"slice\":{},", rank.slice),
+                                lines(blocks, "    ")));
   }
   return fmt::format(
-      "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  {},\n  \"in_place\": {},\n  \"queue_depth\": {},\n"
+      "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  {},\n  \"in_place\": {},\n  \"queue_depth\": {},\n{}"
       "  \"ranks\": {}\n}}\n",
       quoted(program.name), write_collective_members(collective, "  "), program.in_place, program.queue_depth,
+      program.epilogue.expression.empty()
+          ? ""
+          : fmt::format("  {},\n", fmt::join(write_epilogue_members(program.epilogue, "  "), ",\n  ")),
       lines(ranks, "  "));
 }
 
 BlockProgramFile block_program_from_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   json.require_object({"chorale_program", "name", "collective", "chunks_per_block", "root", "combining",
-                       "chunks", "in_place", "queue_depth", "ranks"});
+                       "chunks", "in_place", "queue_depth", "ranks", "epilogue", "operands"});
   if (json["chorale_program"].integer(0, kMostNumber) != 1)
     json["chorale_program"].fail("is of another version", "use version 1");
   const JsonReader ranks = json["ranks"];
@@ -129,11 +135,13 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   BlockProgram program{.name = json["name"].text(),
                        .in_place = json["in_place"].boolean(),
                        .queue_depth = json["queue_depth"].integer(1, 1024)};
+  if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
-    ranks.at(n).require_object({"input", "output", "scratch", "blocks"});
+    ranks.at(n).require_object({"input", "output", "scratch", "slice", "blocks"});
     BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostNumber),
                    .output_chunks = ranks.at(n)["output"].integer(0, kMostNumber),
                    .scratch_chunks = ranks.at(n)["scratch"].integer(0, kMostNumber)};
+    if (ranks.at(n).has("slice")) rank.slice = ranks.at(n)["slice"].integer(0, kMostNumber);
     const JsonReader blocks = ranks.at(n)["blocks"];
     for (std::size_t b = 0; b < blocks.size(kMostNumber); ++b) {
       const JsonReader each = blocks.at(b);

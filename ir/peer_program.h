@@ -26,6 +26,7 @@
 
 #include "ir/collective_kind.h"
 #include "ir/data_operation.h"
+#include "ir/epilogue.h"
 
 namespace chorale {
 
@@ -60,6 +61,7 @@ struct PeerProgram {
   int chunks_per_block = 1;
   bool in_place = false;  // input and output share memory as NCCL has it (in_place_slot); else they do not
   bool double_scratch = false;
+  Epilogue epilogue = {};  // what operations with a position apply
   std::vector<PeerRank> ranks = {};
   bool operator==(const PeerProgram&) const = default;
 };

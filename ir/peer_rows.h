@@ -24,6 +24,7 @@ struct PeerRow {
   int value;     // in a launch
   int a_launch;  // what the counter gains in a launch
   int lag;       // of a wait, in launches
+  int position;  // of a move that applies the epilogue: where its first chunk lies in the inputs; else -1
 };
 
 struct PeerBlockRow {
@@ -41,6 +42,7 @@ struct PeerRankRow {
   int counters;
   int inputs;
   int outputs;
+  int slice;  // where its first output lies in the inputs
 };
 
 }  // namespace chorale

@@ -47,7 +47,8 @@ PeerTable table_of(const PeerProgram& program) {
                     .counter = i.counter,
                     .value = i.value,
                     .a_launch = 0,
-                    .lag = i.lag};
+                    .lag = i.lag,
+                    .position = i.does.position};
         if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
         if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
         if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
@@ -61,7 +62,7 @@ PeerTable table_of(const PeerProgram& program) {
     const int inputs = static_cast<int>(table.places.size());
     for (int i = 0; i < rank.input_chunks; ++i) table.places.push_back(place(program, n, {Buffer::Input, i}));
     table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters, inputs,
-                           static_cast<int>(table.places.size())});
+                           static_cast<int>(table.places.size()), rank.slice});
     for (int o = 0; o < rank.output_chunks; ++o)
       table.places.push_back(place(program, n, {Buffer::Output, o}));
   }

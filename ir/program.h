@@ -15,6 +15,7 @@
 
 #include "ir/collective_kind.h"
 #include "ir/data_operation.h"
+#include "ir/epilogue.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -43,6 +44,7 @@ struct Program {
   // For input and output that share memory as NCCL has it (in_place_slot in ir/collective_kind.h), and then
   // only so; a write of an output slot may end the life of an input slot.
   bool in_place = false;
+  Epilogue epilogue = {};  // what operations with a position apply
   std::vector<RankProgram> ranks = {};
   bool operator==(const Program&) const = default;
 };

@@ -16,6 +16,7 @@ namespace chorale::fuzz {
 
 void block_program(std::string_view);
 void collective(std::string_view);
+void epilogue(std::string_view);
 void hierarchy(std::string_view);
 void job(std::string_view);
 void msccl_xml(std::string_view);

@@ -17,6 +17,7 @@ struct Reader {
 namespace fuzz = chorale::fuzz;
 constexpr Reader kReaders[] = {{"block_program", fuzz::block_program},
                                {"collective", fuzz::collective},
+                               {"epilogue", fuzz::epilogue},
                                {"hierarchy", fuzz::hierarchy},
                                {"job", fuzz::job},
                                {"msccl_xml", fuzz::msccl_xml},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/block_program.h"
+#include "ir/epilogue.h"
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/placement.h"
@@ -22,13 +23,17 @@ std::vector<std::string> examples(const std::string& page) {
 }
 
 TEST(DocumentedFormats, AreRead) {
-  int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0, programs = 0;
+  int machines = 0, collectives = 0, results = 0, hierarchies = 0, jobs = 0, programs = 0, epilogues = 0;
   for (const std::string& text : examples(read_file(CHORALE_SOURCE "/docs/formats.md"))) {
     if (text.find("\"chorale_program\"") != std::string::npos) {
       const BlockProgramFile file = block_program_from_json(text, "docs/formats.md");
       EXPECT_EQ(block_program_from_json(to_json(file.collective, file.program), "test"), file);
       EXPECT_EQ(violations(file.collective, file.program, {.depth = 1}), std::vector<Fault>());
       ++programs;
+    } else if (text.find("\"epilogue\"") != std::string::npos) {
+      EXPECT_EQ(text, read_file(CHORALE_SOURCE "/examples/epilogue.json"));
+      EXPECT_EQ(epilogue_from_json(text, "docs/formats.md").operands.size(), 3U);
+      ++epilogues;
     } else if (text.find("\"chorale_result\"") != std::string::npos) {
       const Result result = result_from_json(text, "docs/formats.md");
       const CheckReport report = check_result(result, "", {});
@@ -57,6 +62,7 @@ TEST(DocumentedFormats, AreRead) {
   EXPECT_EQ(hierarchies, 1);
   EXPECT_EQ(jobs, 1);
   EXPECT_EQ(programs, 2);
+  EXPECT_EQ(epilogues, 1);
 }
 
 // The page and the code once had different ones.

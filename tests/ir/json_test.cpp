@@ -9,6 +9,7 @@
 
 #include "construct/classic.h"
 #include "ir/block_program.h"
+#include "ir/epilogue.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/placement.h"
@@ -160,16 +161,24 @@ TEST(Json, EveryHierarchyComesBack) {
   }
 }
 
-TEST(Json, EveryExampleJobComesBack) {
-  int jobs = 0;
+TEST(Json, EveryExampleComesBack) {
+  int jobs = 0, epilogues = 0;
   for (const auto& file : std::filesystem::directory_iterator(CHORALE_SOURCE "/examples")) {
     if (file.path().extension() != ".json") continue;
-    const Job job = job_from_json(read_file(file.path().string()), file.path().string());
+    const std::string text = read_file(file.path().string());
+    if (text.find("\"epilogue\"") != std::string::npos) {
+      const Epilogue epilogue = epilogue_from_json(text, file.path().string());
+      EXPECT_EQ(epilogue_from_json(to_json(epilogue), "test"), epilogue) << file.path();
+      ++epilogues;
+      continue;
+    }
+    const Job job = job_from_json(text, file.path().string());
     EXPECT_EQ(job_from_json(to_json(job), "test"), job) << file.path();
     EXPECT_FALSE(job.reductions.empty());
     ++jobs;
   }
   EXPECT_GE(jobs, 2);
+  EXPECT_GE(epilogues, 1);
 }
 
 // Deep nesting must not exhaust the stack, nor a huge count the memory.

@@ -1,0 +1,89 @@
+// A function on every element of a complete sum: an expression over the element, tensors beside the data, and the
+// element's index. "select(mask < 1, 0, (x + bias) * scale)". The operations of a program that complete sums apply it
+// (ir/data_operation.h), before the result is stored or sent.
+//
+// It is computed in float32 for float32 and halves, and in float64 for all else, operation by operation, and rounded
+// once, to the type in which values are kept (device/epilogue.h). Averages are divided before it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/elements.h"
+
+namespace chorale {
+
+// The numbers are those of device/stack_function.h.
+enum class ExpressionOperator {
+  Constant,
+  Element,  // the sum
+  Index,    // of the element in the contributors' inputs, from 0
+  Operand,  // what a tensor has for that index
+  Negate,
+  Sqrt,
+  Exp,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Min,
+  Max,
+  Less,  // these three: 1 or 0
+  LessEqual,
+  Equal,
+  Select,  // of three: the second where the first is not 0, else the third
+};
+
+struct ExpressionNode {
+  ExpressionOperator op = ExpressionOperator::Constant;
+  double constant = 0;  // of Constant: not negative
+  int operand = -1;     // of Operand: which
+  bool operator==(const ExpressionNode&) const = default;
+};
+
+// How many values an operator takes.
+int arity(ExpressionOperator);
+
+// In the order of a stack machine: each node takes its values from the stack, the last one on top, and puts one there;
+// in the end there is one.
+using Expression = std::vector<ExpressionNode>;
+
+// How a tensor lies. Replicated: each rank has all of it. Sliced: each rank has the part that its outputs have, so a sum
+// has to be completed where it is wanted.
+enum class OperandLayout { Replicated, Sliced };
+
+struct EpilogueOperand {
+  std::string name = {};
+  ElementType type = ElementType::Float32;
+  OperandLayout layout = OperandLayout::Replicated;
+  std::int64_t period = 0;  // elements, which repeat; 0: as many as the inputs have (sliced: the outputs)
+  bool operator==(const EpilogueOperand&) const = default;
+};
+
+struct Epilogue {
+  Expression expression = {};  // empty: the function is the caller's, who gives it to the executor
+  std::vector<EpilogueOperand> operands = {};
+  bool operator==(const Epilogue&) const = default;
+};
+
+inline constexpr int kMostExpressionNodes = 256, kDeepestExpression = 16, kMostOperands = 16;
+
+// What keeps an epilogue from being one: an operator that finds too few values, an operand that is not there, a limit.
+// Empty if nothing does.
+std::string flaw(const Epilogue&);
+
+bool has_sliced_operand(const Epilogue&);
+
+// From text: numbers, x, index, names of operands, - (of one), + - * / < <= == (of two), sqrt exp (of one), min max (of
+// two), select (of three), parentheses. Throws InputError that names `where`.
+Expression parse_expression(std::string_view text, const std::vector<EpilogueOperand>&,
+                            const std::string& where);
+std::string to_string(const Expression&, const std::vector<EpilogueOperand>&);
+
+// Text form: docs/formats.md.
+std::string to_json(const Epilogue&);
+Epilogue epilogue_from_json(std::string_view text, const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,141 @@
+#include "ir/epilogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+using testing::HasSubstr;
+
+const std::vector<EpilogueOperand> kOperands = {
+    {.name = "bias"},
+    {.name = "scale", .period = 1},
+    {.name = "int",
+     .type = ElementType::Uint8,
+     .layout = OperandLayout::Sliced},  // a word of C++, and no word here
+};
+
+std::string read(const std::string& text) {
+  return to_string(parse_expression(text, kOperands, "test"), kOperands);
+}
+
+TEST(Epilogue, OperatorsBindAsUsual) {
+  EXPECT_EQ(read("x"), "x");
+  EXPECT_EQ(read("1 + 2 * x - index"), "((1 + (2 * x)) - index)");
+  EXPECT_EQ(read("8 / 4 / 2"), "((8 / 4) / 2)");
+  EXPECT_EQ(read("8 / (4 / 2)"), "(8 / (4 / 2))");
+  EXPECT_EQ(read("-x * -bias"), "((-x) * (-bias))");
+  EXPECT_EQ(read("- - x"), "(-(-x))");
+  EXPECT_EQ(read("1 - -x"), "(1 - (-x))");
+  EXPECT_EQ(read("x + 1 < bias * 2"), "((x + 1) < (bias * 2))");
+  EXPECT_EQ(read("x <= 1 == int"), "((x <= 1) == int)");
+  EXPECT_EQ(read("select(int < 1, 0, (x + bias) * scale)"), "select((int < 1), 0, ((x + bias) * scale))");
+  EXPECT_EQ(read("max(min(x, 1e3), -.5)+sqrt(exp(x))"), "(max(min(x, 1000), (-0.5)) + sqrt(exp(x)))");
+  EXPECT_EQ(read(" ( ( x ) ) "), "x");
+}
+
+// A tree of nodes at random, as a stack machine has them.
+void add_random(Expression& expression, int depth, std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const Op op = static_cast<Op>(depth == 0 ? below(4) : below(static_cast<int>(Op::Select) + 1));
+  for (int k = 0; k < arity(op); ++k) add_random(expression, depth - 1, random);
+  ExpressionNode node{.op = op};
+  if (op == Op::Constant) node.constant = below(2) == 0 ? below(100) : below(1'000'000) / 1024.0 * 1e-9;
+  if (op == Op::Operand) node.operand = below(3);
+  expression.push_back(node);
+}
+
+TEST(Epilogue, TextIsReadBack) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    Epilogue epilogue{.operands = kOperands};
+    add_random(epilogue.expression, i % 5, random);
+    ASSERT_EQ(flaw(epilogue), "");
+    const std::string text = to_string(epilogue.expression, kOperands);
+    ASSERT_EQ(parse_expression(text, kOperands, "test"), epilogue.expression) << text;
+    ASSERT_EQ(epilogue_from_json(to_json(epilogue), "test"), epilogue) << text;
+  }
+}
+
+TEST(Epilogue, BadTextIsRefusedWithItsPlace) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"", "ends where a value is awaited, at character 1"},
+      {"x +", "ends where a value is awaited"},
+      {"x x", "something else where an operator is awaited, at character 3"},
+      {"(x", "a parenthesis that is not closed"},
+      {"x)", "closes what is not open"},
+      {"x, 1", "closes what is not open"},
+      {"(x, 1)", "a comma outside of a function"},
+      {"min(x)", "another number of values"},
+      {"select(x, 1)", "another number of values"},
+      {"sqrt", "a function without its values"},
+      {"mask + 1", "names 'mask', which is no operand"},
+      {"x % 2", "something else where an operator is awaited"},
+      {"* x", "something else where a value is awaited"},
+      {"1e999", "no number"},
+      {".", "no number"},
+      {"1 + \xff", "something else where a value is awaited"},
+  };
+  for (const auto& [text, why] : bad) try {
+      parse_expression(text, kOperands, "FILE");
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("FILE")) << text;
+      EXPECT_THAT(error.what(), HasSubstr(why)) << text;
+    }
+  std::string wide = "x", deep = "x";
+  for (int i = 0; i < 200; ++i) wide += "+x", deep = "-(" + deep + ")";
+  EXPECT_THROW(parse_expression(wide, kOperands, ""), InputError);  // 401 nodes
+  EXPECT_EQ(parse_expression(deep, kOperands, "").size(), 201U);    // a stack of one
+  std::string right = "x";
+  for (int i = 0; i < 16; ++i) right = "x+(" + right + ")";
+  EXPECT_THROW(parse_expression(right, kOperands, ""), InputError);  // a stack of 17
+  EXPECT_THROW(parse_expression(std::string(10'000, '(') + "x", kOperands, ""), InputError);
+}
+
+TEST(Epilogue, FlawsOfValues) {
+  const auto of = [](const Expression& expression) {
+    return flaw({.expression = expression, .operands = kOperands});
+  };
+  EXPECT_EQ(of({}), "");
+  EXPECT_EQ(of({{.op = Op::Element}}), "");
+  EXPECT_THAT(of({{.op = Op::Element}, {.op = Op::Add}}), HasSubstr("without its values"));
+  EXPECT_THAT(of({{.op = Op::Element}, {.op = Op::Element}}), HasSubstr("several values"));
+  EXPECT_THAT(of({{.op = Op::Operand, .operand = 3}}), HasSubstr("operand that it has not"));
+  EXPECT_THAT(of({{.op = Op::Operand}}), HasSubstr("operand that it has not"));
+  EXPECT_THAT(of({{.op = Op::Constant, .constant = -1}}), HasSubstr("constant"));
+  EXPECT_THAT(of({{.op = Op::Constant, .constant = std::numeric_limits<double>::quiet_NaN()}}),
+              HasSubstr("constant"));
+  EXPECT_THAT(of({{.op = static_cast<Op>(17)}}), HasSubstr("operator that there is none of"));
+  EXPECT_THAT(of(Expression(17, {.op = Op::Element})), HasSubstr("nested too deeply"));
+  for (const EpilogueOperand& bad :
+       {EpilogueOperand{.name = "2x"}, EpilogueOperand{.name = "x"}, EpilogueOperand{.name = "min"},
+        EpilogueOperand{}, EpilogueOperand{.name = "a", .period = -1},
+        EpilogueOperand{.name = "a", .layout = OperandLayout::Sliced, .period = 2}})
+    EXPECT_NE(flaw({.operands = {bad}}), "") << bad.name;
+  EXPECT_NE(flaw({.operands = {{.name = "a"}, {.name = "a"}}}), "");
+}
+
+TEST(Epilogue, BadFilesAreRefused) {
+  for (const char* text :
+       {"{}", R"({"epilogue": 3})", R"({"epilogue": "x", "operand": []})",
+        R"({"epilogue": "x", "operands": [{"name": "a", "type": "float"}]})",
+        R"({"epilogue": "x", "operands": [{"name": "a", "layout": "local"}]})",
+        R"({"epilogue": "x", "operands": [{"name": "a", "layout": "sliced", "period": 4}]})",
+        R"({"epilogue": "x", "operands": [{"name": "exp"}]})",
+        R"({"epilogue": "x", "operands": [{"name": "a", "period": -1}]})", R"({"epilogue": ""})"})
+    EXPECT_THROW(epilogue_from_json(text, "FILE"), InputError) << text;
+}
+
+}  // namespace
+}  // namespace chorale
