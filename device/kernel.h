@@ -16,6 +16,7 @@
 
 #include "device/counters.h"
 #include "device/elements.h"
+#include "device/epilogue.h"
 #include "ir/peer_rows.h"
 
 namespace chorale {
@@ -56,17 +57,20 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 // over real peers have a class of their own with the same functions (device/nccl_memory.h).
 //
 // T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
-// output of W, and the program one that is right out of place; otherwise `work` is the output.
-template <typename T, typename W>
+// output of W, and the program one that is right out of place; otherwise `work` is the output. Function is what moves
+// with a position apply to complete sums.
+template <typename T, typename W, typename Function = NoFunction>
 struct SharedMemory {
   using User = T;
   using Work = W;
+  using Epilogue = KernelEpilogue<Function>;
   T* const* inputs = nullptr;
   T* const* outputs = nullptr;
   W* const* works = nullptr;
   W* const* scratches = nullptr;
   std::uint64_t* const* all_counters = nullptr;  // by counter, then slice
   std::uint64_t* launches = nullptr;             // by block of the table, then slice
+  Epilogue epilogue = {};
 
   CHORALE_DEVICE T* input(int rank) const { return inputs[rank]; }
   CHORALE_DEVICE T* output(int rank) const { return outputs[rank]; }
@@ -118,7 +122,7 @@ class PeerKernel {
 
   // Averages and what was kept in W, once all blocks of the rank are done with it.
   CHORALE_DEVICE void finish(int rank) {
-    if (!average_ && !kWidened) return;
+    if (!divides_last() && !kWidened) return;
     begin_ = 0, length_ = shape_.elements;
     for (int o = 0; o < tables_.ranks[rank].output_chunks; ++o) finish_slot(rank, o);
   }
@@ -126,6 +130,15 @@ class PeerKernel {
   static constexpr bool kWidened = sizeof(T) != sizeof(W);
 
  private:
+  static constexpr bool kMayApply = Memory::Epilogue::kMayApply;
+
+  // Where a function follows the sums, averages are divided before it.
+  CHORALE_DEVICE bool divides_last() const {
+    if constexpr (kMayApply)
+      if (memory_.epilogue.applies()) return false;
+    return average_;
+  }
+
   // One launch; false if somebody waited too long.
   CHORALE_DEVICE bool launch() {
     const PeerBlockRow block = tables_.blocks[block_];
@@ -159,8 +172,25 @@ class PeerKernel {
       const bool odd = tables_.double_scratch && (launch_ & 1) != 0;
       return (index + (odd ? tables_.ranks[at.rank].scratch_chunks : 0)) * scratch_pitch<W>(tables_, shape_);
     }
+    return in_vector(index);
+  }
+  // The first element of a chunk of an input or output.
+  CHORALE_DEVICE std::int64_t in_vector(int index) const {
     return index / tables_.pieces * shape_.elements + begin_ +
            piece_start(length_, tables_.pieces, index % tables_.pieces);
+  }
+
+  // The function of element e of chunk c, where the operation applies it.
+  CHORALE_DEVICE W applied([[maybe_unused]] const PeerRow& row, [[maybe_unused]] int c,
+                           [[maybe_unused]] std::int64_t e, W value) const {
+    if constexpr (kMayApply) {
+      if (row.position < 0 || !memory_.epilogue.applies()) return value;
+      if (average_) value = averaged(value, tables_.all_ranks);
+      const int rank = tables_.blocks[block_].rank;
+      return memory_.epilogue(value, in_vector(row.position + c) + e, rank,
+                              tables_.ranks[rank].slice / tables_.pieces * shape_.elements);
+    }
+    return value;
   }
 
   CHORALE_DEVICE W* stored(const PeerPlaceRow& at, int further) const {
@@ -263,6 +293,8 @@ class PeerKernel {
           const Wide other = *reinterpret_cast<const Wide*>(from[k].work + begin + i * unit);
           for (int e = 0; e < unit; ++e) value.element[e] = combined<op>(value.element[e], other.element[e]);
         }
+        for (int e = 0; e < unit; ++e)
+          value.element[e] = applied(row, c, begin + i * unit + e, value.element[e]);
         for (int k = 0; k < N; ++k) *reinterpret_cast<Wide*>(to[k] + begin + i * unit) = value;
       }
       begin += whole * unit;
@@ -270,6 +302,7 @@ class PeerKernel {
     for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
       W value = from[0][i];
       for (int k = 1; k < F; ++k) value = combined<op>(value, from[k][i]);
+      value = applied(row, c, i, value);
       for (int k = 0; k < N; ++k) to[k][i] = value;
     }
   }
@@ -279,6 +312,7 @@ class PeerKernel {
       W value = source(tables_.places[row.places], c)[i];
       for (int k = 1; k < row.from; ++k)
         value = combined<op>(value, source(tables_.places[row.places + k], c)[i]);
+      value = applied(row, c, i, value);
       for (int k = 0; k < row.to; ++k) stored(tables_.places[row.places + row.from + k], c)[i] = value;
     }
   }
@@ -295,7 +329,7 @@ class PeerKernel {
     const W* const work = memory_.work(rank) + start;
     for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
       const W value = kWidened ? work[i] : static_cast<W>(user[i]);
-      user[i] = static_cast<T>(average_ ? averaged(value, tables_.all_ranks) : value);
+      user[i] = static_cast<T>(divides_last() ? averaged(value, tables_.all_ranks) : value);
     }
   }
 

@@ -14,6 +14,12 @@ struct alignas(sizeof(T) * width) Pack {
   T element[width];
 };
 
+template <typename T>
+__device__ T finished(const LocalWork& work, T sum, std::int64_t index) {
+  if (work.average_of > 1) sum = averaged(sum, work.average_of);
+  return applied(StepFunction(), sum, index, RankTensors{work.tensors, work.slice});
+}
+
 // Elements e .. e + width - 1 of all sums of a chain.
 template <typename T, Combination op, int width>
 __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int divisor) {
@@ -30,6 +36,9 @@ __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int div
     if constexpr (op == Combination::Sum)
       if (divisor > 1)
         for (int i = 0; i < width; ++i) sum.element[i] = averaged(sum.element[i], divisor);
+    if constexpr (!std::is_same_v<StepFunction, NoFunction>)
+      if (work.index[s] >= 0)
+        for (int i = 0; i < width; ++i) sum.element[i] = finished(work, sum.element[i], work.index[s] + e + i);
     *reinterpret_cast<Pack<T, width>*>(static_cast<T*>(work.dst[s]) + e) = sum;
   }
 }

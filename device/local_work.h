@@ -6,7 +6,14 @@
 
 #include <cstdint>
 
+#include "device/epilogue.h"
+
 namespace chorale {
+
+// What is applied to complete sums: an emitted program may have printed it before this.
+#ifndef CHORALE_STEP_FUNCTION
+using StepFunction = NoFunction;
+#endif
 
 // A kernel's argument, so it goes by value: nothing is allocated, and a graph that captures the launch keeps
 // it. At most 4 KiB, what every driver takes.
@@ -14,7 +21,7 @@ namespace chorale {
 // A chain is a list of sums over ranges of one length; each thread does all sums of its elements in their
 // order, so sums of a chain may depend on each other, element by element. Chains may not.
 struct LocalWork {
-  static constexpr int kMostChains = 32, kMostSums = 64, kMostSources = 192;
+  static constexpr int kMostChains = 32, kMostSums = 64, kMostSources = 192, kMostTensors = 16;
 
   int chains = 0, sums = 0, sources = 0;
   std::uint16_t sums_end[kMostChains];   // of a chain; the first begins at 0
@@ -23,6 +30,11 @@ struct LocalWork {
   std::int64_t elements[kMostChains];    // of each range of the chain
   void* dst[kMostSums];                  // of a sum: its first source (+) its second (+) ...
   const void* source[kMostSources];
+  // Of a sum that StepFunction is applied to, averages divided by so many ranks: the index of its first element. Else -1.
+  std::int64_t index[kMostSums];
+  int average_of = 1;
+  const void* tensors[kMostTensors];  // of this rank, as RankTensors has them
+  std::int64_t slice = 0;
 };
 
 // Enqueues it. With divisor > 1, sums are divided by it. Requires one of the ten types of

@@ -7,6 +7,7 @@
 #include <nccl_device.h>
 
 #include "device/counters.h"
+#include "device/epilogue.h"
 
 #if NCCL_VERSION_CODE >= 22807
 #define CHORALE_GIN 1
@@ -14,10 +15,11 @@
 
 namespace chorale {
 
-template <typename T>
+template <typename T, typename Function = NoFunction>
 struct NcclMemory {
   using User = T;
   using Work = T;
+  using Epilogue = KernelEpilogue<Function>;
 
   ncclDevComm comm;
   ncclWindow_t window;
@@ -28,6 +30,7 @@ struct NcclMemory {
   T* own_input;
   T* own_output;
   std::uint64_t* launches;
+  Epilogue epilogue;
 
   __device__ T* input(int) const { return own_input; }
   __device__ T* output(int) const { return own_output; }

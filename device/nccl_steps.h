@@ -58,6 +58,7 @@ struct NcclRun {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   int rank = 0;
+  const void* const* tensors = nullptr;  // of the function that is applied to sums, if there is one
 };
 
 class NcclSteps {
@@ -80,7 +81,7 @@ class NcclSteps {
   }
 
   ncclResult_t enqueue_division() {
-    if (run_.op != ncclAvg || !plan_.adds || plan_.output == 0) return ncclSuccess;
+    if (run_.op != ncclAvg || !plan_.adds || plan_.applies || plan_.output == 0) return ncclSuccess;
     const Span whole{1, 0, plan_.output};
     return add_up({{{whole, {whole}}}}, plan_.ranks);
   }
@@ -170,7 +171,7 @@ class NcclSteps {
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
   // cut anywhere.
   ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
-    LocalWork work;
+    LocalWork work = no_work();
     for (const Chain& chain : chains) {
       bool open = false;  // has this launch the chain?
       for (const SpanSum& sum : chain) {
@@ -179,7 +180,7 @@ class NcclSteps {
           if (work.chains + !open > LocalWork::kMostChains || work.sums == LocalWork::kMostSums ||
               work.sources + 2 > LocalWork::kMostSources) {
             if (const ncclResult_t code = launch(work, divisor); code != ncclSuccess) return code;
-            work = LocalWork();
+            work = no_work();
             open = false;
           }
           if (!open) {
@@ -191,6 +192,7 @@ class NcclSteps {
           if (next > 0) add_source(work, sum.dst);
           while (next < sum.sources.size() && work.sources < LocalWork::kMostSources)
             add_source(work, sum.sources[next++]);
+          work.index[work.sums] = next == sum.sources.size() ? sum.index : -1;
           work.dst[work.sums] = address(sum.dst);
           align(work, work.dst[work.sums]);
           work.sources_end[work.sums++] = static_cast<std::uint16_t>(work.sources);
@@ -199,6 +201,15 @@ class NcclSteps {
       }
     }
     return launch(work, divisor);
+  }
+
+  LocalWork no_work() const {
+    LocalWork work;
+    if (run_.op == ncclAvg) work.average_of = plan_.ranks;
+    work.slice = plan_.slice;
+    for (int k = 0; k < StepFunction::kOperands && run_.tensors != nullptr; ++k)
+      work.tensors[k] = run_.tensors[k];
+    return work;
   }
 
   void add_source(LocalWork& work, const Span& source) const {

@@ -23,6 +23,7 @@ struct StepMessage {
 };
 struct StepWork {
   int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, piece;
+  int position;  // of the chunk in the inputs where a function is applied to the result; else -1
 };
 struct StepTables {
   int ranks = 0, steps = 0, pieces = 1;
@@ -31,6 +32,7 @@ struct StepTables {
   std::size_t message_count = 0;
   const StepWork* work = nullptr;
   std::size_t work_count = 0;
+  const int* slices = nullptr;  // by rank: where its first output lies in the inputs; none: at 0
 };
 
 // Counted in elements from the beginning of its buffer.
@@ -46,6 +48,8 @@ struct PeerSpan {
 struct SpanSum {
   Span dst = {};
   std::vector<Span> sources = {};
+  std::int64_t index =
+      -1;  // of the first element in the inputs, where the function is applied to the sum; else -1
 };
 using Chain = std::vector<SpanSum>;  // one after the other, element by element; spans of one length
 
@@ -57,8 +61,10 @@ struct PlannedStep {
 struct StepPlan {
   std::int64_t input = 0, output = 0, scratch = 0;  // elements that the buffers have
   int ranks = 1;
-  bool adds = false;   // does any rank add? Then outputs are sums
-  bool sound = false;  // in place: nothing of the input is read after the output has overwritten it
+  bool adds = false;       // does any rank add? Then outputs are sums
+  bool applies = false;    // does any rank apply the function? Then all of them have had it
+  std::int64_t slice = 0;  // the index of the first element of the output
+  bool sound = false;      // in place: nothing of the input is read after the output has overwritten it
   std::vector<PlannedStep> steps = {};
 };
 
@@ -78,6 +84,7 @@ class StepPlanner {
     plan.ranks = tables_.ranks;
     plan.input = slot_begin(tables_.slots[rank_][0]);
     plan.output = slot_begin(tables_.slots[rank_][1]);
+    plan.slice = tables_.slices == nullptr ? 0 : slot_begin(tables_.slices[rank_]);
     plan.sound = true;
     plan.steps.resize(tables_.steps);
     std::vector<Step> steps = collected(plan);
@@ -106,6 +113,7 @@ class StepPlanner {
   struct Work {
     bool add = false;
     Span from = {}, to = {};
+    std::int64_t index = -1;
   };
   struct Step {
     std::vector<Message> sends = {}, recvs = {};
@@ -140,10 +148,12 @@ class StepPlanner {
     }
     for (const StepWork* w = tables_.work; w != tables_.work + tables_.work_count; ++w) {
       plan.adds = plan.adds || w->add;
+      plan.applies = plan.applies || w->position >= 0;
       if (w->rank != rank_) continue;
       const Span to = span(w->to_buffer, w->to_slot, w->piece);
       if (to.count > 0)
-        steps[w->step].work.push_back({w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to});
+        steps[w->step].work.push_back({w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to,
+                                       w->position < 0 ? -1 : slot_begin(w->position)});
     }
     return steps;
   }
@@ -232,12 +242,14 @@ class StepPlanner {
           }
           if (place(sum->dst) == place(work.from) || touches(sum->sources, work.to)) break;
         }
-      if (open != sums.rend())
+      if (open != sums.rend()) {
         open->sources.push_back(work.from);
-      else if (work.add)
-        sums.push_back({work.to, {work.to, work.from}});
-      else
-        sums.push_back({work.to, {work.from}});
+        open->index = work.index;
+      } else if (work.add) {
+        sums.push_back({work.to, {work.to, work.from}, work.index});
+      } else {
+        sums.push_back({work.to, {work.from}, work.index});
+      }
     }
     return sums;
   }
@@ -283,6 +295,7 @@ class StepPlanner {
   static bool follows(const Chain& a, const Chain& b) {
     if (a.size() != 1 || b.size() != 1 || a[0].sources.size() != b[0].sources.size()) return false;
     if (!adjoin(a[0].dst, b[0].dst)) return false;
+    if (a[0].index < 0 ? b[0].index >= 0 : b[0].index != a[0].index + a[0].dst.count) return false;
     for (std::size_t i = 0; i < a[0].sources.size(); ++i)
       if (!adjoin(a[0].sources[i], b[0].sources[i])) return false;
     return true;

@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "ir/error.h"
+#include "runtime/epilogue.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
@@ -125,7 +126,13 @@ class Memory {
 class Machine {
  public:
   Machine(const BlockProgram& program, const BlockShape& shape, ReduceOp op, const BlockRunOptions& options)
-      : program_(program), op_(op), options_(options), kept_(shape.type), meeting_(program.ranks.size()) {
+      : program_(program),
+        op_(op),
+        options_(options),
+        kept_(shape.type),
+        epilogue_(program, {shape.elements, program.chunks_per_block}),
+        function_(program.epilogue.expression.empty() ? options.epilogue : epilogue_.function()),
+        meeting_(program.ranks.size()) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
       blocks_ += static_cast<int>(program.ranks[n].blocks.size());
@@ -137,6 +144,11 @@ class Machine {
   }
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
+  // Of the function that is applied, if one is.
+  EpilogueFunction judge() const {
+    if (!has_epilogue(program_)) return {};
+    return program_.epilogue.expression.empty() ? options_.epilogue : epilogue_.judge();
+  }
   bool in_place() const { return options_.in_place; }
   std::int64_t input_bytes(Rank n) const { return memory_[n]->input_bytes(); }
   void write_input(Rank n, const Bytes& bytes) { memory_[n]->write_input(bytes); }
@@ -305,8 +317,8 @@ class Machine {
       std::byte* const result =
           combine(kept_, op_, from, to.empty() ? unstored.data() : to.front(), elements);
       if (applies(op))
-        finish(kept_, op_, ranks(), options_.epilogue, result, elements,
-               memory.pieces().slot_begin(op.position + c));
+        finish(kept_, op_, ranks(), function_, result, elements, memory.pieces().slot_begin(op.position + c),
+               n);
       for (std::size_t t = 1; t < to.size() && bytes > 0; ++t) std::memcpy(to[t], result, bytes);
       if (op.sends) out.insert(out.end(), result, result + bytes);
     }
@@ -317,6 +329,8 @@ class Machine {
   const ReduceOp op_;
   const BlockRunOptions options_;
   ElementType kept_ = ElementType::Float32;  // of values between operations
+  const EpilogueRun epilogue_;
+  const EpilogueFunction function_;  // the program's own, or the caller's
   std::vector<std::unique_ptr<Memory>> memory_ = {};
   std::vector<Rendezvous> meeting_;
   int blocks_ = 0;
@@ -354,10 +368,9 @@ std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Col
   require_depth(program, how);
   BlockRunOptions block_options = how;
   block_options.timeout = options.timeout;
-  const EpilogueFunction epilogue = has_epilogue(program) ? how.epilogue : EpilogueFunction();
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     Machine machine(program, shape, op, block_options);
-    return run_row_of_all(machine, collective, shape, op, options, epilogue);
+    return run_row_of_all(machine, collective, shape, op, options, machine.judge());
   });
 }
 

@@ -53,13 +53,13 @@ std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* con
 }
 
 void finish(ElementType type, ReduceOp op, int ranks, const EpilogueFunction& epilogue, std::byte* values,
-            std::int64_t count, std::int64_t first_index) {
+            std::int64_t count, std::int64_t first_index, Rank n) {
   if (count == 0) return;
   if (op == ReduceOp::Avg) divide(type, values, count, ranks);
-  if (epilogue) epilogue(type, values, count, first_index);
+  if (epilogue) epilogue(type, values, count, first_index, n);
 }
 
-void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index) {
+void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     T* values = reinterpret_cast<T*>(bytes);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ir/elements.h"
+#include "ir/topology.h"
 
 namespace chorale {
 
@@ -16,9 +17,9 @@ void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::in
 void divide(ElementType, std::byte* data, std::int64_t elements, int count);
 
 // What a caller wants done to a complete result: value = f(value, index) for consecutive elements of a type,
-// of which the first has that index. Several threads may call it at once.
+// of which the first has that index, in a rank. Several threads may call it at once.
 using EpilogueFunction =
-    std::function<void(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index)>;
+    std::function<void(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index, Rank)>;
 
 // dst = all of these combined; one of them may be dst itself, none overlaps it otherwise. Returns dst.
 std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
@@ -27,10 +28,10 @@ std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std
 // What an operation that applies the program's function does to a complete sum of so many ranks: averages are divided
 // first. Of no function, nothing more.
 void finish(ElementType, ReduceOp, int ranks, const EpilogueFunction&, std::byte* values, std::int64_t count,
-            std::int64_t first_index);
+            std::int64_t first_index, Rank);
 
 // One that shows where it was applied and where not: adds index modulo 7, and 1.
-void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index);
+void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index, Rank);
 
 // Halves to float32, which is exact, and back, rounded to nearest, ties to even. Of other types both are
 // copies, and the wide type is the type itself.

@@ -154,7 +154,9 @@ class TypedMachine : public ThreadedMachine {
                .works = works_.data(),
                .scratches = scratches_.data(),
                .all_counters = all_counters_.data(),
-               .launches = launches_.data()};
+               .launches = launches_.data(),
+               .epilogue = {epilogue_.stack_function(), epilogue_.tensors().data(),
+                            static_cast<int>(epilogue_.operands().size())}};
   }
 
  private:
@@ -163,8 +165,8 @@ class TypedMachine : public ThreadedMachine {
   void launch(const Launch& what, CpuTeam& team) override {
     with_op(
         what.op, [&]<auto op>() {
-          PeerKernel<op, SharedMemory<T, W>, CpuTeam> kernel(tables_, shape_, memory_, what.patience,
-                                                             what.average, what.block, what.slice, team);
+          PeerKernel<op, SharedMemory<T, W, StackFunction>, CpuTeam> kernel(
+              tables_, shape_, memory_, what.patience, what.average, what.block, what.slice, team);
           kernel.run();
           const Rank n = table_.blocks[what.block].rank;
           what.done(n);
@@ -179,7 +181,7 @@ class TypedMachine : public ThreadedMachine {
   std::vector<std::vector<std::uint64_t>> counters_ = {};
   std::vector<std::uint64_t> launches_ = {};
   std::vector<std::uint64_t*> all_counters_ = {};
-  SharedMemory<T, W> memory_ = {};
+  SharedMemory<T, W, StackFunction> memory_ = {};
 };
 
 std::unique_ptr<ThreadedMachine> machine_for(const PeerProgram& program, const BlockShape& shape,
@@ -220,7 +222,7 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, how);
     Launched launched{*machine, op, options.timeout};
-    return run_row_of_all(launched, collective, shape, op, options);
+    return run_row_of_all(launched, collective, shape, op, options, machine->judge());
   });
 }
 
@@ -233,7 +235,7 @@ std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& col
   machine->free(op, launches, timeout, [&](Rank n, int i) {
     if (i > 0)
       wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
-                   .wrong_elements(n, machine->output(n));
+                   .wrong_elements(n, machine->output(n), machine->judge());
     Bytes input(machine->input_bytes(n));
     TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
     machine->spoil_output(n);

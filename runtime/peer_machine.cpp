@@ -11,7 +11,11 @@
 namespace chorale {
 
 PeerMachine::PeerMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
-    : program_(program), table_(table_of(program)), block_shape_(shape), options_(options) {
+    : program_(program),
+      table_(table_of(program)),
+      block_shape_(shape),
+      options_(options),
+      epilogue_(program, {shape.elements, program.chunks_per_block}) {
   std::int64_t segment = options.segment_bytes / static_cast<std::int64_t>(size_of(shape.type));
   for (const PeerRank& rank : program.ranks)
     if (rank.blocks.size() > 1) segment = 0;

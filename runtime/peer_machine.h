@@ -10,6 +10,7 @@
 #include "device/kernel.h"
 #include "ir/peer_program.h"
 #include "ir/peer_table.h"
+#include "runtime/epilogue.h"
 #include "runtime/peer_executor.h"
 #include "runtime/rank_plan.h"
 
@@ -22,6 +23,7 @@ class PeerMachine {
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
   bool in_place() const { return program_.in_place; }
+  EpilogueFunction judge() const { return epilogue_.judge(); }
   std::int64_t input_bytes(Rank n) const { return begin(table_.ranks[n].input_chunks) * size(); }
 
   // Chunk by chunk, since in place they may lie in the other buffer.
@@ -44,6 +46,7 @@ class PeerMachine {
   const PeerTable table_;
   const BlockShape block_shape_;
   const PeerRunOptions options_;
+  const EpilogueRun epilogue_;
   PeerShape shape_ = {};
   PeerTables tables_ = {};  // in the memory of this process
   std::vector<std::vector<std::byte>> input_ = {}, output_ = {};

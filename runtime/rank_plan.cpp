@@ -28,6 +28,8 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
     : type_(shape.type),
       kept_type_(shape.type),
       pieces_{shape.elements, program.chunks_per_block},
+      rank_(n),
+      epilogue_(program, pieces_, n),
       in_place_(program.in_place),
       reduces_(reduces(program)),
       has_epilogue_(has_epilogue(program)),
@@ -76,7 +78,8 @@ void RankPlan::add(const Program& program, const Instruction& i) {
   }
 }
 
-void RankPlan::execute(ReduceOp op, Transport& transport, const EpilogueFunction& epilogue) {
+void RankPlan::execute(ReduceOp op, Transport& transport) {
+  const EpilogueFunction epilogue = epilogue_.function();
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
@@ -86,7 +89,7 @@ void RankPlan::execute(ReduceOp op, Transport& transport, const EpilogueFunction
     transport.exchange(step++, epoch.sends, epoch.recvs);
     for (const LocalWork& work : epoch.work) {
       std::byte* const result = combine(kept_type_, op, work.from, work.to.front(), work.elements);
-      if (work.index >= 0) finish(kept_type_, op, ranks_, epilogue, result, work.elements, work.index);
+      if (work.index >= 0) finish(kept_type_, op, ranks_, epilogue, result, work.elements, work.index, rank_);
       for (std::size_t t = 1; t < work.to.size(); ++t)
         if (work.elements > 0) std::memcpy(work.to[t], result, work.elements * size_of(kept_type_));
     }

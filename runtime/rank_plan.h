@@ -9,6 +9,7 @@
 
 #include "ir/program.h"
 #include "runtime/elements.h"
+#include "runtime/epilogue.h"
 #include "runtime/rank_buffers.h"
 #include "runtime/transport.h"
 
@@ -31,9 +32,11 @@ class RankPlan {
   std::span<std::byte> output() const { return door_.output; }
   bool in_place() const { return in_place_; }
 
-  // Runs the program once; every rank must. The function is what operations apply to complete sums, averages divided.
-  // Throws Hang.
-  void execute(ReduceOp, Transport&, const EpilogueFunction& = {});
+  // Runs the program once; every rank must. Its epilogue is computed over the tensors of runtime/epilogue.h, averages
+  // divided before it. Throws Hang.
+  void execute(ReduceOp, Transport&);
+
+  const EpilogueRun& epilogue() const { return epilogue_; }
 
  private:
   struct LocalWork {
@@ -53,6 +56,8 @@ class RankPlan {
   ElementType type_ = ElementType::Float32;       // at the door
   ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
   Pieces pieces_ = {};
+  Rank rank_ = 0;
+  EpilogueRun epilogue_;
   bool in_place_ = false;
   bool reduces_ = false;       // does any rank? Then outputs are sums
   bool has_epilogue_ = false;  // likewise

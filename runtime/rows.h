@@ -44,7 +44,9 @@ std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Tra
   if constexpr (requires { plan.upload(); }) plan.upload();
   plan.execute(op, transport);
   if constexpr (requires { plan.download(); }) plan.download();
-  return data.wrong_elements(transport.rank(), plan.output()) +
+  EpilogueFunction epilogue;
+  if constexpr (requires { plan.epilogue(); }) epilogue = plan.epilogue().judge();
+  return data.wrong_elements(transport.rank(), plan.output(), epilogue) +
          (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }
 

@@ -13,8 +13,8 @@ StepProgram::StepProgram(const Program& program) : steps_(program.steps), pieces
     slots_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
   }
   for (const StepRow& row : step_rows(program))
-    work_.push_back(
-        {row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot, row.piece});
+    work_.push_back({row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot,
+                     row.piece, row.position});
 }
 
 StepTables StepProgram::tables() const {

@@ -128,7 +128,7 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
       std::vector<Kept> all(length(slot));
       for (std::size_t e = 0; e < all.size(); ++e) all[e] = sum[e % kPeriod];
       epilogue(kept_type(shape_), reinterpret_cast<std::byte*>(all.data()), length(slot),
-               begin(collective_.chunks[chunks.front()].input));
+               begin(collective_.chunks[chunks.front()].input), n);
       std::vector<T> rounded(all.size());
       std::ranges::transform(all, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
       function(begin(slot), std::span<const T>(rounded));

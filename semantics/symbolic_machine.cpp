@@ -57,6 +57,22 @@ SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) const 
 
 // --- Form.
 
+// Whether the function is one, and sliced tensors lie like the outputs, element by element: pieces may differ in length, so
+// both begin at a block.
+void SymbolicMachine::epilogue_form(const Epilogue& epilogue) {
+  if (const std::string what = flaw(epilogue); !what.empty())
+    say(Kind::Epilogue, {}, "the epilogue {}", what);
+  if (!sliced_) return;
+  for (Rank n = 0; n < ranks(); ++n) {
+    const int slice = sizes_[n].slice;
+    for (const auto& [slot, chunks] : promise_.outputs(n))
+      if (slice % pieces_ != 0 || collective_.chunks[chunks.front()].input != slice + slot)
+        say(Kind::Epilogue, {.rank = n, .chunk = slot},
+            "output[{}] of rank {} does not lie where its slice of tensors has it, at position {}", slot, n,
+            slice + slot);
+  }
+}
+
 void SymbolicMachine::operation_form(Rank n, const DataOperation& op, const Access& access) {
   if (does_nothing(op)) return;
   if (op.count < 1) return complain(Kind::Form, access, "moves {} chunks", op.count);
@@ -165,6 +181,10 @@ SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation
   else if (of_first_launch(*value.sum, doing.access.launch) != complete->second)
     complain(Kind::Epilogue, doing.access, "it has {} of {} of position {}",
              counted(static_cast<long long>(value.sum->size()), "input"), complete->second.size(), position);
+  const Sizes& rank = sizes_[doing.rank];
+  if (sliced_ && (position < rank.slice || position >= rank.slice + rank.output))
+    complain(Kind::Epilogue, doing.access, "position {} is not in the slice of tensors that the rank has",
+             position);
   if (++value.applied > 1) complain(Kind::Epilogue, doing.access, "a second epilogue");
   return value;
 }

@@ -25,6 +25,7 @@
 
 #include "ir/collective.h"
 #include "ir/data_operation.h"
+#include "ir/epilogue.h"
 #include "ir/promise.h"
 #include "ir/symbolic_sum.h"
 #include "semantics/fault_list.h"
@@ -86,7 +87,7 @@ struct Completion {
 class SymbolicMachine : protected FaultList {
  protected:
   struct Sizes {
-    int input = 0, output = 0, scratch = 0;
+    int input = 0, output = 0, scratch = 0, slice = 0;
   };
 
   // `program` is of any form, with sizes that fit the collective.
@@ -98,11 +99,13 @@ class SymbolicMachine : protected FaultList {
         pieces_(program.chunks_per_block),
         in_place_(in_place),
         double_scratch_(double_scratch),
-        applies_(has_epilogue(program)) {
+        applies_(has_epilogue(program) || !program.epilogue.expression.empty()),
+        sliced_(has_sliced_operand(program.epilogue)) {
     for (const auto& rank : program.ranks)
-      sizes_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
+      sizes_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.slice});
     lay_out();
     if (applies_) find_complete_sums();
+    epilogue_form(program.epilogue);
   }
   ~SymbolicMachine() = default;
 
@@ -152,6 +155,7 @@ class SymbolicMachine : protected FaultList {
  private:
   void lay_out();
   void find_complete_sums();
+  void epilogue_form(const Epilogue&);
   void places_form(Rank, const DataOperation&, const std::vector<DataPlace>&, const Access&);
   Rank owner(const DataPlace& place, const Doing& doing) const {
     return place.rank < 0 ? doing.rank : place.rank;
@@ -164,12 +168,12 @@ class SymbolicMachine : protected FaultList {
   SymbolicSum of_first_launch(const SymbolicSum&, int launch) const;
 
   const bool double_scratch_;
-  const bool applies_;
-  std::vector<Sizes> sizes_ = {};                        // by rank
-  std::vector<std::array<int, 3>> first_cell_ = {};      // by rank and buffer
-  std::vector<std::vector<Cell>> cells_ = {};            // by rank
-  std::map<int, SymbolicSum> complete_ = {};             // by position in the inputs
-  std::map<SymbolicSum, int> position_of_ = {};          // of sums of several inputs
+  const bool applies_, sliced_;                      // a function; one with tensors that lie like the outputs
+  std::vector<Sizes> sizes_ = {};                    // by rank
+  std::vector<std::array<int, 3>> first_cell_ = {};  // by rank and buffer
+  std::vector<std::vector<Cell>> cells_ = {};        // by rank
+  std::map<int, SymbolicSum> complete_ = {};         // by position in the inputs
+  std::map<SymbolicSum, int> position_of_ = {};      // of sums of several inputs
   std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
 };
 

@@ -5,6 +5,7 @@
 //   make peers && mpirun -n RANKS ./peers_gpu
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "algorithm.h"
 #include "expected.h"
@@ -18,7 +19,7 @@
 namespace {
 
 using T = ELEMENT;
-using Memory = chorale::NcclMemory<T>;
+using Memory = chorale::NcclMemory<T, algorithm::Function>;
 constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 
 std::size_t aligned(std::size_t bytes) {
@@ -56,6 +57,16 @@ class Machine {
     memory.own_output = allocate<T>(begin(most, algorithm::kRankRows[rank].output_chunks));
     memory.launches =
         allocate<std::uint64_t>(static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices);
+    // The kernel looks for those of rank n from n * kOperands on; this one runs no other rank.
+    std::vector<char*> tensors(static_cast<std::size_t>(algorithm::kRanks * algorithm::Function::kOperands));
+    for (int k = 0; k < algorithm::Function::kOperands; ++k) {
+      tensors_.push_back(allocate<char>(static_cast<long>(tensor(k, rank, most).size())));
+      tensors[static_cast<std::size_t>(rank * algorithm::Function::kOperands + k)] = tensors_.back();
+    }
+    char** const addresses = allocate<char*>(static_cast<long>(tensors.size()));
+    upload(addresses, tensors.data(), static_cast<long>(tensors.size()));
+    memory.epilogue.tensors = reinterpret_cast<const void* const*>(addresses);
+    memory.epilogue.operands = algorithm::Function::kOperands;
     trouble_ = allocate<chorale::Trouble>(1);
     launch_.patience = {.nanoseconds = static_cast<std::uint64_t>(options.patience * 1e9),
                         .trouble = trouble_};
@@ -71,6 +82,10 @@ class Machine {
 
   void prepare(long elements, unsigned seed) {
     launch_.shape.elements = elements;
+    for (int k = 0; k < algorithm::Function::kOperands; ++k) {
+      const std::vector<char> bytes = tensor(k, rank_, elements);
+      upload(tensors_[static_cast<std::size_t>(k)], bytes.data(), static_cast<long>(bytes.size()));
+    }
     RankValues<T> values(rank_, elements);
     values.put_inputs(expected_, seed);
     upload(launch_.memory.own_input, values.input().data(), static_cast<long>(values.input().size()));
@@ -159,6 +174,7 @@ class Machine {
   const Expected expected_;
   chorale::PeerLaunch<Memory> launch_ = {};
   void* window_memory_ = nullptr;
+  std::vector<char*> tensors_ = {};  // by operand
   chorale::Trouble* trouble_ = nullptr;
   cudaStream_t stream_ = nullptr;
 };

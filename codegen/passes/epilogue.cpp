@@ -3,12 +3,27 @@
 // instruction that completed a sum and sent it on had to be cut open, and the peer form had none.
 #include "codegen/passes/epilogue.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "ir/promise.h"
 #include "semantics/verify_program.h"
 
 namespace chorale {
+
+namespace {
+
+// Where in the inputs the outputs of each rank begin. That they follow each other there is for the referee to say.
+void set_slices(const Collective& collective, Program& program) {
+  const Promise promise(collective);
+  for (Rank n = 0; n < promise.ranks(); ++n)
+    if (const std::vector<Promise::Output> outputs = promise.outputs(n); !outputs.empty())
+      program.ranks[n].slice =
+          std::max(0, collective.chunks[outputs.front().chunks.front()].input - outputs.front().slot);
+}
+
+}  // namespace
 
 std::map<int, std::set<Rank>> completion_points(const Topology& topology, const Collective& collective,
                                                 const Program& program) {
@@ -18,16 +33,24 @@ std::map<int, std::set<Rank>> completion_points(const Topology& topology, const 
   return points;
 }
 
-Program with_epilogue(const Topology& topology, const Collective& collective, const Program& program) {
+Program with_epilogue(const Topology& topology, const Collective& collective, const Program& program,
+                      const Epilogue& epilogue) {
   const std::vector<Completion> all = completions(topology, collective, program);
   if (all.empty())
     throw InputError(program.name, name_of(collective) + " has no sums that an epilogue could follow",
                      "use a reduce, reducescatter or allreduce");
   Program result = program;
+  result.epilogue = epilogue;
+  const bool sliced = has_sliced_operand(epilogue);
+  if (sliced) set_slices(collective, result);
   for (const Completion& each : all)
     result.ranks[each.rank].blocks[each.block].instructions[each.instruction].does.position = each.position;
-  if (const auto faults = violations(topology, collective, result, 1); !faults.empty())
+  if (const auto faults = violations(topology, collective, result, 1); !faults.empty()) {
+    if (sliced)
+      throw InputError(program.name, faults.front().words,
+                       "give it tensors that are replicated, or another point");
     throw std::logic_error("the epilogue in " + program.name + " is wrong: " + faults.front().words);
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/collective.h"
+#include "ir/epilogue.h"
 #include "ir/program.h"
 #include "ir/topology.h"
 
@@ -17,7 +18,8 @@ std::map<int, std::set<Rank>> completion_points(const Topology&, const Collectiv
 
 // The same program where each operation that completes a sum applies the function to it; what is sent on is the value
 // after it. The passes that follow keep it with the operation, whatever that is fused with. The result has been
-// accepted by semantics/verify_program. Throws InputError where nothing is added.
-Program with_epilogue(const Topology&, const Collective&, const Program&);
+// accepted by semantics/verify_program. Throws InputError where nothing is added, and where tensors are to lie like the
+// outputs but sums are not completed there.
+Program with_epilogue(const Topology&, const Collective&, const Program&, const Epilogue& = {});
 
 }  // namespace chorale

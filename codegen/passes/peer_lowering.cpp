@@ -225,7 +225,8 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
                      .collective = collective.kind,
                      .chunks_per_block = program.chunks_per_block,
                      .in_place = program.in_place,
-                     .double_scratch = true};
+                     .double_scratch = true,
+                     .epilogue = program.epilogue};
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
     std::vector<Hop> hops = hops_of(n, ranks[n], mail);
     if (options.fuse) {
@@ -236,6 +237,7 @@ PeerProgram to_peers(const Collective& collective, const Program& program, const
                             .output_chunks = program.ranks[n].output_chunks,
                             .scratch_chunks = mail.scratch[n],
                             .counters = mail.counters[n],
+                            .slice = program.ranks[n].slice,
                             .blocks = {PeerBlockWriter(n, mail, ends).write(hops)}});
   }
   if (const std::vector<Fault> faults = violations(collective, result, {}, 1); !faults.empty())

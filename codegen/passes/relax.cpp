@@ -23,11 +23,13 @@ BlockProgram build(const Collective& collective, const Program& program, const R
   BlockProgram result{.name = program.name,
                       .collective = program.collective,
                       .chunks_per_block = program.chunks_per_block,
-                      .in_place = options.in_place};
+                      .in_place = options.in_place,
+                      .epilogue = program.epilogue};
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
     result.ranks.push_back({.input_chunks = program.ranks[n].input_chunks,
                             .output_chunks = program.ranks[n].output_chunks,
                             .scratch_chunks = program.ranks[n].scratch_chunks,
+                            .slice = program.ranks[n].slice,
                             .blocks = blocks_of(collective, n, std::move(ranks[n]), options, paired)});
   drop_implied_dependencies(result);
   return result;

@@ -18,6 +18,7 @@ cudaError_t launch(const PeerTables& tables, const PeerShape& shape, const PeerP
   memory.scratches = reinterpret_cast<W* const*>(at.scratches);
   memory.all_counters = at.counters;
   memory.launches = at.launches;
+  memory.epilogue = at.epilogue;
   PeerLaunch<Memory> launch{tables, shape, memory, patience, average, 0, 0};
   void* arguments[] = {&launch};
   const auto grid = [&](int teams) { return dim3(static_cast<unsigned>(teams * shape.slices)); };
@@ -63,8 +64,8 @@ struct WithOp {
   template <Combination op>
   cudaError_t operator()() const {
     if constexpr (sizeof(T) == 2)
-      if (wide) return kernel.template of<op, SharedMemory<T, float>>();
-    return kernel.template of<op, SharedMemory<T, T>>();
+      if (wide) return kernel.template of<op, SharedMemory<T, float, StackFunction>>();
+    return kernel.template of<op, SharedMemory<T, T, StackFunction>>();
   }
 };
 template <typename Kernel>

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "device/kernel.h"
+#include "device/stack_function.h"
 #include "ir/elements.h"
 
 namespace chorale {
@@ -23,6 +24,7 @@ struct PeerPointers {
   void* const* scratches = nullptr;
   std::uint64_t* const* counters = nullptr;
   std::uint64_t* launches = nullptr;
+  KernelEpilogue<StackFunction> epilogue = {};
 };
 
 // How many thread blocks of so many threads can be resident on the current device.

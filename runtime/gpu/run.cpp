@@ -102,6 +102,8 @@ class GpuMachine : public PeerMachine {
         places_(table_.places),
         blocks_(table_.blocks),
         rank_rows_(table_.ranks),
+        expression_(epilogue_.rows()),
+        operands_(epilogue_.operands()),
         launches_(table_.blocks.size() * options_.slices),
         trouble_(1) {
     const std::size_t kept = choice.wide ? sizeof(float) : size_of(shape.type);
@@ -133,6 +135,12 @@ class GpuMachine : public PeerMachine {
     tables_.places = places_.get();
     tables_.blocks = blocks_.get();
     tables_.ranks = rank_rows_.get();
+    std::vector<void*> tensors;
+    for (const std::vector<char>& tensor : epilogue_.tensor_bytes()) {
+      tensor_memory_.emplace_back(tensor);
+      tensors.push_back(tensor_memory_.back().get());
+    }
+    pointers_.emplace_back(tensors);
   }
 
   std::vector<double> run(int times, const std::function<void(int)>& before) {
@@ -155,12 +163,16 @@ class GpuMachine : public PeerMachine {
  private:
   // Microseconds.
   double launch() {
-    const PeerPointers pointers = {.inputs = pointers_[0].get(),
-                                   .outputs = pointers_[1].get(),
-                                   .works = pointers_[2].get(),
-                                   .scratches = pointers_[3].get(),
-                                   .counters = counter_pointers_->get(),
-                                   .launches = launches_.get()};
+    const PeerPointers pointers = {
+        .inputs = pointers_[0].get(),
+        .outputs = pointers_[1].get(),
+        .works = pointers_[2].get(),
+        .scratches = pointers_[3].get(),
+        .counters = counter_pointers_->get(),
+        .launches = launches_.get(),
+        .epilogue = {{expression_.get(), static_cast<int>(epilogue_.rows().size()), operands_.get()},
+                     pointers_[4].get(),
+                     static_cast<int>(epilogue_.operands().size())}};
     const Patience patience = {
         .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = trouble_.get()};
@@ -185,12 +197,15 @@ class GpuMachine : public PeerMachine {
   const DeviceArray<PeerPlaceRow> places_;
   const DeviceArray<PeerBlockRow> blocks_;
   const DeviceArray<PeerRankRow> rank_rows_;
+  const DeviceArray<ExpressionRow> expression_;
+  const DeviceArray<OperandRow> operands_;
   const DeviceArray<std::uint64_t> launches_;
   const DeviceArray<Trouble> trouble_;
   std::vector<DeviceArray<std::byte>> device_input_ = {}, device_output_ = {};  // by rank
   std::vector<DeviceArray<std::byte>> memory_ = {};                             // works and scratches
   std::vector<DeviceArray<std::uint64_t>> counters_ = {};
-  std::vector<DeviceArray<void*>> pointers_ = {};  // inputs, outputs, works, scratches
+  std::vector<DeviceArray<char>> tensor_memory_ = {};  // by rank, then operand
+  std::vector<DeviceArray<void*>> pointers_ = {};      // inputs, outputs, works, scratches, tensors
   std::unique_ptr<DeviceArray<std::uint64_t*>> counter_pointers_ = {};
   Stream stream_ = {};
 };
@@ -206,7 +221,7 @@ std::vector<RunRow> run_peers_on_gpu(const PeerProgram& program, const Collectiv
     const bool wide = shape.accumulation == Accumulation::Float32 && is_half_type(shape.type);
     GpuMachine machine(program, shape, {.type = shape.type, .wide = wide, .op = op},
                        op == ReduceOp::Avg && reduces(program), options.timeout);
-    return run_row_of_all(machine, collective, shape, op, options);
+    return run_row_of_all(machine, collective, shape, op, options, machine.judge());
   });
 }
 

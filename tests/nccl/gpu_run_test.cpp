@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "codegen/passes/epilogue.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
@@ -61,6 +62,29 @@ TEST(GpuRun, TypesAndOperations) {
   options.accumulation = Accumulation::Float32;
   options.types = {ElementType::Float16, ElementType::Bfloat16};
   expect_right(by_hand("ring_allreduce", 3), options, 10);
+}
+
+TEST(GpuRun, AFunctionFollowsSums) {
+  const std::vector<EpilogueOperand> operands = {
+      {.name = "bias", .type = ElementType::Float16, .period = 3},
+      {.name = "mask", .type = ElementType::Uint8, .layout = OperandLayout::Sliced}};
+  const Topology topology = named_topology("full:3");
+  const Point point = classic_algorithm("ring_reducescatter", topology);
+  const Program program = with_epilogue(
+      topology, point.collective, lower(topology, point.collective, point.schedule),
+      {parse_expression("select(mask < 1, 0, (x + bias) * 2 - index)", operands, ""), operands});
+  const Example example{point.collective, to_peers(point.collective, program)};
+  const RunOptions options{.bytes = {8 * 13},
+                           .types = {ElementType::Float32, ElementType::Int8, ElementType::Bfloat16},
+                           .ops = {ReduceOp::Sum, ReduceOp::Avg},
+                           .iterations = 1};
+  expect_right(example, options, 6);
+  Example changed = example;
+  for (PeerRank& rank : changed.program.ranks)
+    for (PeerBlock& block : rank.blocks)
+      for (PeerInstruction& i : block.instructions)
+        if (applies(i.does)) i.does.position ^= 1;
+  EXPECT_GT(run_peers_on_gpu(changed.program, changed.collective, options).at(0).wrong, 0);
 }
 
 // The check is of what lies on the GPU: an algorithm that copies where it should add is found out.

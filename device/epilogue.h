@@ -1,0 +1,119 @@
+// The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted programs have
+// it printed as code, executors of ours go through a list of operations (device/stack_function.h); the arithmetic of
+// both is here, so that they give the same bits (but for exp, of which a GPU has its own). C++17; includes nothing of
+// ours but elements.h, since it goes along with emitted programs.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "device/elements.h"
+
+namespace chorale {
+
+// In what a function of such elements is computed.
+template <typename T>
+using Real = std::conditional_t<std::is_same_v<T, float> || is_half<T>, float, double>;
+
+CHORALE_DEVICE inline float root_of(float x) {
+  return sqrtf(x);
+}
+CHORALE_DEVICE inline double root_of(double x) {
+  return sqrt(x);
+}
+CHORALE_DEVICE inline float exponential(float x) {
+  return expf(x);
+}
+CHORALE_DEVICE inline double exponential(double x) {
+  return exp(x);
+}
+template <typename R>
+CHORALE_DEVICE R least(R a, R b) {
+  return b < a ? b : a;
+}
+template <typename R>
+CHORALE_DEVICE R greatest(R a, R b) {
+  return a < b ? b : a;
+}
+template <typename R>
+CHORALE_DEVICE R chosen(R which, R a, R b) {
+  return which != R(0) ? a : b;
+}
+
+// To the type in which values are kept. Integers are truncated, and what does not fit becomes the nearest that does;
+// what is no number, the smallest.
+template <typename T, typename R>
+CHORALE_DEVICE T rounded_to(R value) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr T least = std::is_signed_v<T> ? static_cast<T>(std::uint64_t{1} << (8 * sizeof(T) - 1)) : T(0);
+    constexpr T most = static_cast<T>(~least);
+    const double x = static_cast<double>(value);
+    if (!(x > static_cast<double>(least))) return least;
+    return x >= static_cast<double>(most) ? most : static_cast<T>(x);
+  } else {
+    return T(value);
+  }
+}
+
+template <typename R, typename T>
+CHORALE_DEVICE R real(T value) {
+  if constexpr (is_half<T>)
+    return static_cast<R>(static_cast<float>(value));
+  else
+    return static_cast<R>(value);
+}
+
+// Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has the index
+// `slice`.
+struct RankTensors {
+  const void* const* data;
+  std::int64_t slice;
+
+  template <typename R, typename T>
+  CHORALE_DEVICE R whole(int operand, std::int64_t index) const {
+    return real<R>(static_cast<const T*>(data[operand])[index]);
+  }
+  template <typename R, typename T>
+  CHORALE_DEVICE R sliced(int operand, std::int64_t index) const {
+    return whole<R, T>(operand, index - slice);
+  }
+};
+
+// No function.
+struct NoFunction {
+  static constexpr int kOperands = 0;
+  static constexpr bool kExact = true;
+  CHORALE_DEVICE bool applies() const { return false; }
+  static std::vector<char> test_tensor(int, std::int64_t, std::int64_t, std::int64_t) { return {}; }
+  template <typename R, typename Tensors>
+  CHORALE_DEVICE R value(R element, std::int64_t, const Tensors&) const {
+    return element;
+  }
+};
+
+// function.value<R>(element, index, tensors), rounded to the type of the element.
+template <typename Function, typename Tensors, typename W>
+CHORALE_DEVICE W applied(const Function& function, W element, std::int64_t index, const Tensors& tensors) {
+  if constexpr (std::is_same_v<Function, NoFunction>) return element;
+  using R = Real<W>;
+  return rounded_to<W>(function.template value<R>(real<R>(element), index, tensors));
+}
+
+// What a kernel applies, over the tensors of all ranks that it works for.
+template <typename Function>
+struct KernelEpilogue {
+  static constexpr bool kMayApply = !std::is_same_v<Function, NoFunction>;
+  Function function;
+  const void* const* tensors;  // by rank, then operand
+  int operands;
+
+  CHORALE_DEVICE bool applies() const { return function.applies(); }
+  template <typename W>
+  CHORALE_DEVICE W operator()(W element, std::int64_t index, int rank, std::int64_t slice) const {
+    return applied(function, element, index, RankTensors{tensors + rank * operands, slice});
+  }
+};
+
+}  // namespace chorale

@@ -1,0 +1,120 @@
+#include "runtime/epilogue.h"
+
+#include <cmath>
+
+#include "device/test_tensors.h"
+#include "runtime/element_types.h"
+
+namespace chorale {
+namespace {
+
+// By the meaning of each node, from the last one back: the value of the expression that ends at node `at`, which is
+// then the end of the one before it. No stack, no tensors.
+template <typename R>
+struct Judge {
+  const Epilogue& epilogue;
+  R element;
+  std::int64_t index;
+
+  R value(int& at) const {
+    using Op = ExpressionOperator;
+    const ExpressionNode& node = epilogue.expression[at--];
+    R values[3] = {};
+    for (int k = arity(node.op) - 1; k >= 0; --k) values[k] = value(at);
+    const auto [a, b, c] = values;
+    switch (node.op) {
+      case Op::Constant:
+        return static_cast<R>(node.constant);
+      case Op::Element:
+        return element;
+      case Op::Index:
+        return static_cast<R>(index);
+      case Op::Operand:
+        return static_cast<R>(test_number(node.operand, index_in(node.operand)));
+      case Op::Negate:
+        return -a;
+      case Op::Sqrt:
+        return std::sqrt(a);
+      case Op::Exp:
+        return std::exp(a);
+      case Op::Add:
+        return a + b;
+      case Op::Subtract:
+        return a - b;
+      case Op::Multiply:
+        return a * b;
+      case Op::Divide:
+        return a / b;
+      case Op::Min:
+        return b < a ? b : a;
+      case Op::Max:
+        return a < b ? b : a;
+      case Op::Less:
+        return a < b ? R(1) : R(0);
+      case Op::LessEqual:
+        return a <= b ? R(1) : R(0);
+      case Op::Equal:
+        return a == b ? R(1) : R(0);
+      case Op::Select:
+        return a != R(0) ? b : c;
+    }
+    return 0;
+  }
+
+  std::int64_t index_in(int operand) const {
+    const std::int64_t period = epilogue.operands[operand].period;
+    return period > 0 ? index % period : index;
+  }
+};
+
+}  // namespace
+
+void EpilogueRun::fill(Rank only) {
+  if (epilogue_.expression.empty()) return;
+  for (const ExpressionNode& node : epilogue_.expression)
+    rows_.push_back({static_cast<int>(node.op), node.operand, node.constant});
+  for (const EpilogueOperand& operand : epilogue_.operands)
+    operands_.push_back(
+        {static_cast<int>(operand.type), operand.layout == OperandLayout::Sliced, operand.period});
+  for (Rank n = 0; n < static_cast<int>(ranks_.size()); ++n)
+    for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
+      const OperandRow& row = operands_[k];
+      const std::int64_t count = row.sliced ? ranks_[n].outputs : row.period > 0 ? row.period : whole_;
+      tensors_.emplace_back();
+      if (only < 0 || only == n)
+        tensors_.back() = with_type(epilogue_.operands[k].type, [&](auto zero) {
+          return test_tensor<decltype(zero)>(k, row.sliced ? ranks_[n].slice : 0, count);
+        });
+    }
+  for (const std::vector<char>& tensor : tensors_) addresses_.push_back(tensor.data());
+}
+
+EpilogueFunction EpilogueRun::function() const {
+  if (rows_.empty()) return {};
+  return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank n) {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      T* const values = reinterpret_cast<T*>(bytes);
+      const RankTensors tensors{addresses_.data() + n * operands_.size(), ranks_[n].slice};
+      for (std::int64_t i = 0; i < count; ++i)
+        values[i] = applied(stack_function(), values[i], first_index + i, tensors);
+    });
+  };
+}
+
+EpilogueFunction EpilogueRun::judge() const {
+  if (rows_.empty()) return {};
+  return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank) {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      T* const values = reinterpret_cast<T*>(bytes);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const Judge<Real<T>> judge{epilogue_, real<Real<T>>(values[i]), first_index + i};
+        int at = static_cast<int>(epilogue_.expression.size()) - 1;
+        values[i] = rounded_to<T>(judge.value(at));
+      }
+    });
+  };
+}
+
+}  // namespace chorale
