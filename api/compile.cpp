@@ -43,6 +43,18 @@ const TargetEntry& entry(Target target) {
   return *std::ranges::find(known_targets(), target, &TargetEntry::target);
 }
 
+void require_place_for(const Epilogue& epilogue, Target target, const std::string& program) {
+  if (target == Target::MscclXml || target == Target::Mscclpp)
+    throw InputError(program,
+                     fmt::format("{} has no operation that applies a function to a sum (an epilogue)",
+                                 target == Target::MscclXml ? "MSCCL" : "MSCCL++"),
+                     "use target cuda, nccl, mpi or json");
+  if (epilogue.expression.empty() && target != Target::Json && target != Target::Dot)
+    throw InputError(program,
+                     fmt::format("target {} prints the function that follows a sum", entry(target).name),
+                     "give it an expression (docs/formats.md, 'An epilogue')");
+}
+
 int most_completers(const Topology& topology, const Collective& collective, const Program& program) {
   std::size_t most = 0;
   for (const auto& [position, ranks] : completion_points(topology, collective, program))
@@ -74,18 +86,27 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
   const Collective& does = point.collective;
   const std::string path =
       (options.name.empty() ? file_stem(topology, does) : options.name) + entry(target).ending;
-  const auto one = [&](std::string text) -> Compiled {
-    return {.path = path, .files = {{.path = path, .text = std::move(text)}}};
-  };
   // Steps with messages: where every way begins. Thread blocks of MSCCL++ that have nothing to do with each other run
   // side by side, so there no slot of scratch is used twice.
   Program steps = lower(topology, does, point.schedule, target != Target::Mscclpp);
   steps.name = title(topology, point);
+  int completed_by = 0;
+  // From here on the passes keep what follows a sum with the operation that completes it.
+  const auto finished = [&](const Program& program) {
+    return options.epilogue ? with_epilogue(topology, does, program, *options.epilogue) : program;
+  };
+  if (options.epilogue) {
+    require_place_for(*options.epilogue, target, steps.name);
+    completed_by = most_completers(topology, does, steps);
+  }
+  const auto one = [&](std::string text) -> Compiled {
+    return {.path = path, .files = {{.path = path, .text = std::move(text)}}, .completed_by = completed_by};
+  };
   switch (target) {
     case Target::Mpi:
-      return one(to_mpi_source(does, steps));
+      return one(to_mpi_source(does, finished(steps)));
     case Target::Nccl:
-      return one(to_nccl_source(does, steps));
+      return one(to_nccl_source(does, finished(steps)));
     case Target::Mscclpp:
       if (options.in_place) steps = in_place(topology, does, steps);
       return one(to_mscclpp_plan(does, steps,
@@ -95,12 +116,16 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
                                   .in_place = options.in_place}));
     case Target::Cuda: {
       // Two programs: memory that is shared wants another one.
-      const PeerProgram apart = to_peers(does, steps),
-                        shared = to_peers(does, in_place(topology, does, steps));
+      const PeerProgram apart = to_peers(does, finished(steps)),
+                        shared = to_peers(does, finished(in_place(topology, does, steps)));
+      // A switch that adds applies nothing.
+      std::vector<Rank> owners;
+      if (!options.epilogue) owners = all_pairs_owners(does, steps);
       Compiled compiled{.path = path,
-                        .files = to_cuda_sources(does, apart, shared,
-                                                 {.bus_factor = busbw_factor(does.kind, does.ranks),
-                                                  .owners = all_pairs_owners(does, steps)})};
+                        .files = to_cuda_sources(
+                            does, apart, shared,
+                            {.bus_factor = busbw_factor(does.kind, does.ranks), .owners = std::move(owners)}),
+                        .completed_by = completed_by};
       for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
       return compiled;
     }
@@ -113,13 +138,8 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
     case Target::Dot:
       break;
   }
-  const int completed_by = options.epilogue ? most_completers(topology, does, steps) : 0;
-  if (options.epilogue)
-    steps = with_epilogue(topology, does, steps);  // the lowerings keep it with its operation
-  const BlockProgram blocks = relax(does, steps, {.channels = options.channels});
-  Compiled compiled = target == Target::Json ? one(to_json(does, blocks)) : one(to_dot(blocks));
-  compiled.completed_by = completed_by;
-  return compiled;
+  const BlockProgram blocks = relax(does, finished(steps), {.channels = options.channels});
+  return target == Target::Json ? one(to_json(does, blocks)) : one(to_dot(blocks));
 }
 
 }  // namespace chorale

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/epilogue.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
 
@@ -25,7 +27,9 @@ struct CompileOptions {
   bool in_place =
       false;         // Mscclpp: for input and output in one memory (the others are for both, or say which)
   int channels = 1;  // Json, Dot: spreads the messages of a connection over so many
-  bool epilogue = false;       // Json, Dot: leaves a place for a function of yours on every complete sum
+  // What follows every complete sum. Not for MscclXml and Mscclpp; of an empty expression, a place for a function of
+  // yours, which Json and Dot can have.
+  std::optional<Epilogue> epilogue = {};
   int most_steps = 64;         // MscclXml, Mscclpp: of a thread block, as many as the executor loads
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
   std::int64_t max_bytes = 0;  // to here; 0: however large

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "codegen/passes/epilogue.h"
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
@@ -25,6 +26,21 @@ bool is_many_processes(Executor executor) {
   return executor == Executor::Mpi || executor == Executor::Nccl;
 }
 
+// What a rank has of an epilogue's tensors.
+double tensor_bytes(const Program& program, const RunOptions& options, std::int64_t largest) {
+  int inputs = 0;
+  for (const RankProgram& rank : program.ranks) inputs = std::max(inputs, rank.input_chunks);
+  std::size_t element = 8;
+  for (const ElementType type : options.types) element = std::min(element, size_of(type));
+  const double whole = static_cast<double>(inputs) / program.chunks_per_block * static_cast<double>(largest) /
+                       static_cast<double>(element);
+  double bytes = 0;
+  for (const EpilogueOperand& operand : program.epilogue.operands)
+    bytes += static_cast<double>(size_of(operand.type)) *
+             (operand.period > 0 ? static_cast<double>(operand.period) : whole);
+  return bytes;
+}
+
 // Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
 // threads.
 void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
@@ -36,7 +52,9 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
     slots = all_ranks ? slots + own : std::max(slots, own);
   }
   const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
-  const double needed = wide * slots / program.chunks_per_block * static_cast<double>(largest);
+  const double needed =
+      wide * slots / program.chunks_per_block * static_cast<double>(largest) +
+      tensor_bytes(program, options, largest) * (all_ranks ? static_cast<double>(program.ranks.size()) : 1);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > 0.9 * memory)
@@ -89,6 +107,13 @@ std::vector<RunRow> run(const Topology& topology, const Point& point, const RunW
   Program program = lower(topology, does, point.schedule);
   // Over NCCL the program for two buffers is planned for one.
   if (where.in_place && where.executor != Executor::Nccl) program = in_place(topology, does, program);
+  if (!where.epilogue.expression.empty()) {
+    if (where.executor == Executor::Nccl)
+      throw InputError("--transport nccl",
+                       "the kernel between two steps was compiled before the epilogue was known",
+                       "use chorale emit --target nccl, or another transport");
+    program = with_epilogue(topology, does, program, where.epilogue);
+  }
   require_memory(program, options, !is_many_processes(where.executor));
   switch (where.executor) {
     case Executor::Mpi:

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/epilogue.h"
 #include "ir/frontier.h"
 #include "ir/run_options.h"
 
@@ -25,6 +26,8 @@ struct RunWhere {
   bool in_place = false;  // input and output in one memory, as NCCL and MPI_IN_PLACE have it
   MpiSession* session =
       nullptr;  // of this process, for Mpi and Nccl; all of its processes make the same calls
+  Epilogue epilogue =
+      {};  // follows every complete sum, over tensors of test numbers; not for Nccl. Empty: nothing does
 };
 
 // Environment variables of which launchers set one for each of their processes; without any of them, this process was

@@ -7,6 +7,7 @@
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/shown.h"
 
 namespace chorale {
@@ -41,6 +42,9 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
       max > 0 && min > max)
     throw InputError("--min-bytes", "is larger than --max-bytes", "exchange them");
   require_makeable_directory("-o", command.directory);
+  CompileOptions options = command.options;
+  if (!command.epilogue.empty())
+    options.epilogue = epilogue_from_json(read_file(command.epilogue), command.epilogue);
   const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (!command.target) return page(command, result, supervisor);
@@ -54,7 +58,6 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   for (int i : chosen) {
     const Point& point = result.points[i];
     try {
-      CompileOptions options = command.options;
       options.name = fmt::format("{}_{}", file_stem(result.topology, point.collective), i);
       Compiled compiled = compile(result.topology, point, *command.target, options);
       for (NamedText& file : compiled.files) {

@@ -101,6 +101,7 @@ struct RunCommand {
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
   bool in_place = false;
+  std::string epilogue = {};      // a file; empty: none
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
   int warmup = 1;
@@ -133,6 +134,7 @@ struct EmitCommand {
   std::string directory = ".";
   std::optional<int> point = {};
   CompileOptions options = {};
+  std::string epilogue = {};  // a file that options.epilogue is read from; empty: none
   Limits limits = {};
 };
 

@@ -71,6 +71,8 @@ void run_options(CLI::App& app, Command& parsed) {
   accumulation(sub, options->accumulation);
   sub->add_flag("--in-place", options->in_place,
                 "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
+  text(sub, "--epilogue", options->epilogue, "FILE",
+       "A function that follows every sum (docs/formats.md, 'An epilogue'), over tensors of test numbers");
   sub->add_option_function<Text>(
          "--point",
          [options](const Text& t) {
@@ -121,8 +123,17 @@ void emit_options(CLI::App& app, Command& parsed) {
   integer(sub, "--channels", options->options.channels, 1, 32, "N", "Channels to spread over (1)");
   integer(sub, "--most-steps", options->options.most_steps, 4, 4096, "N",
           "Steps that an MSCCL or MSCCL++ executor loads for a block (64)");
-  sub->add_flag("--epilogue", options->options.epilogue,
-                "With a place for a function of the caller's on every sum (json, dot), and who applies it");
+  sub->add_option_function<std::vector<Text>>(
+         "--epilogue",
+         [options](const std::vector<Text>& file) {
+           options->options.epilogue.emplace();
+           if (!file.empty()) options->epilogue = file.front();
+         },
+         "With the function in FILE on every sum (docs/formats.md, 'An epilogue'), and who applies it; "
+         "without FILE, "
+         "with a place for one of yours (json, dot)")
+      ->expected(0, 1)
+      ->option_text("[FILE]");
   sub->add_flag("--in-place", options->options.in_place,
                 "MSCCL++ plans for input and output in the same memory (the other targets say themselves)");
   size(sub, "--min-bytes", options->options.min_bytes,
@@ -134,7 +145,7 @@ void emit_options(CLI::App& app, Command& parsed) {
     only_for(sub, {"--in-place"}, target == Target::Mscclpp,
              "--target mscclpp; the others say it themselves");
     only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
-    only_for(sub, {"--epilogue"}, target == Target::Json || target == Target::Dot, "--target json and dot");
+    only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
     only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
              target == Target::MscclXml || target == Target::Mscclpp, "--target msccl-xml and mscclpp");
     parsed = *options;

@@ -10,6 +10,8 @@
 #include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "ir/files.h"
+#include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"
 
@@ -54,27 +56,33 @@ const char* who(Executor executor) {
 }
 
 std::string heading(const RunCommand& command, const Result& result) {
-  return fmt::format("{}, {}: {} as {}{}\n", result.topology.name, name_of(result.collective),
+  return fmt::format("{}, {}: {} as {}{}{}\n", result.topology.name, name_of(result.collective),
                      counted(result.topology.ranks, "rank"), who(command.transport),
-                     command.in_place ? ", in place" : "");
+                     command.in_place ? ", in place" : "",
+                     command.epilogue.empty() ? "" : ", sums followed by " + shown(command.epilogue));
 }
 
 Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
                 Supervisor& supervisor) {
   std::vector<std::vector<std::string>> table_rows = {
       {"point", "block bytes", "buffer bytes", "type", "op", "time (us)", "min", "max", "GB/s", "wrong"}};
+  const Epilogue epilogue = command.epilogue.empty()
+                                ? Epilogue()
+                                : epilogue_from_json(read_file(command.epilogue), command.epilogue);
   std::int64_t wrong = 0;
   for (const auto& [i, sizes] : work(command, result)) {
-    const std::vector<RunRow> rows =
-        run(result.topology, result.points[i],
-            {.executor = command.transport, .in_place = command.in_place, .session = session},
-            {.bytes = sizes,
-             .types = command.types,
-             .ops = command.ops,
-             .iterations = command.iterations,
-             .warm_up = command.warmup,
-             .timeout = command.patience,
-             .accumulation = command.accumulation});
+    const std::vector<RunRow> rows = run(result.topology, result.points[i],
+                                         {.executor = command.transport,
+                                          .in_place = command.in_place,
+                                          .session = session,
+                                          .epilogue = epilogue},
+                                         {.bytes = sizes,
+                                          .types = command.types,
+                                          .ops = command.ops,
+                                          .iterations = command.iterations,
+                                          .warm_up = command.warmup,
+                                          .timeout = command.patience,
+                                          .accumulation = command.accumulation});
     for (const RunRow& row : rows) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",

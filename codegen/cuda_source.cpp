@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/cuda_files.h"
+#include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 #include "ir/error.h"
 #include "ir/peer_table.h"
@@ -36,30 +37,36 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   const PeerTable table = table_of(program);
   Rows instructions, places, blocks, ranks;
   for (const PeerRow& r : table.rows)
-    instructions.push_back(
-        {r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value, r.a_launch, r.lag});
+    instructions.push_back({r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value,
+                            r.a_launch, r.lag, r.position});
   for (const PeerPlaceRow& r : table.places) places.push_back({r.rank, r.buffer, r.index});
   for (const PeerBlockRow& r : table.blocks) blocks.push_back({r.rank, r.row, r.rows});
   for (const PeerRankRow& r : table.ranks)
-    ranks.push_back({r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs});
+    ranks.push_back(
+        {r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs, r.slice});
   const Promise promise(collective);
   const std::string name = printable_name(program.name);
+  const std::string function =
+      program.epilogue.expression.empty()
+          ? "// Nothing is applied to complete sums.\nusing Function = chorale::NoFunction;\n\n"
+          : printed_function(program.epilogue, "Function") + "\n";
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
-             "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include \"ir/peer_rows.h\"\n\n"
+             "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include <vector>\n\n#include "
+             "\"device/test_tensors.h\"\n#include \"ir/peer_rows.h\"\n\n"
              "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
              "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n\n",
              name, name, all, program.chunks_per_block, blocks_of_the_size(program), options.bus_factor,
              program.double_scratch) +
-         rows("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag",
+         rows("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
               "chorale::PeerRow", "kRows", instructions) +
          rows("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places) +
          rows("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks) +
-         rows("chunks of input, output, scratch; counters; where the places of inputs, outputs begin",
+         rows("chunks of input, output, scratch; counters; where the places of inputs, outputs begin; slice",
               "chorale::PeerRankRow", "kRankRows", ranks) +
-         "using Four = int[4];\n" +
+         function + "using Four = int[4];\n" +
          rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
               promise_table(promise)) +
          rows("rank, input slot has the same data as rank, input slot", "Four", "kSame",

@@ -1,7 +1,11 @@
 #include "codegen/mpi_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <set>
+
+#include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 #include "ir/promise.h"
 
@@ -25,6 +29,32 @@ std::string table(const std::string& name, const std::string& columns, const Num
   return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
 }
 
+// What codegen/mpi/tables.h has of programs without an epilogue, and what there is of it for others.
+std::string applied(const Epilogue& epilogue) {
+  if (epilogue.expression.empty()) {
+    const std::string example = mpi_tables_source(), begin = "// Nothing is applied";
+    const std::size_t at = example.find(begin);
+    return example.substr(at, example.find("}  // namespace") - at);
+  }
+  return printed_function(epilogue, "Function") +
+         "using Tensors = chorale::RankTensors;\n"
+         "float applied(float sum, long index, const Tensors& tensors) {\n"
+         "  return chorale::applied(Function(), sum, index, tensors);\n}\n"
+         "float expected(float sum, long index) {\n"
+         "  return chorale::applied(Function(), sum, index, chorale::TestTensors());\n}\n"
+         "constexpr int kOperands = Function::kOperands;\n"
+         "std::vector<char> test_tensor(int operand, long whole, long slice, long outputs) {\n"
+         "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
+}
+
+// The arithmetic of the function.
+std::string runtime(const Epilogue& epilogue) {
+  if (epilogue.expression.empty()) return "";
+  std::set<std::string> includes;
+  const std::string text = without_includes(epilogue_runtime_source(), includes);
+  return fmt::format("{}\n\n{}\n", fmt::join(includes, "\n"), text);
+}
+
 std::string tables(const Collective& collective, const Program& program) {
   const Promise promise(collective);
   return fmt::format(
@@ -35,12 +65,13 @@ std::string tables(const Collective& collective, const Program& program) {
                sizes_table(program), 3) +
          table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
          table("kLocal",
-               "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
-               work_table(program), 8) +
+               "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
+               "position where the function is\n// applied or -1",
+               work_table(program), 9) +
          table("kPromised", "rank, output slot: the sum of these rank, input slot", promise_table(promise),
                4) +
          table("kSame", "rank, input slot has the same data as rank, input slot", same_table(promise), 4) +
-         "}  // namespace\n";
+         printed_slices(program) + applied(program.epilogue) + "}  // namespace\n";
 }
 
 }  // namespace
@@ -53,7 +84,8 @@ std::string to_mpi_source(const Collective& collective, const Program& program) 
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
              "[iterations]\n",
              printable_name(program.name), program.ranks.size()) +
-         text.substr(start, at - start) + tables(collective, program) + text.substr(at + example.size());
+         text.substr(start, at - start) + runtime(program.epilogue) + tables(collective, program) +
+         text.substr(at + example.size());
 }
 
 }  // namespace chorale

@@ -4,30 +4,12 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
+#include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 
 namespace chorale {
 namespace {
-
-// The text without includes of ours; its other includes are taken out and collected.
-std::string without_includes(const std::string& text, std::set<std::string>& includes) {
-  std::istringstream lines(text);
-  std::string result;
-  bool empty = true;  // the last line was
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("#include <") && line.find("cuda_fp16") == line.npos &&
-        line.find("cuda_bf16") == line.npos) {
-      includes.insert(line);
-      continue;
-    }
-    if (line.starts_with("#include \"") || line == "#pragma once" || (empty && line.empty())) continue;
-    empty = line.empty();
-    result += line + "\n";
-  }
-  return result;
-}
 
 // A custom collective may be called anything.
 std::string function_name(const Collective& collective) {
@@ -41,18 +23,20 @@ std::string function(const Collective& collective, const Program& program) {
       "when all is "
       "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
       "ncclDataType_t type{}{}, "
-      "ncclComm_t comm, cudaStream_t stream) {{\n",
+      "ncclComm_t comm, cudaStream_t stream{}) {{\n",
       printable_name(name_of(collective)), collective.ranks,
       is_rooted(collective.kind) ? fmt::format(" with root {}", collective.root) : "",
       function_name(collective), reduces(program) ? ", ncclRedOp_t op" : "",
-      is_rooted(collective.kind) ? ", int root" : "");
+      is_rooted(collective.kind) ? ", int root" : "",
+      program.epilogue.expression.empty() ? "" : ", const void* const* tensors");
   const std::string root =
       is_rooted(collective.kind)
           ? fmt::format("  if (root != {}) return ncclInvalidArgument;\n", collective.root)
           : "";
   return head + root +
-         fmt::format("  return run(send, recv, count, type, {}, comm, stream);\n}}",
-                     reduces(program) ? "op" : "ncclSum");
+         fmt::format("  return run(send, recv, count, type, {}, comm, stream, {});\n}}",
+                     reduces(program) ? "op" : "ncclSum",
+                     program.epilogue.expression.empty() ? "nullptr" : "tensors");
 }
 
 }  // namespace
@@ -63,23 +47,30 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
   const Promise promise(collective);
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
-  const std::string runtime = without_includes(nccl_runtime_source(), includes);
+  const bool applies = !program.epilogue.expression.empty();
+  const std::string arithmetic = without_includes(epilogue_runtime_source(), includes),
+                    runtime = without_includes(nccl_runtime_source(), includes);
   for (const char* each : {"cstdio", "cstdlib", "iterator", "thread"})
     includes.insert(fmt::format("#include <{}>", each));
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
-      "//   nvcc -O3 -std=c++17 -arch=native THIS_FILE -lnccl -o x && ./x [elements of a block] [iterations] "
+      "//   nvcc -O3 -std=c++17 -arch=native{} THIS_FILE -lnccl -o x && ./x [elements of a block] "
+      "[iterations] "
       "[type]\n"
       "// runs it in one process, with a thread and a GPU for each of the {} ranks, checks every element, "
       "and prints the\n"
       "// time. With -DCHORALE_NO_MAIN what is left is {}, for a program that has no other such file.\n\n",
-      name, collective.ranks, function_name(collective));
+      name, program.epilogue.expression.empty() ? "" : " -fmad=false", collective.ranks,
+      function_name(collective));
   for (const std::string& line : includes) head += line + "\n";
   std::string host = nccl_host_source();
   const std::string mark = "@FUNCTION@";
   host.replace(host.find(mark), mark.size(), function(collective, program));
-  return head + "\n" + runtime +
-         "\nnamespace {\n\nusing chorale::StepMessage;\nusing chorale::StepWork;\n\n" +
+  return head + "\n" + arithmetic +
+         (applies ? "#define CHORALE_STEP_FUNCTION\nnamespace chorale {\n\n" +
+                        printed_function(program.epilogue, "StepFunction") + "\n}  // namespace chorale\n\n"
+                  : "") +
+         runtime + "\nnamespace {\n\nusing chorale::StepMessage;\nusing chorale::StepWork;\n\n" +
          fmt::format(
              "constexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
@@ -94,13 +85,15 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
          printed_table("step, from rank, buffer, slot, to rank, buffer, slot, piece", "StepMessage",
                        "kMessages", messages, 8) +
          printed_table(
-             "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece",
-             "StepWork", "kWork", work, 8) +
+             "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
+             "position "
+             "where the function is\n// applied or -1",
+             "StepWork", "kWork", work, 9) +
          printed_table("rank, output slot: the sum of these rank, input slot", "std::array<int, 4>",
                        "kPromised", promise_table(promise), 4) +
          printed_table("rank, input slot has the same data as rank, input slot", "std::array<int, 4>",
                        "kSame", same_table(promise), 4) +
-         "}  // namespace\n\n" + host;
+         printed_slices(program) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

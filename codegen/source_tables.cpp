@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "ir/shown.h"
 #include "ir/step_rows.h"
@@ -20,8 +21,8 @@ NumberTable sizes_table(const Program& program) {
 NumberTable work_table(const Program& program) {
   NumberTable work;
   for (const StepRow& row : step_rows(program))
-    work.push_back(
-        {row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot, row.piece});
+    work.push_back({row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot,
+                    row.piece, row.position});
   return work;
 }
 
@@ -58,6 +59,31 @@ std::string printed_table(const std::string& comment, const std::string& type, c
   for (const std::vector<int>& row : contents) rows += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
   if (contents.empty()) rows = fmt::format("    {{{}}},\n", fmt::join(std::vector<int>(columns, -1), ", "));
   return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
+}
+
+std::string printed_slices(const Program& program) {
+  std::vector<int> slices;
+  for (const RankProgram& rank : program.ranks) slices.push_back(rank.slice);
+  return fmt::format(
+      "// By rank: where its first output lies in the inputs.\nconstexpr int kSlices[] = {{{}}};\n\n",
+      fmt::join(slices, ", "));
+}
+
+std::string without_includes(const std::string& text, std::set<std::string>& includes) {
+  std::istringstream lines(text);
+  std::string result;
+  bool empty = true;  // the last line was
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#include <") && line.find("cuda_fp16") == line.npos &&
+        line.find("cuda_bf16") == line.npos) {
+      includes.insert(line);
+      continue;
+    }
+    if (line.starts_with("#include \"") || line == "#pragma once" || (empty && line.empty())) continue;
+    empty = line.empty();
+    result += line + "\n";
+  }
+  return result;
 }
 
 std::string printable_name(const std::string& text) {

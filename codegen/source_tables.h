@@ -1,6 +1,7 @@
 // Tables of numbers in emitted sources: what a program does, and what its collective promises.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace chorale {
 
 using NumberTable = std::vector<std::vector<int>>;
 
-NumberTable sizes_table(const Program&);    // by rank: slots of input, output, scratch
-NumberTable work_table(const Program&);     // rank, step, add?, from buffer, slot, to buffer, slot, piece
+NumberTable sizes_table(const Program&);  // by rank: slots of input, output, scratch
+// rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is applied or -1
+NumberTable work_table(const Program&);
 NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
 // rank, output slot: the sum of these rank, input slot. Rows of one slot follow each other.
 NumberTable promise_table(const Promise&);
@@ -22,6 +24,12 @@ NumberTable same_table(const Promise&);  // rank, input slot has the same data a
 // -1. `columns` is its width.
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable&, int columns);
+
+// By rank: where its first output lies in the inputs.
+std::string printed_slices(const Program&);
+
+// A text of ours without includes of ours; its other includes are taken out and collected.
+std::string without_includes(const std::string& text, std::set<std::string>& includes);
 
 // A program's name, fit for a comment and for a string.
 std::string printable_name(const std::string&);

@@ -31,6 +31,8 @@ class Expected {
     Promise(const Expected& expected, std::vector<std::pair<int, int>> sources)
         : expected_(expected), sources_(std::move(sources)) {}
 
+    int position() const { return sources_.front().second; }  // in the inputs
+
     template <typename T>
     T at(long element, unsigned seed) const {
       T value{};

@@ -22,6 +22,18 @@ inline long most_elements(long elements) {
   return most;
 }
 
+// A rank's slice of the vector begins at this element; and a tensor of the function as the rank has it.
+inline long slice_begin(int rank, long elements) {
+  return begin(elements, algorithm::kRankRows[rank].slice);
+}
+inline std::vector<char> tensor(int operand, int rank, long elements) {
+  long whole = 0;
+  for (const chorale::PeerRankRow& each : algorithm::kRankRows)
+    whole = std::max(whole, begin(elements, each.input_chunks));
+  return algorithm::Function::test_tensor(operand, whole, slice_begin(rank, elements),
+                                          begin(elements, algorithm::kRankRows[rank].output_chunks));
+}
+
 template <typename T>
 class RankValues {
  public:
@@ -47,8 +59,13 @@ class RankValues {
     long wrong = 0;
     expected.for_each_promise(rank_, [&](int slot, const auto& value) {
       const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + slot];
-      for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e)
-        wrong += !(values_[at.buffer][e] == value.template at<T>(e - begin(elements_, at.index), seed));
+      const long first = begin(elements_, value.position());
+      for (long e = 0; e < begin(elements_, at.index + 1) - begin(elements_, at.index); ++e) {
+        const T want = chorale::applied(algorithm::Function(), value.template at<T>(e, seed), first + e,
+                                        chorale::TestTensors());
+        wrong += !chorale::agree(values_[at.buffer][begin(elements_, at.index) + e], want,
+                                 algorithm::Function::kExact);
+      }
     });
     return wrong;
   }

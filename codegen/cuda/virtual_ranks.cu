@@ -32,7 +32,7 @@ using W = T;
 #endif
 constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
-using Virtual = Device<kReduction, chorale::SharedMemory<T, W>>;
+using Virtual = Device<kReduction, chorale::SharedMemory<T, W, algorithm::Function>>;
 
 // The algorithm on such a device, for messages up to a size.
 class Machine {
@@ -65,6 +65,11 @@ class Machine {
                       .all_counters = on_device(counters),
                       .launches = device.allocate<std::uint64_t>(
                           static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices)};
+    for (int n = 0; n < algorithm::kRanks; ++n)
+      for (int k = 0; k < algorithm::Function::kOperands; ++k)
+        tensors_.push_back(device.allocate<char>(static_cast<long>(tensor(k, n, most).size())));
+    launch_.memory.epilogue.tensors = reinterpret_cast<const void* const*>(on_device(tensors_));
+    launch_.memory.epilogue.operands = algorithm::Function::kOperands;
     trouble_ = device.allocate<chorale::Trouble>(1);
     launch_.patience = {.nanoseconds = static_cast<std::uint64_t>(options.patience * 1e9),
                         .trouble = trouble_};
@@ -77,6 +82,11 @@ class Machine {
       values.put_inputs(expected_, seed);
       device_.upload(inputs_[n], values.input().data(), static_cast<long>(values.input().size()));
       device_.upload(outputs_[n], values.output().data(), static_cast<long>(values.output().size()));
+      for (int k = 0; k < algorithm::Function::kOperands; ++k) {
+        const std::vector<char> bytes = tensor(k, n, elements);
+        device_.upload(tensors_[static_cast<std::size_t>(n * algorithm::Function::kOperands + k)], bytes.data(),
+                       static_cast<long>(bytes.size()));
+      }
     }
   }
 
@@ -131,6 +141,7 @@ class Machine {
   const Expected expected_;
   Virtual::Launch launch_ = {};
   std::vector<T*> inputs_ = {}, outputs_ = {};
+  std::vector<char*> tensors_ = {};  // by rank, then operand
   chorale::Trouble* trouble_ = nullptr;
   char* room_ = nullptr;
 };

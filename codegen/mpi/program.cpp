@@ -29,11 +29,15 @@ void require(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// The collective for blocks of n elements, from input to output. Make it once, run it often.
+// The collective for blocks of n elements, from input to output, with this rank's tensors of the function that is
+// applied to sums, if one is. Make it once, run it often.
 class Algorithm {
  public:
-  Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output)
-      : scratch_(kSizes[rank][2] * piece_length(n, 0)), requests_(kSteps), work_(kSteps) {
+  Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)
+      : tensors_{tensors, slot_begin(n, kSlices[rank])},
+        scratch_(kSizes[rank][2] * piece_length(n, 0)),
+        requests_(kSteps),
+        work_(kSteps) {
     const auto address = [&](int buffer, int slot) {
       return buffer == 2 ? scratch_.data() + slot * piece_length(n, 0)
                          : (buffer == 0 ? const_cast<float*>(input) : output) + slot_begin(n, slot);
@@ -51,10 +55,10 @@ class Algorithm {
             MPI_Recv_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
             "MPI_Recv_init");
     }
-    for (const auto& [who, step, add, from_buffer, from, to_buffer, to, piece] : kLocal)
+    for (const auto& [who, step, add, from_buffer, from, to_buffer, to, piece, position] : kLocal)
       if (who == rank)
-        work_[step].push_back(
-            {add != 0, address(from_buffer, from), address(to_buffer, to), piece_length(n, piece)});
+        work_[step].push_back({add != 0, address(from_buffer, from), address(to_buffer, to),
+                               piece_length(n, piece), position < 0 ? -1 : slot_begin(n, position)});
   }
   ~Algorithm() {
     for (auto& step : requests_)
@@ -72,8 +76,10 @@ class Algorithm {
         require(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
       }
       for (const Work& work : work_[step])
-        for (long e = 0; e < work.count; ++e)
-          work.to[e] = work.add ? work.to[e] + work.from[e] : work.from[e];
+        if (work.index < 0)
+          do_with(work, [](float value, long) { return value; });
+        else
+          do_with(work, [&](float sum, long e) { return applied(sum, work.index + e, tensors_); });
     }
   }
 
@@ -83,7 +89,15 @@ class Algorithm {
     const float* from;
     float* to;
     long count;
+    long index;  // of the first element where the function is applied; else -1
   };
+  template <typename Function>
+  static void do_with(const Work& work, Function function) {
+    for (long e = 0; e < work.count; ++e)
+      work.to[e] = function(work.add ? work.to[e] + work.from[e] : work.from[e], e);
+  }
+
+  const Tensors tensors_;
   std::vector<float> scratch_;
   std::vector<std::vector<MPI_Request>> requests_;
   std::vector<std::vector<Work>> work_;
@@ -120,9 +134,16 @@ int main(int argc, char** argv) {
   for (int slot = 0; slot < kSizes[rank][0]; ++slot)
     for (long e = 0; e < piece_length(n, slot % kPieces); ++e)
       input[slot_begin(n, slot) + e] = element(rank, slot, e);
+  long whole = 0;
+  for (const auto& sizes : kSizes) whole = std::max(whole, slot_begin(n, sizes[0]));
+  std::vector<std::vector<char>> tensors;
+  std::vector<const void*> addresses;
+  for (int k = 0; k < kOperands; ++k)
+    tensors.push_back(test_tensor(k, whole, slot_begin(n, kSlices[rank]), slot_begin(n, kSizes[rank][1])));
+  for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
   double best = 1e30;
   {
-    Algorithm algorithm(MPI_COMM_WORLD, rank, n, input.data(), output.data());
+    Algorithm algorithm(MPI_COMM_WORLD, rank, n, input.data(), output.data(), addresses.data());
     for (int i = 0; i < iterations; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
       const double start = MPI_Wtime();
@@ -140,7 +161,7 @@ int main(int argc, char** argv) {
     for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
       float sum = 0;
       for (std::size_t k = p; k < end; ++k) sum += element(kPromised[k][2], kPromised[k][3], e);
-      wrong += output[slot_begin(n, slot) + e] != sum;
+      wrong += output[slot_begin(n, slot) + e] != expected(sum, slot_begin(n, kPromised[p][3]) + e);
     }
     p = end;
   }

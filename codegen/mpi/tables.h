@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 namespace {
 
@@ -20,10 +21,11 @@ constexpr std::array<int, 8> kMessages[] = {
     {1, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 1, 1, 1}, {1, 1, 1, 0, 3, 1, 1, 1}, {1, 1, 0, 0, 2, 1, 0, 0},
 };
 
-// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece
-constexpr std::array<int, 8> kLocal[] = {
-    {0, 0, 1, 0, 0, 1, 0, 0},
-    {1, 0, 1, 0, 1, 1, 1, 1},
+// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is
+// applied or -1
+constexpr std::array<int, 9> kLocal[] = {
+    {0, 0, 1, 0, 0, 1, 0, 0, -1},
+    {1, 0, 1, 0, 1, 1, 1, 1, -1},
 };
 
 // rank, output slot: the sum of these rank, input slot
@@ -36,5 +38,24 @@ constexpr std::array<int, 4> kPromised[] = {
 constexpr std::array<int, 4> kSame[] = {
     {-1, -1, -1, -1},
 };
+
+// By rank: where its first output lies in the inputs.
+constexpr int kSlices[] = {0, 0};
+
+// Nothing is applied to complete sums.
+struct Tensors {
+  const void* const* data;
+  long slice;
+};
+float applied(float sum, long, const Tensors&) {
+  return sum;
+}
+float expected(float sum, long) {
+  return sum;
+}
+constexpr int kOperands = 0;
+std::vector<char> test_tensor(int, long, long, long) {
+  return {};
+}
 
 }  // namespace

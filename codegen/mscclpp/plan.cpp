@@ -370,6 +370,9 @@ PlanWriter within_limits(const Program& program, const MscclppOptions& options) 
 
 std::string to_mscclpp_plan(const Collective& collective, const Program& program,
                             const MscclppOptions& options) {
+  if (has_epilogue(program))
+    throw InputError(program.name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",
+                     "use another target");
   if (!is_offered(collective.kind))
     throw InputError(program.name, "MSCCL++ has no name for the collective " + name_of(collective),
                      "use another target");

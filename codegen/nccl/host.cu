@@ -2,7 +2,7 @@ namespace {
 
 chorale::NcclAlgorithm& algorithm() {
   static chorale::NcclAlgorithm only(
-      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount}, kInputShift,
+      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount, kSlices}, kInputShift,
       chorale::NcclCalls{ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString});
   return only;
 }
@@ -12,9 +12,10 @@ std::string& last_error() {
   return text;
 }
 
-// With a time limit, waits for each step. The current device must be the communicator's.
+// The tensors are those of the function that is applied to sums, this rank's, on its device. With a time limit, waits for each step. The current device must be the communicator's.
 ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                 cudaStream_t stream, std::chrono::milliseconds limit = std::chrono::milliseconds(0)) {
+                 cudaStream_t stream, const void* const* tensors,
+                 std::chrono::milliseconds limit = std::chrono::milliseconds(0)) {
   int ranks = 0;
   chorale::NcclRun run;
   if (ncclCommCount(comm, &ranks) != ncclSuccess || ncclCommUserRank(comm, &run.rank) != ncclSuccess)
@@ -24,6 +25,7 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
     return ncclInvalidArgument;
   }
   run.type = type, run.op = op, run.input = send, run.output = recv, run.comm = comm, run.stream = stream;
+  run.tensors = tensors;
   return algorithm().run(run, static_cast<std::int64_t>(count), limit, last_error());
 }
 
@@ -78,11 +80,31 @@ long wrong_elements(int rank, long n, const std::vector<T>& output) {
       T sum = number<T>(element(kPromised[p][2], kPromised[p][3], e));
       for (std::size_t k = p + 1; k < end; ++k)
         sum = chorale::combined<chorale::Combination::Sum>(sum, number<T>(element(kPromised[k][2], kPromised[k][3], e)));
-      wrong += !(output[slot_begin(n, slot) + e] == sum);
+      const T want = chorale::applied(chorale::StepFunction(), sum, slot_begin(n, kPromised[p][3]) + e,
+                                      chorale::TestTensors());
+      wrong += !chorale::agree(output[slot_begin(n, slot) + e], want, chorale::StepFunction::kExact);
     }
     p = end;
   }
   return wrong;
+}
+
+// Those of the function that is applied to sums, as this rank has them.
+std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unused]] long n) {
+  std::vector<const void*> tensors;
+  if constexpr (chorale::StepFunction::kOperands > 0) {
+    long whole = 0;
+    for (const auto& slots : kSlots) whole = std::max(whole, slot_begin(n, slots[0]));
+    for (int k = 0; k < chorale::StepFunction::kOperands; ++k) {
+      const std::vector<char> bytes = chorale::StepFunction::test_tensor(
+          k, whole, slot_begin(n, kSlices[rank]), slot_begin(n, kSlots[rank][1]));
+      void* memory = nullptr;
+      require(cudaMalloc(&memory, bytes.size() + 1), "cudaMalloc");
+      require(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+      tensors.push_back(memory);
+    }
+  }
+  return tensors;
 }
 
 struct Measured {
@@ -108,18 +130,19 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
   require(cudaMemcpy(recv, output.data(), outputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
   require(cudaMemcpy(send, input.data(), inputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  const std::vector<const void*> tensors = device_tensors(rank, n);
   cudaStream_t stream;
   cudaEvent_t start, stop;
   require(cudaStreamCreate(&stream), "cudaStreamCreate");
   require(cudaEventCreate(&start), "cudaEventCreate");
   require(cudaEventCreate(&stop), "cudaEventCreate");
-  require(run(send, recv, n, type, ncclSum, comm, stream, std::chrono::seconds(60)), kName);
+  require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data(), std::chrono::seconds(60)), kName);
   require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   require(cudaMemcpy(output.data(), recv, outputs * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
   Measured result;
   result.wrong = wrong_elements(rank, n, output);
   require(cudaEventRecord(start, stream), "cudaEventRecord");
-  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream), kName);
+  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data()), kName);
   require(cudaEventRecord(stop, stream), "cudaEventRecord");
   require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   float ms = 0;
@@ -128,6 +151,7 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   require(cudaEventDestroy(start), "cudaEventDestroy");
   require(cudaEventDestroy(stop), "cudaEventDestroy");
   require(cudaStreamDestroy(stream), "cudaStreamDestroy");
+  for (const void* tensor : tensors) require(cudaFree(const_cast<void*>(tensor)), "cudaFree");
   require(cudaFree(memory), "cudaFree");
   return result;
 }

@@ -157,14 +157,36 @@ TEST(Compile, AnEpilogueSaysHowManyCompleteASum) {
   for (const auto& [name, completed_by] :
        {std::pair("ring_allreduce", 1), std::pair("recursive_doubling_allreduce", 4)}) {
     const Result result = classic(machine("full:4"), {.name = name});
-    const Compiled compiled =
-        compile(result.topology, result.points.front(), Target::Json, {.channels = 2, .epilogue = true});
+    const Compiled compiled = compile(result.topology, result.points.front(), Target::Json,
+                                      {.channels = 2, .epilogue = Epilogue()});
     EXPECT_EQ(compiled.completed_by, completed_by) << name;
     const BlockProgramFile file = block_program_from_json(compiled.files.front().text, "text");
     EXPECT_THAT(violations(file.collective, file.program, {.depth = file.program.queue_depth}, 1), IsEmpty());
   }
   const Result gather = small("ring:4", "allgather");
-  EXPECT_THROW(compile(gather.topology, gather.points.front(), Target::Dot, {.epilogue = true}), InputError);
+  EXPECT_THROW(compile(gather.topology, gather.points.front(), Target::Dot, {.epilogue = Epilogue()}),
+               InputError);
+}
+
+// What prints code wants the function; MSCCL and MSCCL++ have no operation for it.
+TEST(Compile, TargetsWithoutAPlaceForAnEpilogueRefuseIt) {
+  const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
+  const Epilogue half{.expression = parse_expression("x * 0.5", {}, "test")};
+  for (const TargetEntry& each : known_targets()) {
+    const bool blocks = each.target == Target::Json || each.target == Target::Dot;
+    const bool refuses = each.target == Target::MscclXml || each.target == Target::Mscclpp;
+    const auto with = [&](const Epilogue& epilogue) {
+      return compile(ring.topology, ring.points.front(), each.target, {.epilogue = epilogue});
+    };
+    if (refuses)
+      EXPECT_THROW(with(half), InputError) << each.name;
+    else
+      EXPECT_FALSE(with(half).files.empty()) << each.name;
+    if (blocks)
+      EXPECT_FALSE(with({}).files.empty()) << each.name;
+    else
+      EXPECT_THROW(with({}), InputError) << each.name;
+  }
 }
 
 // A schedule of somebody else's that does not do what its point says is refused, not printed.

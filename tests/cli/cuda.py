@@ -68,12 +68,12 @@ assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "out_of_place.h").read_te
 
 # A wait that is for too much is named; one that is left out is noticed by ThreadSanitizer.
 table = (ring / "out_of_place.h").read_text()
-wait = re.search(r"\{2, 1, 0, \d+, 0, 0, 3, 0, 1, 1, 0\}", table)[0]
-(ring / "out_of_place.h").write_text(table.replace(wait, wait.replace("1, 1, 0}", "9, 1, 0}"), 1))
+wait = re.search(r"\{2, 1, 0, \d+, 0, 0, 3, 0, 1, 1, 0, -1\}", table)[0]
+(ring / "out_of_place.h").write_text(table.replace(wait, wait.replace("1, 1, 0, -1}", "9, 1, 0, -1}"), 1))
 run("make", "cpu", cwd=ring)
 hang = run("./virtual_ranks_cpu", "-b", "4", "-e", "4", "-p", "0.3", code=3, cwd=ring).stderr
 assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
-(ring / "out_of_place.h").write_text(table.replace(wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0}", 1))
+(ring / "out_of_place.h").write_text(table.replace(wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0, -1}", 1))
 run("make", "races", cwd=ring)
 assert run("./virtual_ranks_races", "-b", "4K", "-e", "4K", code=None, cwd=ring).returncode in (1, 66)
 (ring / "out_of_place.h").write_text(table)

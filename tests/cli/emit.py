@@ -129,7 +129,7 @@ said = run(chorale, "program", "epilogue/ring_4_allreduce_0.json", "--bytes", "1
 assert "right" in said, said
 run(chorale, "classic", "recursive_doubling_allreduce", "full:4", "--json", "doubling.json")
 assert "up to 4 ranks" in run(chorale, "emit", "doubling.json", "--target", "dot", "--epilogue", "-o", "epilogue")
-assert "--epilogue: means nothing here" in run(chorale, "emit", "ring.json", "--target", "mpi", "--epilogue", code=2)
+assert "--epilogue: means nothing here" in run(chorale, "emit", "ring.json", "--target", "html", "--epilogue", code=2)
 assert "has no sums" in run(chorale, "emit", "a2a.json", "--target", "json", "--epilogue", code=2)
 epilogue = json.loads((work / "epilogue/ring_4_allreduce_0.json").read_text())
 moved = 0

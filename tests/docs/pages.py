@@ -1,6 +1,6 @@
 """What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed: of the pages
-in an empty directory, in the order of the page, as its ```sh blocks have them; of the help texts in one directory,
-in the order of 'chorale --help', with examples/ in it. A plain block after one of a single command is what that
+in a directory with nothing but examples/, in the order of the page, as its ```sh blocks have them; of the help texts in
+one such directory, in the order of 'chorale --help'. A plain block after one of a single command is what that
 prints, but for times. A ```cpp block is part of a file in examples/. Lines of what is said fit 80 columns. Every link and every
 `path/of/a.file` leads somewhere.
 Usage: pages.py CHORALE SOURCE_DIRECTORY"""
@@ -121,6 +121,7 @@ for page in [source / "README.md", source / "benchmarks/README.md", *sorted((sou
         if not path.exists():
             fail(page.name, f"{written} does not exist")
     with tempfile.TemporaryDirectory() as directory:
+        (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
         page_runs(page, directory)
 
 overview = subprocess.run([chorale, "--help"], env=environment, capture_output=True, text=True, check=True).stdout

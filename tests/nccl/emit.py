@@ -40,16 +40,22 @@ def rights(output, rows):
 shift = {"collective": "shift", "chunks_per_block": 1,
          "chunks": [{"pre": [n], "post": [(n + 1) % 4], "input": 0, "output": 0} for n in range(4)]}
 (work / "shift.json").write_text(json.dumps(shift))
-results = [("classic", "ring_allreduce", "full:4", 2), ("classic", "recursive_halving_reducescatter", "full:4", 2),
-           ("frontier", "ring:4", "allgather", 2),
-           ("frontier", "star:4", "gather", 2), ("frontier", "ring:4", "shift.json", 1)]
+ring, halves = ("classic", "ring_allreduce", "full:4"), ("classic", "recursive_halving_reducescatter", "full:4")
+results = [(*ring, 2, []), (*halves, 2, []), ("frontier", "ring:4", "allgather", 2, []), ("frontier", "star:4", "gather", 2, []),
+           ("frontier", "ring:4", "shift.json", 1, [])] + [(*each, 2, ["--epilogue", "epilogue.json"]) for each in (ring, halves)]
+# What follows a sum: over tensors of several types, in whole vectors and in slices of them.
+(work / "epilogue.json").write_text(json.dumps({
+    "epilogue": "select(mask < 1, 0 - index, (x + bias) * scale)",
+    "operands": [{"name": "bias", "type": "float32", "period": 5}, {"name": "scale", "type": "float16", "period": 1},
+                 {"name": "mask", "type": "uint8", "layout": "sliced"}]}))
 programs = []
-for number, (command, first, second, rows) in enumerate(results):
+for number, (command, first, second, rows, epilogue) in enumerate(results):
     more = ["--max-chunks", "2"] if command == "frontier" else []
     run(chorale, command, first, second, *more, "--json", f"{number}.json")
     out = work / f"out{number}"
     out.mkdir()
-    sources = [work / line for line in run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", out).split()]
+    run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", out, *epilogue)
+    sources = sorted(out.iterdir())
     assert sources
     program = compiled(sources[-1])
     programs.append(sources[-1])
@@ -58,9 +64,9 @@ for number, (command, first, second, rows) in enumerate(results):
         rights(run(program, elements, 2, kind), rows)
 
 # It says what it cannot use.
-ring = programs[0].with_suffix("")
-assert "usage" in run(ring, "5", "0", code=2)
-assert "needs 4 GPUs in this machine, found 2" in run(ring, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
+first = programs[0].with_suffix("")
+assert "usage" in run(first, "5", "0", code=2)
+assert "needs 4 GPUs in this machine, found 2" in run(first, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
 
 # A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements.
 text = programs[0].read_text()
@@ -73,6 +79,15 @@ mutations = {
                                                              f", {(int(message[4]) + 1) % 4}, {message[5]}}}"), 1),
     "missing": text.replace(changed[0], f"kMessageCount = {int(changed[1]) - 1}"),
     "copied": text.replace(added[0], f"{{{added[1]}, {added[2]}, 0, ", 1),
+}
+# And of the last, which applies a function: one place where it is not applied, another index, another slice.
+text = programs[-1].read_text()
+place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},\n", text[text.index("StepWork kWork[]"):])
+slices = re.search(r"kSlices\[\] = \{0, (\d+), ", text)
+mutations |= {
+    "not applied": text.replace(place[0], f"{place[1]}-1}},\n", 1),
+    "another position": text.replace(place[0], f"{place[1]}{int(place[2]) ^ 1}}},\n", 1),
+    "another slice": text.replace(slices[0], f"kSlices[] = {{0, {int(slices[1]) - 1}, ", 1),
 }
 for name, mutated in mutations.items():
     assert mutated != text, name

@@ -71,7 +71,7 @@ def faulty(*arguments, **more):
 assert faulty(direct, 4, 2, ["-b", "64", "-e", "64K"], CHORALE_SHIM_EARLY_SIGNALS="1")
 # A wait for this launch that is left out.
 table = (direct / "out_of_place.h").read_text()
-wait = re.search(r"\{2, (-?\d+, ){9}0\}", table)[0]
+wait = re.search(r"\{2, (-?\d+, ){9}0, -1\}", table)[0]
 (direct / "out_of_place.h").write_text(table.replace(wait, wait.replace("{2,", "{3,"), 1))
 compiled(direct)
 assert faulty(direct, 4, 1, ["-b", "64K", "-e", "64K"])

@@ -15,6 +15,9 @@ set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_o
 add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/emit.py $<TARGET_FILE:chorale>
                                ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)
 set_tests_properties(cli.emit PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME cli.epilogue COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/epilogue.py $<TARGET_FILE:chorale>
+                                   ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/examples)
+set_tests_properties(cli.epilogue PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.hang COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/hang.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.hang PROPERTIES TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.bench COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/bench.py $<TARGET_FILE:chorale>)

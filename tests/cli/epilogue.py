@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""A function that follows sums, from the shipped example through every executor and target of this machine. Over NCCL:
+tests/nccl/emit.py.
+
+Usage: epilogue.py CHORALE MPICXX EXAMPLES
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+example = str(examples / "epilogue.json")
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_epilogue_"))
+
+
+def run(*command, code=0, cwd=work):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=300)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def rows_right(text):
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    assert rows and all(row[-1] == "0" for row in rows), text
+
+
+results = {}
+for name, command in {
+        "ring": ["classic", "ring_allreduce", "ring:3"],
+        "scatter": ["classic", "ring_reducescatter", "ring:4"],
+        "found": ["frontier", "ring:4", "allreduce", "--max-chunks", "2"],
+        "root": ["frontier", "star:4", "reduce", "--max-chunks", "1"]}.items():
+    run(chorale, *command, "--json", f"{name}.json")
+    results[name] = f"{name}.json"
+
+# Executors: apart and in place, several types, averages.
+for name, result in results.items():
+    ranks = 3 if name == "ring" else 4
+    for in_place in [], ["--in-place"]:
+        for transport in ("threads", "kernel", "mpi"):
+            start = ["mpirun", "--oversubscribe", "-n", ranks] if transport == "mpi" else []
+            text = run(*start, chorale, "run", result, "--transport", transport, "--epilogue", example, "--bytes", "4,4000",
+                       "--type", "all" if transport == "kernel" else "float", "--op", "sum", "--iterations", "1", *in_place)
+            assert "every element is right" in text and "followed" in text, text
+    text = run(chorale, "run", result, "--epilogue", example, "--bytes", "36", "--op", "avg", "--iterations", "1", "--type", "half",
+               "--accumulate", "float32")
+    assert "every element is right" in text, text
+
+# Targets.
+for name in ("ring", "scatter", "found", "root"):
+    out = work / f"{name}_out"
+    text = run(chorale, "emit", results[name], "--target", "mpi", "--epilogue", example, "-o", out)
+    assert re.search("completed by", text), text
+    source = sorted(out.glob("*.cpp"))[-1]
+    run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", source.with_suffix(""))
+    ranks = 3 if name == "ring" else 4
+    for elements in (0, 1, 1001):
+        assert " 0 wrong" in run("mpirun", "--oversubscribe", "-n", ranks, source.with_suffix(""), elements, 2)
+    # A sum that has not had its function.
+    text = source.read_text()
+    table = text[text.index("kLocal[]"):]
+    place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},", table)
+    changed = source.with_name("changed.cpp")
+    changed.write_text(text.replace(place[0], place[1] + "-1},", 1))
+    run(mpicxx, "-O1", "-std=c++17", changed, "-o", changed.with_suffix(""))
+    assert re.search(r"[1-9]\d* wrong", run("mpirun", "--oversubscribe", "-n", ranks, changed.with_suffix(""), 1001, 1, code=1))
+for name in ("ring", "scatter"):
+    out = work / f"{name}_cuda"
+    run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
+    directory = sorted(out.iterdir())[-1]
+    assert not (directory / "multimem.cu").exists()
+    for defines in ("", "-DIN_PLACE", "-DELEMENT=chorale::Float16 -DWIDEN"):
+        (directory / "virtual_ranks_cpu").unlink(missing_ok=True)
+        run("make", "cpu", f"DEFINES={defines}", cwd=directory)
+        rows_right(run("./virtual_ranks_cpu", "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K", cwd=directory))
+    header = directory / "out_of_place.h"
+    text = header.read_text()
+    header.write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
+    assert header.read_text() != text
+    (directory / "virtual_ranks_cpu").unlink()
+    run("make", "cpu", cwd=directory)
+    run("./virtual_ranks_cpu", "-b", "4K", "-e", "4K", cwd=directory, code=1)
+run(chorale, "emit", results["scatter"], "--target", "json", "--epilogue", example, "-o", "json")
+program = next((work / "json").iterdir())
+text = run(chorale, "program", program, "--bytes", "4,4000")
+assert len(re.findall(r" 0$", text, re.M)) == 2, text
+assert json.loads(program.read_text())["epilogue"] == "select((mask < 1), 0, ((x + bias) * scale))"
+run(chorale, "emit", results["scatter"], "--target", "dot", "--epilogue", "-o", "dot")
+
+# Who cannot.
+for target in ("msccl-xml", "mscclpp"):
+    text = run(chorale, "emit", results["ring"], "--target", target, "--epilogue", example, code=2)
+    assert "has no operation that applies a function to a sum" in text and len(text.splitlines()) == 1, text
+assert "prints the function" in run(chorale, "emit", results["ring"], "--target", "mpi", "--epilogue", code=2)
+assert "it is for targets that are programs" in run(chorale, "emit", results["ring"], "--target", "html", "--epilogue", example, code=2)
+run(chorale, "frontier", "ring:3", "allgather", "--max-chunks", "1", "--json", "gather.json")
+assert "no sums" in run(chorale, "run", "gather.json", "--epilogue", example, code=2)
+(work / "bad.json").write_text('{"epilogue": "x + bias", "operands": []}')
+text = run(chorale, "run", results["ring"], "--epilogue", "bad.json", code=2)
+assert "names 'bias', which is no operand" in text and len(text.splitlines()) == 1, text
+assert "cannot" in run(chorale, "run", results["ring"], "--epilogue", "absent.json", code=2)
+
+print("the function of examples/epilogue.json: threads, kernel, MPI; mpi, cuda, json; 0 wrong, changed ones noticed")
+shutil.rmtree(work)
