@@ -180,17 +180,12 @@ class PeerKernel {
            piece_start(length_, tables_.pieces, index % tables_.pieces);
   }
 
-  // The function of element e of chunk c, where the operation applies it.
-  CHORALE_DEVICE W applied([[maybe_unused]] const PeerRow& row, [[maybe_unused]] int c,
-                           [[maybe_unused]] std::int64_t e, W value) const {
-    if constexpr (kMayApply) {
-      if (row.position < 0 || !memory_.epilogue.applies()) return value;
-      if (average_) value = averaged(value, tables_.all_ranks);
-      const int rank = tables_.blocks[block_].rank;
-      return memory_.epilogue(value, in_vector(row.position + c) + e, rank,
-                              tables_.ranks[rank].slice / tables_.pieces * shape_.elements);
-    }
-    return value;
+  // The function of element e of chunk c.
+  CHORALE_DEVICE W applied(const PeerRow& row, int c, std::int64_t e, W value) const {
+    if (average_) value = averaged(value, tables_.all_ranks);
+    const int rank = tables_.blocks[block_].rank;
+    return memory_.epilogue(value, in_vector(row.position + c) + e, rank,
+                            tables_.ranks[rank].slice / tables_.pieces * shape_.elements);
   }
 
   CHORALE_DEVICE W* stored(const PeerPlaceRow& at, int further) const {
@@ -225,18 +220,30 @@ class PeerKernel {
       for (std::int64_t begin = slice_ * shape_.tile; begin < elements;
            begin += shape_.slices * shape_.tile) {
         const std::int64_t end = begin + shape_.tile < elements ? begin + shape_.tile : elements;
-        if (row.from == 1 && row.to == 1)
-          move<1, 1>(row, c, begin, end);
-        else if (row.from == 2 && row.to == 1)
-          move<2, 1>(row, c, begin, end);
-        else if (row.from == 1 && row.to == 2)
-          move<1, 2>(row, c, begin, end);
-        else if (row.from == 2 && row.to == 2)
-          move<2, 2>(row, c, begin, end);
-        else
-          move_many(row, c, begin, end);
+        if constexpr (kMayApply)
+          if (row.position >= 0 && memory_.epilogue.applies()) {
+            move<true>(row, c, begin, end);
+            continue;
+          }
+        move<false>(row, c, begin, end);
       }
     }
+  }
+
+  // The usual numbers of places have loops of their own; so has what applies the function, since a test inside would keep
+  // compilers from vectors.
+  template <bool applies>
+  CHORALE_DEVICE void move(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
+    if (row.from == 1 && row.to == 1)
+      move<1, 1, applies>(row, c, begin, end);
+    else if (row.from == 2 && row.to == 1)
+      move<2, 1, applies>(row, c, begin, end);
+    else if (row.from == 1 && row.to == 2)
+      move<1, 2, applies>(row, c, begin, end);
+    else if (row.from == 2 && row.to == 2)
+      move<2, 2, applies>(row, c, begin, end);
+    else
+      move_many<applies>(row, c, begin, end);
   }
 
   struct alignas(16) Wide {
@@ -271,7 +278,7 @@ class PeerKernel {
     memory_.carry_and_raise(row.rank, due, due_elements, counter);
   }
 
-  template <int F, int N>
+  template <int F, int N, bool applies>
   CHORALE_DEVICE void move(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
     Source from[F];
     W* to[N];
@@ -293,8 +300,9 @@ class PeerKernel {
           const Wide other = *reinterpret_cast<const Wide*>(from[k].work + begin + i * unit);
           for (int e = 0; e < unit; ++e) value.element[e] = combined<op>(value.element[e], other.element[e]);
         }
-        for (int e = 0; e < unit; ++e)
-          value.element[e] = applied(row, c, begin + i * unit + e, value.element[e]);
+        if constexpr (applies)
+          for (int e = 0; e < unit; ++e)
+            value.element[e] = applied(row, c, begin + i * unit + e, value.element[e]);
         for (int k = 0; k < N; ++k) *reinterpret_cast<Wide*>(to[k] + begin + i * unit) = value;
       }
       begin += whole * unit;
@@ -302,17 +310,18 @@ class PeerKernel {
     for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
       W value = from[0][i];
       for (int k = 1; k < F; ++k) value = combined<op>(value, from[k][i]);
-      value = applied(row, c, i, value);
+      if constexpr (applies) value = applied(row, c, i, value);
       for (int k = 0; k < N; ++k) to[k][i] = value;
     }
   }
 
+  template <bool applies>
   CHORALE_DEVICE void move_many(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
       W value = source(tables_.places[row.places], c)[i];
       for (int k = 1; k < row.from; ++k)
         value = combined<op>(value, source(tables_.places[row.places + k], c)[i]);
-      value = applied(row, c, i, value);
+      if constexpr (applies) value = applied(row, c, i, value);
       for (int k = 0; k < row.to; ++k) stored(tables_.places[row.places + row.from + k], c)[i] = value;
     }
   }
