@@ -1,10 +1,10 @@
+// The stack machine of an expression, run on texts instead of numbers.
 #include "codegen/epilogue_source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <vector>
 
 namespace chorale {
@@ -12,86 +12,48 @@ namespace {
 
 using Op = ExpressionOperator;
 
-const char* c_type(ElementType type) {
-  switch (type) {
-    case ElementType::Float32:
-      return "float";
-    case ElementType::Float64:
-      return "double";
-    case ElementType::Int32:
-      return "std::int32_t";
-    case ElementType::Int64:
-      return "std::int64_t";
-    case ElementType::Int8:
-      return "std::int8_t";
-    case ElementType::Uint8:
-      return "std::uint8_t";
-    case ElementType::Uint32:
-      return "std::uint32_t";
-    case ElementType::Uint64:
-      return "std::uint64_t";
-    case ElementType::Float16:
-      return "chorale::Float16";
-    case ElementType::Bfloat16:
-      return "chorale::Bfloat16";
-  }
-  return "";
-}
+// In the order of ElementType, and of ExpressionOperator: of its values. Each value is written once, so that the text is
+// as long as the expression.
+constexpr const char* kTypes[kElementTypes] = {
+    "float",        "double",        "std::int32_t",  "std::int64_t",     "std::int8_t",
+    "std::uint8_t", "std::uint32_t", "std::uint64_t", "chorale::Float16", "chorale::Bfloat16"};
+constexpr const char* kForms[] = {"",
+                                  "x",
+                                  "static_cast<R>(index)",
+                                  "",
+                                  "(-{0})",
+                                  "chorale::root_of({0})",
+                                  "chorale::exponential({0})",
+                                  "({0} + {1})",
+                                  "({0} - {1})",
+                                  "({0} * {1})",
+                                  "({0} / {1})",
+                                  "chorale::least({0}, {1})",
+                                  "chorale::greatest({0}, {1})",
+                                  "R({0} < {1})",
+                                  "R({0} <= {1})",
+                                  "R({0} == {1})",
+                                  "chorale::chosen({0}, {1}, {2})"};
+static_assert(std::size(kForms) == static_cast<std::size_t>(Op::Select) + 1);
 
+const char* c_type(const EpilogueOperand& operand) {
+  return kTypes[static_cast<int>(operand.type)];
+}
 // Names of operands may be words of C++.
 std::string variable(const EpilogueOperand& operand) {
   return operand.name + "_";
 }
 
-// Each value is written once, so that the text is as long as the expression.
 std::string printed(const Epilogue& epilogue) {
   std::vector<std::string> stack;
   for (const ExpressionNode& node : epilogue.expression) {
-    const std::vector<std::string> v(stack.end() - arity(node.op), stack.end());
-    stack.resize(stack.size() - v.size());
-    const auto between = [&](const char* sign) { return fmt::format("({} {} {})", v[0], sign, v[1]); };
-    const auto call = [&](const char* function) {
-      return fmt::format("chorale::{}({})", function, fmt::join(v, ", "));
-    };
-    stack.push_back([&]() -> std::string {
-      switch (node.op) {
-        case Op::Constant:
-          return fmt::format("R({})", node.constant);
-        case Op::Element:
-          return "x";
-        case Op::Index:
-          return "static_cast<R>(index)";
-        case Op::Operand:
-          return variable(epilogue.operands[node.operand]);
-        case Op::Negate:
-          return fmt::format("(-{})", v[0]);
-        case Op::Sqrt:
-          return call("root_of");
-        case Op::Exp:
-          return call("exponential");
-        case Op::Add:
-          return between("+");
-        case Op::Subtract:
-          return between("-");
-        case Op::Multiply:
-          return between("*");
-        case Op::Divide:
-          return between("/");
-        case Op::Min:
-          return call("least");
-        case Op::Max:
-          return call("greatest");
-        case Op::Less:
-          return "R" + between("<");
-        case Op::LessEqual:
-          return "R" + between("<=");
-        case Op::Equal:
-          return "R" + between("==");
-        case Op::Select:
-          return call("chosen");
-      }
-      return "";
-    }());
+    std::vector<std::string> values(stack.end() - arity(node.op), stack.end());
+    stack.resize(stack.size() - values.size());
+    values.resize(3);
+    stack.push_back(node.op == Op::Constant  ? fmt::format("R({})", node.constant)
+                    : node.op == Op::Operand ? variable(epilogue.operands[node.operand])
+                                             : fmt::format(fmt::runtime(kForms[static_cast<int>(node.op)]),
+                                                           values[0], values[1], values[2]));
   }
   return stack.back();
 }
@@ -107,10 +69,10 @@ std::string printed_function(const Epilogue& epilogue, const std::string& name) 
     const bool sliced = operand.layout == OperandLayout::Sliced;
     if (std::ranges::find(epilogue.expression, k, &ExpressionNode::operand) != epilogue.expression.end())
       loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n", variable(operand),
-                           sliced ? "sliced" : "whole", c_type(operand.type), k,
+                           sliced ? "sliced" : "whole", c_type(operand), k,
                            operand.period > 0 ? fmt::format(" % {}", operand.period) : "");
     tensors += fmt::format("      case {}:  // {}\n        return chorale::test_tensor<{}>({}, {}, {});\n", k,
-                           operand.name, c_type(operand.type), k, sliced ? "slice" : "0",
+                           operand.name, c_type(operand), k, sliced ? "slice" : "0",
                            sliced               ? "outputs"
                            : operand.period > 0 ? std::to_string(operand.period)
                                                 : "whole");
