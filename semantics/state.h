@@ -28,6 +28,8 @@ class State {
   // Until the next step.
   std::span<const std::uint8_t> value(Chunk c, Rank n) const;
   bool holds(Chunk, Rank) const;
+  // Is any contribution in it more than once?
+  bool counts_twice(Chunk, Rank) const;
   // What the postcondition asks for: each contribution of pre(c) exactly once and nothing else, or one copy.
   bool is_complete(Chunk, Rank) const;
 

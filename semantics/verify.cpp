@@ -200,12 +200,12 @@ class Referee : FaultList {
     std::ranges::sort(arrivals);
     arrivals.erase(std::unique(arrivals.begin(), arrivals.end()), arrivals.end());
     for (const auto& [c, n] : arrivals) {
+      if (!state.counts_twice(c, n)) continue;
       const auto counts = state.value(c, n);
       const auto twice = std::ranges::find_if(counts, [](int count) { return count > 1; });
-      if (twice != counts.end())
-        say(Kind::CountedTwice, {.rank = n, .step = step_ - 1, .chunk = c},
-            "step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
-            twice - counts.begin(), c, *twice, n);
+      say(Kind::CountedTwice, {.rank = n, .step = step_ - 1, .chunk = c},
+          "step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
+          twice - counts.begin(), c, *twice, n);
     }
   }
 
