@@ -2,7 +2,7 @@
 in a directory with nothing but examples/, in the order of the page, as its ```sh blocks have them; of the help texts in
 one such directory, in the order of 'chorale --help'. A plain block after one of a single command is what that
 prints, but for times. A ```cpp block is part of a file in examples/. Lines of what is said fit 80 columns. Every link and every
-`path/of/a.file` leads somewhere.
+`path/of/a.file` leads somewhere, and every kept log is linked.
 Usage: pages.py CHORALE SOURCE_DIRECTORY"""
 import os
 import pathlib
@@ -123,6 +123,10 @@ for page in [source / "README.md", source / "benchmarks/README.md", *sorted((sou
     with tempfile.TemporaryDirectory() as directory:
         (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
         page_runs(page, directory)
+
+for log in sorted((source / "benchmarks/results").glob("*.log")):
+    if f"](results/{log.name})" not in (source / "benchmarks/README.md").read_text():
+        fail("benchmarks/README.md", f"does not say what results/{log.name} is")
 
 overview = subprocess.run([chorale, "--help"], env=environment, capture_output=True, text=True, check=True).stdout
 commands = re.findall(r"^  (\w+) ", overview.split("Subcommands:")[1], re.M)
