@@ -60,6 +60,7 @@ class ChunkSearch {
   ChunkSearch(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock)
       : topology_(question.topology),
         collective_(question.collective),
+        bounds_(topology_, collective_),
         question_(question),
         options_(options),
         clock_(clock) {
@@ -75,7 +76,7 @@ class ChunkSearch {
   ChunkFrontier frontier() {
     const int fewest = begin();
     if (fewest == 0) return std::move(result_);
-    if (!over() && options_.synthesis.use_bounds) add_claim(fewest_rounds(topology_, collective_));
+    if (!over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
     for (int steps = fewest; may_help(steps) && !over(); ++steps) {
       search_steps(steps);
       // Nothing was constructed, and nothing is decided: the limits leave nothing to be found.
@@ -97,7 +98,7 @@ class ChunkSearch {
  private:
   // The fewest steps that hops allow; with 0 all is done. What needs no search is found.
   int begin() {
-    const StepBound bound = fewest_steps(topology_, collective_);
+    const StepBound& bound = bounds_.fewest_steps();
     if (question_.begun != nullptr) {
       result_ = *question_.begun;
       known_.claims.insert(known_.claims.end(), result_.claims.begin(), result_.claims.end());
@@ -121,8 +122,7 @@ class ChunkSearch {
       const Point* const known = best_within(steps);
       if (known != nullptr && known->cost.rounds <= rounds) return Verdict::Sat;
       if (over()) return Verdict::Unknown;
-      if (options_.synthesis.use_bounds)
-        add_claim(fewest_rounds_in(topology_, collective_, steps, rounds + 1));
+      if (options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds_in(steps, rounds + 1));
       if (left(steps) <= rounds) {
         if (ask(steps, rounds)) return Verdict::Sat;
         if (last_ == Verdict::Unknown) return Verdict::Unknown;
@@ -200,7 +200,7 @@ class ChunkSearch {
   void search_steps(int steps) {
     std::optional<int> most = most_of_interest(steps);
     if (options_.synthesis.use_bounds && (!most || left(steps) <= *most))
-      add_claim(fewest_rounds_in(topology_, collective_, steps));
+      add_claim(bounds_.fewest_rounds_in(steps));
     if (!most) {
       if (left(steps) == kNoSchedule || (sums_for_several() && !ask_any_rounds(steps))) return;
       most = most_of_interest(steps);
@@ -344,6 +344,7 @@ class ChunkSearch {
 
   const Topology& topology_;
   const Collective& collective_;
+  LowerBounds bounds_;
   const ChunkQuestion& question_;
   const FrontierOptions& options_;
   SearchClock& clock_;

@@ -83,6 +83,8 @@ InstanceSolver::InstanceSolver(const Topology& topology, const Collective& colle
       collective_(collective),
       solved_(topology, collective),
       options_(options),
+      bounds_(topology_, collective_),
+      solved_bounds_(solved_.topology, solved_.collective),
       full_(std::make_unique<Formulation>()) {}
 
 InstanceSolver::~InstanceSolver() = default;
@@ -144,14 +146,14 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
 
 Answer InstanceSolver::too_few_hops(const Budget& budget, const Effort&) {
   if (!options_.use_bounds) return {};
-  const StepBound steps = fewest_steps(topology_, collective_);
+  const StepBound& steps = bounds_.fewest_steps();
   if (std::min(budget.steps, budget.rounds) >= steps.steps) return {};
   return {.verdict = Verdict::Unsat, .claim = steps.claim};
 }
 
 Answer InstanceSolver::bound(const Budget& budget, const Effort&) {
   if (!options_.use_bounds) return {};
-  Claim claim = fewest_rounds_in(topology_, collective_, budget.steps, budget.rounds + 1);
+  Claim claim = bounds_.fewest_rounds_in(budget.steps, budget.rounds + 1);
   if (claim.rounds <= budget.rounds) return {};
   return {.verdict = Verdict::Unsat, .claim = std::move(claim)};
 }
@@ -181,10 +183,10 @@ Answer InstanceSolver::fill_large(const Budget& budget, const Effort&) {
   for (const auto& one : narrower())
     if (const Narrowing& n = one->narrowing; !n.nearer && n.together == 1)
       if (auto schedule = greedy_schedule(solved_.topology, solved_.collective, budget, n.symmetry,
-                                          fewest_rounds(), kGeometricTries))
+                                          solved_bounds_.fewest_rounds(), kGeometricTries))
         return found(std::move(schedule));
-  return found(
-      greedy_schedule(solved_.topology, solved_.collective, budget, {}, fewest_rounds(), kGeometricTries));
+  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {},
+                               solved_bounds_.fewest_rounds(), kGeometricTries));
 }
 
 // As many tries as cost about as much as solving.
@@ -192,8 +194,8 @@ Answer InstanceSolver::fill_more(const Budget& budget, const Effort& effort) {
   if (solved_.collective.combining || deadline_.over()) return {};
   const double tries = std::clamp(
       kSizeForOneConflict * static_cast<double>(effort.conflicts) / size(*full_, budget), 1.0, 1e5);
-  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, fewest_rounds(),
-                               static_cast<int>(tries)));
+  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {},
+                               solved_bounds_.fewest_rounds(), static_cast<int>(tries)));
 }
 
 // Where every rank can send to every other.
@@ -228,8 +230,9 @@ Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) 
 
 // What is told so many times over has a step for each hop, too, and all of it no fewer rounds than there can be.
 bool InstanceSolver::may_be_told(const Budget& each, const Budget& all, int together) {
-  if (each.rounds < fewest_steps(solved_.topology, solved_.collective).steps) return false;
-  return each.rounds * together == all.rounds || each.rounds * together >= fewest_rounds().rounds;
+  if (each.rounds < solved_bounds_.fewest_steps().steps) return false;
+  return each.rounds * together == all.rounds ||
+         each.rounds * together >= solved_bounds_.fewest_rounds().rounds;
 }
 
 Answer InstanceSolver::ask_full(const Budget& budget, const Effort& effort) {
@@ -259,11 +262,6 @@ Answer InstanceSolver::published(const Budget& budget, const Effort&) {
   limited_ = answer.verdict == Verdict::Unknown;
   if (answer.verdict == Verdict::Sat) return found(answer.schedule);
   return {.verdict = answer.verdict};
-}
-
-const Claim& InstanceSolver::fewest_rounds() {
-  if (!fewest_rounds_) fewest_rounds_ = chorale::fewest_rounds(solved_.topology, solved_.collective);
-  return *fewest_rounds_;
 }
 
 Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort& effort,

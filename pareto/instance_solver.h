@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "bounds/lower_bounds.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "pareto/formulas.h"
@@ -52,7 +53,6 @@ class InstanceSolver {
   std::vector<std::unique_ptr<Formulation>>& narrower();
   const Collective& collective_of(const Formulation&) const;
   double size(const Formulation&, const Budget&) const;
-  const Claim& fewest_rounds();
   bool may_be_told(const Budget& each, const Budget& all, int together);
   bool too_large(const Formulation&, const Budget&) const;
   Verdict ask(Formulation&, const Budget&, const Effort&, Schedule& found);
@@ -64,11 +64,12 @@ class InstanceSolver {
   const Collective collective_;  // asked for
   const SolvedQuestion solved_;
   const SynthesisOptions options_;
+  LowerBounds bounds_;  // of what is asked for
+  LowerBounds solved_bounds_;
   std::vector<std::unique_ptr<Formulation>> narrower_;
   bool narrowed_ = false;                   // narrower_ is known
   std::optional<Collective> packets_ = {};  // what narrower questions ask in which chunks go together
   std::unique_ptr<Formulation> full_;
-  std::optional<Claim> fewest_rounds_ = {};
 
   // Of a question.
   Deadline deadline_ = {};
