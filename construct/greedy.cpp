@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "ir/embedding.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
 
@@ -20,28 +21,23 @@ namespace {
 constexpr std::size_t kMostElements = 4096;
 constexpr double kRatios[kGeometricTries] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
 
-struct Element {
-  Automorphism on = {};
-  std::vector<Chunk> chunks = {};
-};
-
-// The group that the generators generate; nothing if it is too large or does not preserve the collective.
-std::vector<Element> group_elements(const Topology& topology, const Collective& collective,
-                                    const std::vector<Automorphism>& generators) {
-  std::vector<Rank> ranks(topology.ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  std::vector<Element> elements = {{.on = *automorphism(topology, ranks)}};
-  std::set<std::vector<Rank>> known = {ranks};
-  for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
-    for (const Automorphism& g : generators)
-      if (Automorphism next = compose(elements[i].on, g); known.insert(next.ranks).second)
-        elements.push_back({.on = std::move(next)});
-  if (elements.size() > kMostElements) return {};
-  for (Element& element : elements) {
-    std::optional<std::vector<Chunk>> chunks = induced_chunks(collective, element.on);
+// The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is too large or
+// does not preserve the collective.
+std::vector<Embedding> group_elements(const Topology& topology, const Collective& collective,
+                                      const std::vector<Automorphism>& generators) {
+  std::vector<Embedding> steps;
+  for (const Automorphism& g : generators) {
+    std::optional<std::vector<Chunk>> chunks = induced_chunks(collective, g);
     if (!chunks) return {};
-    element.chunks = std::move(*chunks);
+    steps.push_back({.ranks = g.ranks, .links = g.links, .chunks = std::move(*chunks)});
   }
+  std::vector<Embedding> elements = {identity(topology, collective)};
+  std::set<std::vector<Rank>> known = {elements[0].ranks};
+  for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
+    for (const Embedding& g : steps)
+      if (Embedding next = compose(elements[i], g); known.insert(next.ranks).second)
+        elements.push_back(std::move(next));
+  if (elements.size() > kMostElements) return {};
   return elements;
 }
 
@@ -70,14 +66,14 @@ std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
 }
 
 // Block of each rank: images of the set where they do not overlap; a rank of its own otherwise.
-std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Element>& elements, int ranks) {
+std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Embedding>& elements, int ranks) {
   std::vector<int> alone(ranks);
   std::iota(alone.begin(), alone.end(), 0);
   if (static_cast<int>(set.size()) == ranks) return alone;
   std::vector<int> block(ranks, -1);
-  for (const Element& element : elements) {
+  for (const Embedding& element : elements) {
     std::vector<Rank> image;
-    for (Rank n : set) image.push_back(element.on.ranks[n]);
+    for (Rank n : set) image.push_back(element.ranks[n]);
     const int name = *std::min_element(image.begin(), image.end());
     for (Rank n : image) {
       if (block[n] >= 0 && block[n] != name) return alone;
@@ -112,7 +108,7 @@ std::vector<int> random_split(const Budget& budget, std::mt19937& random) {
 
 class Filling {
  public:
-  Filling(const Topology& topology, const Collective& collective, const std::vector<Element>& elements,
+  Filling(const Topology& topology, const Collective& collective, const std::vector<Embedding>& elements,
           std::vector<int> block)
       : topology_(topology),
         collective_(collective),
@@ -127,7 +123,7 @@ class Filling {
     for (Chunk c = 0; c < chunks_; ++c)
       for (LinkId l = 0; l < links_; ++l) {
         if (seen[at_link(c, l)]) continue;
-        for (const Element& g : elements_) seen[at_link(g.chunks[c], g.on.links[l])] = true;
+        for (const Embedding& g : elements_) seen[at_link(g.chunks[c], g.links[l])] = true;
         representatives_.push_back({.chunk = c, .link = l});
       }
   }
@@ -190,8 +186,8 @@ class Filling {
     const bool enters = block_[link.src] != block_[link.dst];
     if (enters && in_block_[at(send.chunk, block_[link.dst])]) return;
     std::set<Send> orbit;
-    for (const Element& g : elements_)
-      orbit.insert({.chunk = g.chunks[send.chunk], .link = g.on.links[send.link]});
+    for (const Embedding& g : elements_)
+      orbit.insert({.chunk = g.chunks[send.chunk], .link = g.links[send.link]});
     if (!fits(orbit, rounds)) {
       for (const Send& member : orbit) load(member.link, -1);
       return;
@@ -226,7 +222,7 @@ class Filling {
 
   const Topology& topology_;
   const Collective& collective_;
-  const std::vector<Element>& elements_;
+  const std::vector<Embedding>& elements_;
   const std::vector<int> block_;
   const int chunks_, links_;
   std::vector<std::vector<int>> limits_of_;
@@ -242,7 +238,7 @@ std::optional<Schedule> greedy_schedule(const Topology& topology, const Collecti
                                         const Budget& budget, const std::vector<Automorphism>& generators,
                                         const Claim& bound, int tries) {
   if (budget.rounds < budget.steps) return std::nullopt;
-  const std::vector<Element> elements = group_elements(topology, collective, generators);
+  const std::vector<Embedding> elements = group_elements(topology, collective, generators);
   if (elements.empty()) return std::nullopt;
   Filling filling(topology, collective, elements,
                   blocks(tight_set(topology, bound), elements, topology.ranks));

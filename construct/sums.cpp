@@ -36,6 +36,7 @@
 #include "construct/load.h"
 #include "construct/more_steps.h"
 #include "construct/spreading.h"
+#include "ir/embedding.h"
 
 namespace chorale {
 namespace {
@@ -320,8 +321,7 @@ class Phases {
     for (const Pair& pair : pairs) {
       if (fewest >= 0 && pair.rounds >= fewest) continue;
       fewest = pair.rounds;
-      Schedule& whole = result.emplace_back(*pair.first);
-      whole.steps.insert(whole.steps.end(), pair.second->steps.begin(), pair.second->steps.end());
+      result.push_back(sequence(*pair.first, *pair.second));
     }
     return result;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "ir/error.h"
@@ -64,6 +65,12 @@ std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links_by_ends(const Topolog
   return links;
 }
 
+std::vector<int> numbers(std::size_t count) {
+  std::vector<int> result(count);
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
 std::vector<int> through(const std::vector<int>& inner, const std::vector<int>& outer) {
   std::vector<int> result;
   for (int i : inner) result.push_back(outer[i]);
@@ -91,6 +98,12 @@ std::string why_no_embedding(const Embedding& e, const Task& part, const Task& w
                          outer.src, outer.dst, e.ranks[inner.src], e.ranks[inner.dst]);
   }
   return why_no_windows(e, part.collective, whole.collective);
+}
+
+Embedding identity(const Topology& topology, const Collective& collective) {
+  return {.ranks = numbers(topology.ranks),
+          .links = numbers(topology.links.size()),
+          .chunks = numbers(collective.chunks.size())};
 }
 
 Embedding compose(const Embedding& inner, const Embedding& outer) {

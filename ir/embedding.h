@@ -34,6 +34,9 @@ struct Task {
 // of the whole may be slower: sends that do not fit a round take more of them.
 std::string why_no_embedding(const Embedding&, const Task& part, const Task& whole);
 
+// Everything where it is.
+Embedding identity(const Topology&, const Collective&);
+
 // The part in the middle, then the middle in the whole.
 Embedding compose(const Embedding& inner, const Embedding& outer);
 

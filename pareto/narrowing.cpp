@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "ir/chunk_classes.h"
+#include "ir/embedding.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
 
@@ -74,16 +75,12 @@ Schedule told_for_all(const Topology& topology, const Collective& whole, int tog
   std::map<Chunk, std::vector<Chunk>> packets;  // by the first of them
   for (const auto& [pre, post, chunks] : chunk_classes(whole))
     for (std::size_t i = 0; i < chunks.size(); ++i) packets[chunks[i - i % together]].push_back(chunks[i]);
-  std::vector<const std::vector<Chunk>*> packet;  // by chunk of first_of
-  for (const auto& [first, chunks] : packets) packet.push_back(&chunks);
   Schedule all;
-  for (const Step& step : of_first.steps) {
-    Step& told = all.steps.emplace_back();
-    for (Send send : step.sends)
-      for (Chunk c : *packet[send.chunk]) {
-        send.chunk = c;
-        told.sends.push_back(send);
-      }
+  for (int i = 0; i < together; ++i) {  // the i-th of each packet is where the first of all is
+    Embedding ith = identity(topology, whole);
+    ith.chunks.clear();
+    for (const auto& [first, chunks] : packets) ith.chunks.push_back(chunks[i]);
+    all = beside(all, embedded(of_first, ith, topology), topology);
   }
   return tidy(topology, whole, std::move(all));
 }
