@@ -7,6 +7,7 @@
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "pareto/check.h"
+#include "pareto/findings.h"
 #include "pareto/search.h"
 #include "topology/switches.h"
 

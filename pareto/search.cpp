@@ -14,16 +14,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <stdexcept>
 #include <thread>
 
-#include "construct/more_steps.h"
-#include "ir/embedding.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
-#include "pareto/optimality.h"
-#include "semantics/verify.h"
+#include "pareto/findings.h"
 
 namespace chorale {
 namespace {
@@ -58,43 +53,6 @@ void run_all(const std::vector<Task>& tasks, int jobs) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void require_sound(const Topology& topology, const Collective& asked, const Point& point) {
-  const std::vector<Fault> wrong = violations(topology, asked, point, 1);
-  if (!wrong.empty()) throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
-}
-
-// ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there.
-Point composed(const Point& scatter, const Point& gather, int ranks) {
-  Point point{.method = Method::Composed,
-              .collective = make_collective(CollectiveKind::AllReduce, ranks, ranks * scatter.cost.chunks)};
-  point.schedule = sequence(scatter.schedule, gather.schedule);
-  point.cost = {.steps = scatter.cost.steps + gather.cost.steps,
-                .rounds = scatter.cost.rounds + gather.cost.rounds,
-                .chunks = ranks * scatter.cost.chunks};
-  point.seconds = scatter.seconds + gather.seconds;
-  return point;
-}
-
-Point gathered(const Point& gather, int ranks) {
-  Point point = gather;
-  point.method = Method::Gathered;
-  point.collective = make_collective(CollectiveKind::AllReduceByGather, ranks, gather.cost.chunks);
-  return point;
-}
-
-// Only what no other point dominates; of equals the first.
-void keep_undominated(std::vector<Point>& points) {
-  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
-    if (a.cost.steps != b.cost.steps) return a.cost.steps < b.cost.steps;
-    const int rate = compare_rate(a.cost, b.cost);
-    return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
-  });
-  std::vector<Point> kept;
-  for (Point& point : points)
-    if (kept.empty() || compare_rate(point.cost, kept.back().cost) < 0) kept.push_back(std::move(point));
-  points = std::move(kept);
-}
-
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
 std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int steps, int chunks) {
@@ -107,119 +65,6 @@ std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int ste
     }
   return most;
 }
-
-SearchLimits limits_of(const FrontierOptions& options) {
-  SearchLimits limits{.memory_bytes = options.memory_bytes};
-  if (options.synthesis.limits.conflicts >= 0) limits.conflicts = options.synthesis.limits.conflicts;
-  if (options.time_limit.count() >= 0) limits.time_ms = options.time_limit.count();
-  return limits;
-}
-
-// Everything that was found until now; the search's threads add to it, and anyone may ask for the result.
-class Findings {
- public:
-  Findings(const Topology& topology, const Collective& asked, const FrontierOptions& options) {
-    empty_.topology = topology;
-    empty_.collective = asked;
-    empty_.space = {.min_chunks = options.min_chunks,
-                    .max_chunks = options.max_chunks,
-                    .max_steps = options.max_steps,
-                    .extra_rounds = options.extra_rounds};
-    empty_.limits = limits_of(options);
-  }
-
-  // One collective with one chunk count.
-  using Key = std::pair<CollectiveKind, int>;
-
-  void put(const Key& key, const ChunkFrontier& part) {
-    const std::lock_guard lock(mutex_);
-    parts_[key] = part;
-  }
-
-  // Points of a part that are of use with another only, since the two share the k.
-  void put_share(const Key& key, const std::vector<Point>& points) {
-    const std::lock_guard lock(mutex_);
-    std::vector<Point>& shares = shares_[key];
-    shares.insert(shares.end(), points.begin(), points.end());
-  }
-
-  // The points of a part, those that are its share of the k included; of as many steps and rounds the first.
-  std::vector<Point> shared(CollectiveKind kind, int chunks) const {
-    const std::lock_guard lock(mutex_);
-    std::vector<Point> points;
-    std::set<std::pair<int, int>> met;
-    const auto add = [&](const std::vector<Point>& more) {
-      for (const Point& point : more)
-        if (met.insert({point.cost.steps, point.cost.rounds}).second) points.push_back(point);
-    };
-    if (const auto at = parts_.find({kind, chunks}); at != parts_.end()) add(at->second.points);
-    if (const auto at = shares_.find({kind, chunks}); at != shares_.end()) add(at->second);
-    return points;
-  }
-
-  // Of ReduceScatters and Allgathers of these chunk counts: what an AllReduce is composed of.
-  std::vector<Point> composed_points(int min_chunks, int max_chunks) const {
-    std::vector<Point> points;
-    for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
-      for (const Point& gather : shared(CollectiveKind::Allgather, chunks)) {
-        points.push_back(gathered(gather, empty_.topology.ranks));
-        for (const Point& scatter : shared(CollectiveKind::ReduceScatter, chunks)) {
-          Point both = composed(scatter, gather, empty_.topology.ranks);
-          // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
-          const bool may_repeat = scatter.method != Method::Dual;
-          if (!may_repeat || violations(empty_.topology, both.collective, both.schedule, 1).empty())
-            points.push_back(std::move(both));
-        }
-      }
-    // Two parts whose rounds exceed their steps by at most k may together exceed them by more; a step split, and
-    // they do not.
-    const Space& space = empty_.space;
-    for (Point& point : points) fit_in_more_steps(empty_.topology, point, space.extra_rounds);
-    std::erase_if(points, [&space](const Point& p) {
-      return p.cost.steps > space.max_steps || p.cost.rounds > most_rounds(space, p.cost.steps);
-    });
-    keep_undominated(points);
-    return points;
-  }
-
-  // `stopped`: why the search ended; No: it did not have to.
-  Result result(Stopped stopped, double seconds) const {
-    Result result = empty_;
-    std::set<Stopped> given_up;
-    const bool allreduce = is_allreduce();
-    if (allreduce) result.points = composed_points(result.space.min_chunks, result.space.max_chunks);
-    // The parts of an AllReduce first, as they were searched.
-    std::vector<CollectiveKind> families = {CollectiveKind::ReduceScatter, CollectiveKind::Allgather,
-                                            CollectiveKind::AllReduce};
-    if (!allreduce) families = {result.collective.kind};
-    const std::unique_lock lock(mutex_);
-    for (const CollectiveKind family : families)
-      for (const auto& [key, part] : parts_) {
-        if (key.first != family) continue;
-        result.claims.insert(result.claims.end(), part.claims.begin(), part.claims.end());
-        for (const Stopped why : part.given_up) given_up.insert(why);
-        if (family == result.collective.kind)
-          result.points.insert(result.points.begin(), part.points.begin(), part.points.end());
-      }
-    if (allreduce) keep_undominated(result.points);
-    if (stopped == Stopped::No && !given_up.empty()) stopped = *given_up.begin();
-    result.stopped = stopped;
-    finish_result(result);
-    // Everything was asked that a formula can say, and yet something is open.
-    if (!result.complete && result.stopped == Stopped::No) result.stopped = Stopped::NotExpressible;
-    result.seconds = seconds;
-    return result;
-  }
-
-  bool is_allreduce() const { return empty_.collective.kind == CollectiveKind::AllReduce; }
-  const Result& question() const { return empty_; }
-
- private:
-  Result empty_ = {};
-  mutable std::mutex mutex_;
-  std::map<Key, ChunkFrontier> parts_ = {};
-  std::map<Key, std::vector<Point>> shares_ = {};
-};
 
 class FrontierSearch {
  public:
@@ -356,14 +201,6 @@ class FrontierSearch {
 };
 
 }  // namespace
-
-void finish_result(Result& result) {
-  const Collective& asked = result.collective;
-  for (const Point& point : result.points)
-    require_sound(result.topology, with_chunks(asked, point.cost.chunks), point);
-  mark(result);
-  if (result.complete) result.stopped = Stopped::No;
-}
 
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
                                  const SynthesisQuestion& asked, const FrontierOptions& options) {

@@ -15,8 +15,4 @@ Result search_frontier(const Topology&, const Collective& one_chunk, const Front
 SynthesisResult search_synthesis(const Topology&, const Collective& one_chunk, const SynthesisQuestion&,
                                  const FrontierOptions&);
 
-// mark() of optimality.h, after every schedule has been verified; a wrong one is a bug and throws
-// std::logic_error. What is complete was not stopped.
-void finish_result(Result&);
-
 }  // namespace chorale

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/json_report.h"
+#include "pareto/findings.h"
 #include "pareto/search.h"
 #include "solvers/proof.h"
 #include "tests/faults.h"
