@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -119,7 +118,8 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
   return false;
 }
 
-const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, std::string& why) {
+const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const Lowering& lowered,
+                                          std::string& why) {
   if (!has(call, why)) return nullptr;
   const auto usable = [&](const Choice& choice) {
     if (!fits(call, choice)) return false;
@@ -133,7 +133,8 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, std::strin
     const Result& result = results_[best->result];
     const Point& point = result.points[best->point];
     try {
-      algorithm.program = std::make_shared<Program>(lower(result.topology, point.collective, point.schedule));
+      algorithm.program =
+          std::make_shared<Program>(lowered(result.topology, point.collective, point.schedule));
       return &algorithm;
     } catch (const InputError& error) {
       algorithm.why = error.what();

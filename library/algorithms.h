@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct LoadedAlgorithm {
   std::string why = {};
 };
 
+// A schedule of a collective on a machine as a program; throws InputError where there is none.
+using Lowering = std::function<Program(const Topology&, const Collective&, const Schedule&)>;
+
 class Algorithms {
  public:
   // Files, or directories of them, separated by colons. What cannot be read, what is too large to be read in a
@@ -37,9 +41,9 @@ class Algorithms {
   // they did before.
   bool has(const CollectiveCall&, std::string& why) const;
 
-  // The one that should be fastest; null: there is none, and `why` says so. Lowers, so there may not be enough
-  // memory; then nothing has changed.
-  const LoadedAlgorithm* choose(const CollectiveCall&, std::string& why);
+  // The one that should be fastest of those that can be lowered; null: there is none, and `why` says so. There may not
+  // be enough memory to lower; then nothing has changed.
+  const LoadedAlgorithm* choose(const CollectiveCall&, const Lowering&, std::string& why);
 
  private:
   void read_all(const std::string& path);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "codegen/passes/lower.h"
 #include "runtime/mpi_transport.h"
 #include "runtime/rank_plan.h"
 
@@ -70,6 +71,10 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .ranks = ranks,
           .root = call.root,
           .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
+}
+
+Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  return lower(topology, collective, schedule);
 }
 
 bool is_dense(MPI_Datatype type) {
@@ -261,7 +266,7 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
       companion.transport = mpi_transport(PMPI_Comm_c2f(companion.comm), kPatience);
     {
       const std::lock_guard lock(mutex_);
-      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), plan.why_not);
+      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), lowered, plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(*plan.algorithm->program, companion.transport->rank(),

@@ -21,6 +21,8 @@
 #include <mutex>
 #include <string>
 
+#include "ir/collective_kind.h"
+#include "ir/elements.h"
 #include "library/algorithms.h"
 #include "runtime/elements.h"
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "codegen/passes/lower.h"
+
 namespace chorale {
 namespace {
 
@@ -184,6 +186,9 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
        .ranks = mine.ranks,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
+      [](const Topology& topology, const Collective& collective, const Schedule& schedule) {
+        return lower(topology, collective, schedule);
+      },
       why);
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
