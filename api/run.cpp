@@ -10,6 +10,7 @@
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
+#include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "runtime/gpu_run.h"
@@ -99,8 +100,10 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
     throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
 }
 
-std::vector<RunRow> run(const Topology& topology, const Point& point, const RunWhere& where,
-                        const RunOptions& options) {
+namespace {
+
+std::vector<RunRow> executed(const Topology& topology, const Point& point, const RunWhere& where,
+                             const RunOptions& options) {
   const Collective& does = point.collective;
   require_executor(where, topology.ranks);
   require_sums_of_halves(options, does);
@@ -130,14 +133,27 @@ std::vector<RunRow> run(const Topology& topology, const Point& point, const RunW
   return run_on_threads(program, does, options);
 }
 
+// What executes knows nothing of links.
+std::vector<RunRow> with_busbw(std::vector<RunRow> rows, const Collective& does) {
+  for (RunRow& row : rows) row.busbw = row.algbw * busbw_factor(does.kind, does.ranks);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<RunRow> run(const Topology& topology, const Point& point, const RunWhere& where,
+                        const RunOptions& options) {
+  return with_busbw(executed(topology, point, where, options), point.collective);
+}
+
 std::vector<RunRow> run_library(const Collective& collective, const RunWhere& where,
                                 const RunOptions& options) {
   require_executor(where, collective.ranks);
   require_sums_of_halves(options, collective);
   if (where.executor == Executor::Nccl)
-    return run_nccl_library(*where.session, collective, options, where.in_place);
+    return with_busbw(run_nccl_library(*where.session, collective, options, where.in_place), collective);
   if (where.executor == Executor::Mpi)
-    return run_mpi_library(*where.session, collective, options, where.in_place);
+    return with_busbw(run_mpi_library(*where.session, collective, options, where.in_place), collective);
   throw std::invalid_argument("run_library: threads and kernels have no library of their own");
 }
 

@@ -10,7 +10,6 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
-#include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_writer.h"
@@ -93,19 +92,12 @@ std::string type_name(ElementType type) {
   }
 }
 
-// One half of a line: out of place or in place.
-struct Half {
-  RunRow row = {};
-  double algorithm_gbs = 0;
-  double bus_gbs = 0;
-};
-
 struct BenchLine {
   std::string algorithm = {};
   std::int64_t bytes = 0, count = 0;
   ElementType type = ElementType::Float32;
   std::string redop = {};
-  Half apart = {}, in_place = {};
+  RunRow apart = {}, in_place = {};
 };
 
 std::string significant(double us) {  // the digits of nccl-tests
@@ -114,17 +106,17 @@ std::string significant(double us) {  // the digits of nccl-tests
                      : fmt::format("{:.2f}", us);
 }
 
-void append(std::vector<std::string>& cells, const Half& half, bool checked) {
-  cells.push_back(significant(half.row.median_us));
-  cells.push_back(fmt::format("{:.3f}", half.algorithm_gbs));
-  cells.push_back(fmt::format("{:.3f}", half.bus_gbs));
-  cells.push_back(checked ? std::to_string(half.row.wrong) : "N/A");
+void append(std::vector<std::string>& cells, const RunRow& half, bool checked) {
+  cells.push_back(significant(half.median_us));
+  cells.push_back(fmt::format("{:.3f}", half.algbw));
+  cells.push_back(fmt::format("{:.3f}", half.busbw));
+  cells.push_back(checked ? std::to_string(half.wrong) : "N/A");
 }
 
-std::string json(const Half& half, bool checked) {
+std::string json(const RunRow& half, bool checked) {
   return fmt::format(R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{})",
-                     half.row.median_us, half.row.min_us, half.row.max_us, half.algorithm_gbs, half.bus_gbs,
-                     checked ? std::to_string(half.row.wrong) : "null");
+                     half.median_us, half.min_us, half.max_us, half.algbw, half.busbw,
+                     checked ? std::to_string(half.wrong) : "null");
 }
 
 // As nccl-tests prints it, with the algorithm before each line.
@@ -141,10 +133,10 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
                      type_name(line.type), line.redop,
                      std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
-    for (const Half& half : {line.apart, line.in_place}) {
+    for (const RunRow& half : {line.apart, line.in_place}) {
       append(cells.back(), half, command.check);
-      wrong += half.row.wrong;
-      busbw[line.algorithm].first += half.bus_gbs;
+      wrong += half.wrong;
+      busbw[line.algorithm].first += half.busbw;
       ++busbw[line.algorithm].second;
     }
   }
@@ -201,22 +193,20 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
                          .type = type,
                          .redop = collective.combining ? to_string(op) : "none"};
           for (bool shared : {false, true}) {
-            Half& half = shared ? line.in_place : line.apart;
-            half.row = measure(each, collective,
-                               {.executor = command.gpus ? Executor::Nccl : Executor::Mpi,
-                                .in_place = shared,
-                                .session = &session},
-                               {.bytes = {count * element},
-                                .types = {type},
-                                .ops = {op},
-                                .iterations = command.iterations,
-                                .warm_up = command.warmup,
-                                .timeout = command.patience,
-                                .check = command.check,
-                                .accumulation = command.accumulation});
-            half.algorithm_gbs = algbw(static_cast<double>(line.bytes), half.row.median_us);
-            half.bus_gbs = busbw(collective.kind, ranks, static_cast<double>(line.bytes), half.row.median_us);
-            wrong += half.row.wrong;
+            RunRow& half = shared ? line.in_place : line.apart;
+            half = measure(each, collective,
+                           {.executor = command.gpus ? Executor::Nccl : Executor::Mpi,
+                            .in_place = shared,
+                            .session = &session},
+                           {.bytes = {count * element},
+                            .types = {type},
+                            .ops = {op},
+                            .iterations = command.iterations,
+                            .warm_up = command.warmup,
+                            .timeout = command.patience,
+                            .check = command.check,
+                            .accumulation = command.accumulation});
+            wrong += half.wrong;
           }
           lines.push_back(std::move(line));
         }

@@ -1,4 +1,4 @@
-// Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md): algbw = size / time; busbw = algbw times a
+// Bus bandwidth as nccl-tests defines it (its doc/PERFORMANCE.md): algbw = size / time; busbw = algbw times a
 // factor that makes it comparable with the speed of a link, whatever the number of ranks.
 //
 // `size` is the whole vector of a rank: what it contributes to an AllReduce or ReduceScatter, sends or
@@ -12,9 +12,5 @@ namespace chorale {
 // 2(n-1)/n for AllReduce; (n-1)/n for Allgather, ReduceScatter, Alltoall, Gather and Scatter; 1 for Broadcast
 // and Reduce, and for collectives that nccl-tests does not know.
 double busbw_factor(CollectiveKind, int ranks);
-
-// GB/s (10^9 bytes), 0 if no time has passed.
-double algbw(double size_bytes, double time_us);
-double busbw(CollectiveKind, int ranks, double size_bytes, double time_us);
 
 }  // namespace chorale

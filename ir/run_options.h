@@ -34,7 +34,8 @@ struct RunRow {
   double median_us = 0;
   double min_us = 0;
   double max_us = 0;
-  double algbw = 0;        // GB/s: buffer_bytes in the median time, as nccl-tests defines it
+  double algbw = 0;  // GB/s: buffer_bytes in the median time, as nccl-tests defines it
+  double busbw = 0;  // and as it is comparable with the speed of a link (cost/busbw.h); by api/run.h only
   std::int64_t wrong = 0;  // elements of output not as promised, or of input changed, in all ranks: 0
 };
 
