@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "api/inputs.h"
+#include "api/search.h"
 #include "benchmarks/measure.h"
-#include "bounds/lower_bounds.h"
-#include "ir/collective.h"
-#include "topology/builders.h"
-#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -27,8 +25,8 @@ std::string shown(const Claim& claim) {
 }
 
 void measure(const std::string& spec, const std::string& name, int chunks) {
-  const Topology topology = flatten(named_topology(spec));
-  const Collective collective = make_collective(name, topology.ranks, chunks);
+  const Topology topology = machine(spec);
+  const Collective collective = communication(name, topology);
   std::vector<double> seconds;
   double before = cpu_seconds();
   const auto lap = [&] {
@@ -36,15 +34,11 @@ void measure(const std::string& spec, const std::string& name, int chunks) {
     seconds.push_back(now - before);
     before = now;
   };
-  LowerBounds bounds(topology, collective);
-  const int steps = bounds.fewest_steps().steps;
+  const Bounds known =
+      bounds(topology, collective, {.chunks = chunks, .progress = [&](const Bounds&) { lap(); }});
   lap();
-  const Claim any = bounds.fewest_rounds();
-  lap();
-  const Claim few = bounds.fewest_rounds_in(steps);
-  lap();
-  fmt::print("{:<14} {:<13} {:>5} {:>7} {:>7} {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", spec, name, steps,
-             shown(any), shown(few), seconds[0], seconds[1], seconds[2],
+  fmt::print("{:<14} {:<13} {:>5} {:>7} {:>7} {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", spec, name, known.steps,
+             shown(known.rounds), shown(known.rounds_within), seconds[0], seconds[1], seconds[2],
              seconds[0] + seconds[1] + seconds[2]);
   std::fflush(stdout);
 }

@@ -13,12 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "api/inputs.h"
 #include "benchmarks/measure.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/error.h"
 #include "solvers/sat_solver.h"
-#include "topology/builders.h"
-#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -64,7 +63,7 @@ double cpu_seconds() {
 
 Measured measure(const Question& q, Counter counter, std::int64_t conflicts, int seed) {
   const double from = cpu_seconds();
-  const Topology topology = flatten(named_topology(q.topology));
+  const Topology topology = machine(q.topology);
   const StepRoundEncoding encoding(topology, make_collective(q.collective, topology.ranks, q.chunks),
                                    q.budget, {.counter = counter});
   const auto solver = make_cadical(seed);

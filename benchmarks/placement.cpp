@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "api/place.h"
 #include "benchmarks/measure.h"
 #include "ir/error.h"
 #include "placement/engines.h"
 #include "placement/matrices.h"
 #include "placement/place.h"
 #include "placement/synthesis_hierarchy.h"
-#include "topology/hierarchies.h"
 
 namespace chorale {
 namespace {
@@ -115,7 +115,7 @@ bool counts() {
   bool right = true;
   double slowest = 0;
   for (const char* spec : {"a100:2", "a100:4", "v100:2", "v100:4"}) {
-    const Hierarchy hierarchy = named_hierarchy(spec);
+    const Hierarchy hierarchy = chorale::hierarchy(spec);
     const int all = static_cast<int>(devices(hierarchy));
     std::vector<std::vector<int>> configurations;
     for (int axes = 1; axes <= 3; ++axes) {
@@ -292,7 +292,7 @@ void tables() {
   std::vector<Measurement> all = table3();
   for (const Measurement& m : table4()) all.push_back(m);
   for (const Measurement& m : all) {
-    const Hierarchy hierarchy = named_hierarchy(m.system);
+    const Hierarchy hierarchy = chorale::hierarchy(m.system);
     const Job job{.axes = axes_of(m.axes), .reductions = {{.axes = m.reduced, .bytes = kBytes}}};
     const ReductionRanking ranking =
         rank_strategies(hierarchy, job, 0, {.factors = m.matrix}, m.algorithm, Rules::Paper, 1);
@@ -353,15 +353,15 @@ void scale(int repetitions) {
                                          {"pods:16x8x16", {64, 16, 16}, {0}},
                                          {"pods:16x64x16", {128, 32, 32}, {0}},
                                          {"pods:16x64x16", {128, 32, 32}, {0, 2}}}) {
-    const Hierarchy hierarchy = named_hierarchy(c.hierarchy);
+    const Hierarchy hierarchy = chorale::hierarchy(c.hierarchy);
     const Job job{.axes = axes_of(c.axes), .reductions = {{.axes = c.reduced, .bytes = 1e9}}};
     const int levels = static_cast<int>(std::count_if(hierarchy.levels.begin(), hierarchy.levels.end(),
                                                       [](const Level& level) { return level.fan_out > 1; }));
-    const double first = rank_placements(hierarchy, job, {}).seconds;
+    const double first = place(hierarchy, job).seconds;
     std::vector<double> times;
     int matrices = 0;
     for (int i = 0; i < repetitions; ++i) {
-      const Ranking ranking = rank_placements(hierarchy, job, {});
+      const Ranking ranking = place(hierarchy, job);
       matrices = ranking.matrices;
       times.push_back(1e3 * ranking.seconds);
     }

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "api/inputs.h"
+#include "api/search.h"
 #include "benchmarks/measure.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -23,10 +25,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "pareto/explain.h"
-#include "pareto/search.h"
 #include "pareto/synthesize.h"
-#include "topology/machines.h"
-#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -56,10 +55,6 @@ struct Options {
   std::string results = {};  // directory for a result file a grid cell
   std::string json = {};
 };
-
-Topology machine(const std::string& name) {
-  return flatten(load_topology(name));
-}
 
 // One question put to every engine.
 struct Question {
@@ -104,8 +99,8 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
       std::string row, open;
       double row_seconds = 0;
       for (int chunks = 1; chunks <= grid.max_chunks; ++chunks) {
-        const Result result = search_frontier(
-            topology, make_collective(collective_name, topology.ranks, 1),
+        const Result result = frontier(
+            topology, communication(collective_name, topology),
             {.min_chunks = chunks, .max_chunks = chunks, .time_limit = grid.limit, .jobs = options.jobs});
         ++frontiers;
         complete += result.complete;
