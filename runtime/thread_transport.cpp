@@ -1,3 +1,9 @@
+// A message is an address: the receiver copies from the sender's buffer, and the sender goes on when that is done. So there is
+// nothing to allocate and no queue, and an epoch ends when both ends say so. A rank looks again a few times before it sleeps;
+// each has a doorbell of its own, so that a message wakes only the rank that it concerns.
+//
+// Invariant: no rank's buffers go while another one may copy from them. So a rank that fails, or has waited too long, closes
+// the hall and unwinds only when all ranks have said that they touch no memory of others any more.
 #include "runtime/thread_transport.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,7 @@
+// Ways are the rules of the levels, from the one that parts the ends inwards. Which parts of them are worth a limit is
+// implied_rate's to say: parts of one kind and level are disjoint, so all links of a given part carry at most, for each such
+// family, the sum over it of the lesser of what they send through each and its rate, and what they send through none of it. A
+// part that is as fast as the least of these limits nothing.
 #include "topology/level_ways.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Chunks whose data never meet in a slot (Components, by union-find) are independent, so each component could be a thread
+// block; executors have few, so each goes into the first block that has room for it on every rank. Blocks come in the same
+// order on all ranks, hence the k-th channel to a peer meets its k-th channel to us without any bookkeeping.
+//
+// Invariants: the events of a block keep the order of the rank's list; a `nop` stands between an operation and what other
+// threads of the block must have finished for it. What is printed is read back and refereed, so a mistake here is an error
+// and not a wrong plan.
+//
+// Messages are merged first, which takes fewer operations but ties chunks together; where they then are too much for a
+// block, all is done again with a message a chunk.
 #include "codegen/mscclpp/plan.h"
 
 #include <fmt/format.h>

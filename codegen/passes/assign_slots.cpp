@@ -1,3 +1,6 @@
+// One walk over the schedule that knows, for each chunk and rank, where its value is and where it goes when something arrives.
+// All sends of a step are emitted before any of its arrivals is looked at, since they read what was there before; of what
+// arrives at one value, what replaces it comes before what is added to it.
 #include <algorithm>
 #include <map>
 #include <optional>

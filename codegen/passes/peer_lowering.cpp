@@ -1,3 +1,9 @@
+// A rank's events become hops: a Move, with the message that it takes and those that it brings. Forwards over them, what is
+// sent is stored to the peer by the hop that made it; backwards, what nobody at home reads any more is not stored there. Then
+// the block is written, with a Sync only where threads would else meet in a slot, after each wait, and before peers are told.
+//
+// That a store to a peer may come as early as its value is there rests on mailboxes: each has one message in a launch, so
+// nothing is overwritten by being early.
 #include "codegen/passes/peer_lowering.h"
 
 #include <algorithm>
