@@ -112,8 +112,7 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
       return one(to_mscclpp_plan(does, steps,
                                  {.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
-                                  .max_bytes = options.max_bytes,
-                                  .in_place = options.in_place}));
+                                  .max_bytes = options.max_bytes}));
     case Target::Cuda: {
       // Two programs: memory that is shared wants another one.
       const PeerProgram apart = to_peers(does, finished(steps)),

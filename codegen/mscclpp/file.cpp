@@ -10,10 +10,7 @@
 namespace chorale::mscclpp {
 namespace {
 
-// Of the executor.
-constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
-constexpr int kMostBarriers = 16, kMostSemaphores = 16;
-// Ours.
+// Ours; those of the executor are in file.h.
 constexpr int kMostPlanRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
 
 constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
@@ -45,6 +42,13 @@ const Shape* shape_of(const std::string& name) {
   for (const Shape& shape : shapes())
     if (name == shape.name) return &shape;
   return nullptr;
+}
+
+// Is it these first ones, and any number of others?
+bool consists_of(const std::vector<Role>& all, const std::vector<Role>& first, const Role& more) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != (i < first.size() ? first[i] : more)) return false;
+  return all.size() >= first.size();
 }
 
 // The file as it is, with names resolved.
@@ -298,6 +302,34 @@ class Parser {
 };
 
 }  // namespace
+
+const Shape* shape_for(const std::vector<Role>& from, const std::vector<Role>& to) {
+  const auto at = std::ranges::find_if(shapes(), [&](const Shape& shape) {
+    const bool one_pair = from.size() == 1 && to.size() == 1;
+    return consists_of(from, shape.from, shape.more_from) && consists_of(to, shape.to, shape.more_to) &&
+           (one_pair || !shape.pairs);
+  });
+  return at == shapes().end() ? nullptr : &*at;
+}
+
+std::optional<Fault> excess(const std::vector<Gpu>& gpus, int most_operations) {
+  std::optional<Fault> fault;
+  for (Rank n = 0; n < static_cast<int>(gpus.size()); ++n)
+    for (int b = 0; b < static_cast<int>(gpus[n].blocks.size()); ++b) {
+      const auto limit = [&](std::size_t count, int most, const char* what) {
+        if (static_cast<int>(count) > most && !fault)
+          fault = Fault{.kind = Fault::Kind::Limit,
+                        .place = {.rank = n, .block = b},
+                        .words = fmt::format("a thread block with {} {}, where executors have room for {}",
+                                             count, what, most),
+                        .remedy = "use fewer chunks, or another target"};
+      };
+      limit(gpus[n].blocks[b].operations.size(), most_operations, "operations");
+      limit(gpus[n].blocks[b].channels.size(), kMostChannels, "channels");
+      limit(gpus[n].blocks[b].remotes.size(), kMostChannels, "buffers of peers");
+    }
+  return fault;
+}
 
 std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes) {
   return Parser(root, most_operations, notes).gpus();

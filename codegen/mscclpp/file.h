@@ -1,20 +1,28 @@
-// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp translates.
+// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp and write_plan.cpp
+// translate from and to peer programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ir/fault.h"
 #include "ir/json_reader.h"
 #include "ir/program.h"
 
 namespace chorale::mscclpp {
+
+// Of the executor.
+inline constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
+inline constexpr int kMostBarriers = 16, kMostSemaphores = 16;
 
 enum class Where { Nowhere, Local, Remote, Switch };
 
 struct Role {
   Where where = Where::Nowhere;
   bool packet = false;
+  bool operator==(const Role&) const = default;
 };
 // What an operation that moves data reads and writes: some first places, and any number of others.
 struct Shape {
@@ -25,6 +33,9 @@ struct Shape {
   std::vector<Role> to;
   Role more_to;
 };
+
+// The one that puts what such places have together into such places, without packets; null: there is none.
+const Shape* shape_for(const std::vector<Role>& from, const std::vector<Role>& to);
 
 struct PlanPlace {
   Role role = {};
@@ -70,6 +81,19 @@ struct Gpu {
 // The gpus of a plan. `notes` gets what its loader stumbles over. Throws InputError for what is missing, unknown
 // or out of range, with rank, thread block and operation as places in the file.
 std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes);
+
+// What of it is too much for executors: "a thread block with ...", and its place; none: nothing.
+std::optional<Fault> excess(const std::vector<Gpu>&, int most_operations);
+
+struct Plan {
+  std::string name = {}, collective = {};
+  bool in_place = false;
+  long long min_bytes = 0, max_bytes = 0;  // 0: no limit
+  std::vector<Gpu> gpus = {};
+};
+
+// JSON text of a plan that has memory channels alone, and no barriers, semaphores, groups or pipelines.
+std::string to_json(const Plan&);
 
 // f(operation, the pipeline that it is in, or null).
 template <typename F>

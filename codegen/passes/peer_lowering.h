@@ -1,30 +1,61 @@
 // Program -> PeerProgram: messages become stores into the receiver's memory.
 //
-// Every message has a mailbox, scratch slots of the receiver that no other message uses, and a counter there.
-// The sender stores into the mailbox and raises the counter; the receiver waits for it and takes the value. So
-// nothing waits for room, and a rank's block does all that the rank does, step after step: it can wait only
-// for what a peer sends in an earlier or the same step, before it waits itself. (Kernels let many thread
+// Every message has a mailbox, scratch slots of the receiver that no other message uses, and a counter there says
+// that it has come. The sender stores into the mailbox and raises the counter; the receiver waits for it and takes
+// the value. So nothing waits for room, and a rank's block does all that the rank does, step after step: it can
+// wait only for what a peer sends in an earlier or the same step, before it waits itself. (Kernels let many thread
 // blocks run one such block, each on its slice of every chunk; then no two of them ever need each other.)
 //
 // A value that is received, or added up, and sent on is stored to the peer from the register, and is stored
 // at home only if somebody there wants it.
 //
-// Launches: scratch is double, so a sender may run one launch ahead of a receiver; each receiver tells its
-// senders at the end of a launch that its mailboxes are read, and a sender waits for that two launches later.
+// Launches: a mailbox may be stored into when what it had has been read. Receivers tell that to their senders,
+// either when a launch ends, for the one after the next (scratch is double then, and a sender may run a launch
+// ahead), or when a launch begins.
+//
+// Targets that hold little in a thread block have several. Chunks whose data never meet in memory can be in
+// different ones, and the k-th blocks of all ranks talk among themselves alone, so that no two blocks of a rank need
+// each other.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
 
 namespace chorale {
 
+// As they are they suit our kernel (device/kernel.h); codegen/mscclpp/plan.cpp asks for what suits plans.
 struct PeerOptions {
   bool fuse = true;   // a value that is received and sent on stays in a register
   bool merge = true;  // consecutive chunks that go the same way are one message
+  // Or receivers tell their senders when a launch begins.
+  bool double_scratch = true;
+  // One counter for all that a rank tells another, in its order; or one for each message, which networks may bring in
+  // any order.
+  bool shared_counters = false;
+  // What a rank tells and awaits in a step it tells and awaits together: fewer instructions, and more waiting.
+  bool by_steps = false;
+  // Does the target have such a Move, of that rank? Empty: any. Fusion keeps to it.
+  std::function<bool(Rank, const DataOperation&)> has = {};
+  // What of a program of one block a rank is too much for the target, "a block with ...", and at which rank; none if
+  // it takes it. Empty: it takes any, and there is one block a rank.
+  std::function<std::optional<Fault>(const PeerProgram&)> excess = {};
+  int most_blocks = 1;  // of a rank, where there is an excess
+};
+
+struct PeerLowered {
+  PeerProgram program = {};
+  std::optional<Fault> fault = {};  // why there is none: Limit
 };
 
 // The result has been accepted by semantics/verify_peers.
+PeerLowered try_to_peers(const Collective&, const Program&, const PeerOptions& = {});
+
+// The same; throws InputError where there is none, which is only where there is an excess.
 PeerProgram to_peers(const Collective&, const Program&, const PeerOptions& = {});
 
 }  // namespace chorale

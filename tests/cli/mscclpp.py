@@ -89,6 +89,13 @@ def simulate(plan, seed):
                 memory[self.rank][slot] = value
                 self.fresh.add(slot)
 
+        def write_far(self, place, values):
+            target = self.remote[place["buffer_id"]]
+            place = {"type": target["type"], "index": place["index"], "size": place["size"]}
+            for slot, value in zip(slots(target["rank"], place), values, strict=True):
+                memory[target["rank"]][slot] = value
+            self.put = True
+
         def step(self):
             """Does the next operation, if it can."""
             op = self.tb["ops"][self.next]
@@ -107,18 +114,16 @@ def simulate(plan, seed):
             elif name == "nop":
                 self.fresh, self.put, self.waited = set(), False, False
             elif name == "put":
-                target = self.remote[op["dst_buff"][0]["buffer_id"]]
-                assert target["rank"] == channels[0][0], "the buffer is another rank's than the channel"
-                values = self.read(op["src_buff"][0])
-                place = {"type": target["type"], "index": op["dst_buff"][0]["index"], "size": op["dst_buff"][0]["size"]}
-                for slot, value in zip(slots(target["rank"], place), values, strict=True):
-                    memory[target["rank"]][slot] = value
-                self.put = True
-            elif name == "copy":
-                self.write(op["dst_buff"][0], self.read(op["src_buff"][0]))
-            elif name == "re":
+                assert self.remote[op["dst_buff"][0]["buffer_id"]]["rank"] == channels[0][0], "the buffer is another rank's than the channel"
+                self.write_far(op["dst_buff"][0], self.read(op["src_buff"][0]))
+            elif name in ("copy", "re", "res"):
+                assert name != "copy" or len(op["src_buff"]) == 1
+                assert name == "res" or len(op["dst_buff"]) == 1
                 columns = [self.read(place) for place in op["src_buff"]]
-                self.write(op["dst_buff"][0], [sum(parts, collections.Counter()) for parts in zip(*columns, strict=True)])
+                values = [sum(parts, collections.Counter()) for parts in zip(*columns, strict=True)]
+                self.write(op["dst_buff"][0], values)
+                for place in op["dst_buff"][1:]:
+                    self.write_far(place, values)
             else:
                 raise AssertionError(f"unknown operation {name}")
             self.next += 1

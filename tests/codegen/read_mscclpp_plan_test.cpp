@@ -14,6 +14,7 @@
 
 #include "codegen/mscclpp/plan.h"
 #include "codegen/mscclpp/read_plan.h"
+#include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "ir/error.h"
 #include "tests/codegen/schedules.h"
@@ -365,12 +366,11 @@ TEST(ReadMscclppPlan, our_own_plans_are_right_in_place_too) {
       {make_collective("reducescatter", 4, 2), test::ring_reducescatter(4, 2)},
       {make_collective("allreduce", 4, 8), test::ring_allreduce(4, 2)}};
   for (const auto& [collective, schedule] : algorithms) {
-    const Program program = lower(ring, collective, schedule, false);
-    for (bool in_place : {false, true}) {
-      const std::string text = to_mscclpp_plan(collective, program, {.in_place = in_place});
-      const MscclppFile file = mscclpp_from_json(text, name_of(collective));
+    const Program apart = lower(ring, collective, schedule, false);
+    for (const Program& program : {apart, in_place(ring, collective, apart)}) {
+      const MscclppFile file = mscclpp_from_json(to_mscclpp_plan(collective, program), name_of(collective));
       EXPECT_EQ(file.collective, collective);
-      EXPECT_EQ(file.program.in_place, in_place) << name_of(collective);
+      EXPECT_EQ(file.program.in_place, program.in_place) << name_of(collective);
       EXPECT_THAT(violations(file.collective, file.program), IsEmpty()) << name_of(collective);
     }
   }
@@ -423,15 +423,15 @@ TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
       {make_collective("reducescatter", 4, 1), test::ring_reducescatter(4, 1)},
       {make_collective("allreduce", 4, 4), test::ring_allreduce(4, 1)}};
   using Change = std::function<bool(PeerInstruction&)>;  // false: not of this instruction
+  // Of the destinations the last one: what is passed on is stored at home as well, wanted there or not.
   const auto shift = [](std::vector<DataPlace>& places) {
     if (places.empty()) return false;
-    places[0].slot.index ^= 1;
+    places.back().slot.index ^= 1;
     return true;
   };
   const std::map<std::string, Change> changes = {
       {"a sync", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Sync; }},
-      // Of the two waits at the start either does: news of the last launch goes round the ring.
-      {"a wait", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Wait && i.value > 1; }},
+      {"a wait", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Wait; }},
       {"a move", [](PeerInstruction& i) { return i.opcode == PeerOpcode::Move; }},
       {"another source", [&](PeerInstruction& i) { return shift(i.does.from); }},
       {"another destination", [&](PeerInstruction& i) { return shift(i.does.to); }},
@@ -444,6 +444,8 @@ TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
           mscclpp_from_json(to_mscclpp_plan(collective, lower(ring, collective, schedule, false)), "ours");
       for (std::size_t b = 0; b < file.program.ranks[0].blocks.size(); ++b)
         for (std::size_t k = 0; k < file.program.ranks[0].blocks[b].instructions.size(); ++k) {
+          // Not all waits at the start are needed: news of the last launch goes round the ring.
+          if (kind == "a wait" && k < 2) continue;
           PeerProgram changed = file.program;
           auto& instructions = changed.ranks[0].blocks[b].instructions;
           if (!change(instructions[k])) continue;

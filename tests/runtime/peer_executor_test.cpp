@@ -136,12 +136,27 @@ TEST(PeerExecutor, RandomSchedulesInAllForms) {
     const Topology topology = seed % 2 ? test::ring(4) : test::full(4);
     const Collective collective = make_collective("allreduce", 4, 8);
     const Program program = lower(topology, collective, test::random_allreduce(topology, 2, random));
-    for (bool fuse : {false, true})
-      for (bool merge : {false, true})
-        EXPECT_EQ(wrong_in_free_run(to_peers(collective, program, {.fuse = fuse, .merge = merge}), collective,
-                                    {.elements = 53}, ReduceOp::Sum, 5),
-                  0)
-            << "seed " << seed << fuse << merge;
+    const auto at_most_40 = [](const PeerProgram& lane) -> std::optional<Fault> {
+      for (Rank n = 0; n < static_cast<int>(lane.ranks.size()); ++n)
+        if (lane.ranks[n].blocks[0].instructions.size() > 40)
+          return Fault{.kind = Fault::Kind::Limit, .place = {.rank = n}};
+      return std::nullopt;
+    };
+    std::size_t most_blocks = 0;
+    for (int chosen = static_cast<int>(seed) % 5; chosen < 64; chosen += 5) {  // five seeds have all
+      PeerOptions options{.fuse = (chosen & 1) != 0,
+                          .merge = (chosen & 2) != 0,
+                          .double_scratch = (chosen & 4) != 0,
+                          .shared_counters = (chosen & 8) != 0,
+                          .by_steps = (chosen & 16) != 0,
+                          .most_blocks = 8};
+      if (chosen & 32) options.excess = at_most_40;
+      const PeerProgram peers = to_peers(collective, program, options);
+      EXPECT_EQ(wrong_in_free_run(peers, collective, {.elements = 53}, ReduceOp::Sum, 5), 0)
+          << "seed " << seed << ", options " << chosen;
+      most_blocks = std::max(most_blocks, peers.ranks[0].blocks.size());
+    }
+    EXPECT_GT(most_blocks, 1u);
   }
 }
 

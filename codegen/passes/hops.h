@@ -1,0 +1,49 @@
+// What each rank does in a peer program before it is known who waits for what. For peer_lowering.cpp.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codegen/passes/events.h"
+#include "ir/data_operation.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+// A Move to be, with the messages that it takes and brings: what a message brings lies in its mailbox.
+struct Hop {
+  DataOperation move = {};  // its places have ranks
+  int turn = 0;    // what is sent in a step has its number, and what is taken in the step before, too
+  int takes = -1;  // message; -1: none
+  std::vector<int> brings = {};  // messages
+  int part = 0;
+  bool gone = false;  // what it did, an earlier one does as well
+};
+
+using Hops = std::vector<Hop>;  // of one rank, in an order in which they could be done one after the other
+
+// Scratch slots of the receiver that no other message uses.
+struct Mailboxes {
+  std::map<int, DataPlace> at = {};  // by message: the first one
+  std::vector<int> scratch = {};     // by rank: all its slots, those of the program too
+};
+Mailboxes mailboxes_of(const Program&, const std::vector<Events>&);
+
+std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&);
+
+// What is sent after it was made is stored to the peer by whoever makes it, where the target has such a Move.
+void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
+
+// What goes to a peer need not be kept where nobody reads it any more, likewise.
+void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& has);
+
+// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many parts
+// there are.
+int find_parts(std::vector<Hops>&);
+
+// All places of these, each the first of `count`.
+std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count);
+
+}  // namespace chorale

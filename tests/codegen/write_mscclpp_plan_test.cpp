@@ -1,0 +1,211 @@
+// What peer programs become as plans of MSCCL++: read back, they are the same programs, and what a plan cannot say is
+// refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/mscclpp/plan.h"
+#include "codegen/mscclpp/read_plan.h"
+#include "codegen/mscclpp/write_plan.h"
+#include "codegen/passes/in_place.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/peer_lowering.h"
+#include "ir/error.h"
+#include "tests/codegen/schedules.h"
+#include "tests/faults.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale {
+namespace {
+
+using test::Kind;
+using test::says;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+// A block of more than so many instructions is too much.
+auto at_most(std::size_t instructions) {
+  return [=](const PeerProgram& lane) -> std::optional<Fault> {
+    for (Rank n = 0; n < static_cast<int>(lane.ranks.size()); ++n)
+      if (lane.ranks[n].blocks[0].instructions.size() > instructions)
+        return Fault{.kind = Kind::Limit, .place = {.rank = n}, .words = "a longer block"};
+    return std::nullopt;
+  };
+}
+
+bool has_operation(Rank n, const DataOperation& op) {
+  return mscclpp::shape_for(n, op) != nullptr;
+}
+
+PeerProgram read_back(const PeerProgram& program) {
+  mscclpp::WrittenPlan plan = mscclpp::plan_of(program);
+  EXPECT_EQ(plan.fault, std::nullopt);
+  return mscclpp_from_json(mscclpp::to_json({.name = program.name,
+                                             .collective = name_of(program.collective),
+                                             .in_place = program.in_place,
+                                             .gpus = std::move(plan.gpus)}),
+                           "ours", 1000)
+      .program;
+}
+
+// Without what a plan does not say: numbers of counters, what a signal is about, waits for less right before one for
+// more.
+PeerProgram plain(PeerProgram program) {
+  std::map<std::pair<Rank, int>, int> numbers;
+  std::vector<int> next(program.ranks.size(), 0);
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (PeerBlock& block : program.ranks[n].blocks) {
+      std::vector<PeerInstruction> kept;
+      for (PeerInstruction i : block.instructions) {
+        if (i.opcode == PeerOpcode::Signal) i.does = {};
+        if (i.opcode == PeerOpcode::Wait || i.opcode == PeerOpcode::Signal) {
+          const Rank owner = i.opcode == PeerOpcode::Wait ? n : i.rank;
+          const auto [at, added] = numbers.try_emplace({owner, i.counter}, next[owner]);
+          if (added) ++next[owner];
+          i.counter = at->second;
+        }
+        if (i.opcode == PeerOpcode::Wait) {
+          auto first = kept.end();
+          while (first != kept.begin() && std::prev(first)->opcode == PeerOpcode::Wait) --first;
+          kept.erase(
+              std::remove_if(first, kept.end(),
+                             [&](const PeerInstruction& before) { return before.counter == i.counter; }),
+              kept.end());
+        }
+        kept.push_back(std::move(i));
+      }
+      block.instructions = std::move(kept);
+    }
+  return program;
+}
+
+TEST(WriteMscclppPlan, what_is_written_is_read_back_as_it_was) {
+  int programs = 0;
+  std::size_t most_blocks = 0;
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    std::mt19937 random(seed);
+    const Topology topology = seed % 2 ? test::ring(3 + seed / 2) : test::full(3 + seed / 2);
+    const Collective collective = make_collective("allreduce", topology.ranks, topology.ranks * 2);
+    const Program apart =
+        lower(topology, collective, test::random_allreduce(topology, 2, random), seed % 3 == 0);
+    for (const Program& steps : {apart, in_place(topology, collective, apart)})
+      for (int options = 0; options < 16; ++options) {
+        const PeerProgram program = to_peers(collective, steps,
+                                             {.fuse = (options & 1) != 0,
+                                              .merge = (options & 2) != 0,
+                                              .double_scratch = false,
+                                              .shared_counters = true,
+                                              .by_steps = (options & 4) != 0,
+                                              .has = has_operation,
+                                              .excess = options & 8 ? at_most(90) : at_most(1000),
+                                              .most_blocks = 64});
+        EXPECT_EQ(plain(read_back(program)), plain(program)) << "seed " << seed << ", options " << options;
+        most_blocks = std::max(most_blocks, program.ranks[0].blocks.size());
+        ++programs;
+      }
+  }
+  EXPECT_EQ(programs, 128);
+  EXPECT_GT(most_blocks, 1u);
+}
+
+// One rank stores to the other, and tells it so.
+PeerProgram one_message() {
+  PeerProgram program{.name = "test", .collective = CollectiveKind::Broadcast};
+  program.ranks = {
+      {.input_chunks = 1,
+       .output_chunks = 1,
+       .scratch_chunks = 1,
+       .blocks = {{{{.opcode = PeerOpcode::Move,
+                     .does = {.from = {{{Buffer::Input, 0}, 0}}, .to = {{{Buffer::Scratch, 0}, 1}}}},
+                    {},
+                    {.opcode = PeerOpcode::Signal, .rank = 1, .counter = 0}}}}},
+      {.output_chunks = 1,
+       .scratch_chunks = 1,
+       .counters = 1,
+       .blocks = {{{{.opcode = PeerOpcode::Wait, .counter = 0},
+                    {},
+                    {.opcode = PeerOpcode::Move,
+                     .does = {.from = {{{Buffer::Scratch, 0}, 1}}, .to = {{{Buffer::Output, 0}, 1}}}}}}}}};
+  return program;
+}
+
+PeerInstruction& instruction(PeerProgram& program, Rank n, int i) {
+  return program.ranks[n].blocks[0].instructions[i];
+}
+
+TEST(WriteMscclppPlan, what_a_plan_cannot_say_is_refused) {
+  EXPECT_EQ(mscclpp::plan_of(one_message()).fault, std::nullopt);
+  const auto refused = [](auto change) {
+    PeerProgram program = one_message();
+    change(program);
+    return mscclpp::plan_of(program).fault;
+  };
+  EXPECT_THAT(refused([](PeerProgram& p) { p.double_scratch = true; }),
+              Optional(says(Kind::Limit, "two halves of scratch")));
+  EXPECT_THAT(
+      refused([](PeerProgram& p) { instruction(p, 1, 0).lag = 1; }),
+      Optional(says(Kind::Limit, "rank 1, block 0: wait for counter 0 to be 1 since the last launch: ")));
+  EXPECT_THAT(refused([](PeerProgram& p) { instruction(p, 0, 0).does.position = 0; }),
+              Optional(says(Kind::Limit, "no such operation")));
+  // Two stores to peers of what is not kept at home.
+  EXPECT_THAT(refused([](PeerProgram& p) {
+                instruction(p, 0, 0).does.to.push_back({{Buffer::Output, 0}, 1});
+              }),
+              Optional(says(Kind::Limit, "no such operation")));
+  EXPECT_THAT(refused([](PeerProgram& p) {
+                p.ranks[0].counters = 1;
+                instruction(p, 0, 2).rank = 0;
+                instruction(p, 1, 0) = {};
+              }),
+              Optional(says(Kind::Limit, "between ranks alone")));
+}
+
+TEST(WriteMscclppPlan, moves_have_the_operations_that_the_executor_has) {
+  const DataPlace home{{Buffer::Output, 0}, 0}, other{{Buffer::Scratch, 1}, 0}, far{{Buffer::Scratch, 2}, 1};
+  const auto name = [](const DataOperation& op) {
+    const mscclpp::Shape* shape = mscclpp::shape_for(0, op);
+    return shape == nullptr ? std::string() : shape->name;
+  };
+  EXPECT_EQ(name({.from = {other}, .to = {home}}), "copy");
+  EXPECT_EQ(name({.from = {other}, .to = {far}}), "put");
+  EXPECT_EQ(name({.from = {other, home}, .to = {home}}), "re");
+  EXPECT_EQ(name({.from = {other, home}, .to = {home, far, far}}), "res");
+  EXPECT_EQ(name({.from = {home, far}, .to = {home}}), "rre");
+  EXPECT_EQ(name({.from = {home, far}, .to = {home, far}}), "rres");
+  EXPECT_EQ(name({.from = {other, home}, .to = {far}}), "");        // the result must be kept at home
+  EXPECT_EQ(name({.from = {far, home}, .to = {home}}), "");         // what lies at home is the first operand
+  EXPECT_EQ(name({.from = {home, other, far}, .to = {home}}), "");  // and the only one, where others are far
+}
+
+std::string refusal(const Collective& collective, const Program& program, int most_operations) {
+  try {
+    to_mscclpp_plan(collective, program, {.most_operations = most_operations});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The chunks of a ring AllReduce have nothing to do with each other, so they go into as many blocks as it takes.
+TEST(WriteMscclppPlan, blocks_have_as_many_operations_as_there_is_room_for) {
+  const Topology ring = test::ring(4);
+  const Collective collective = make_collective("allreduce", 4, 4);
+  const Program program = lower(ring, collective, test::ring_allreduce(4, 1), false);
+  for (const auto& [most, blocks] : std::map<int, std::size_t>{{200, 1}, {24, 2}, {16, 4}}) {
+    const MscclppFile file =
+        mscclpp_from_json(to_mscclpp_plan(collective, program, {.most_operations = most}), "ours", most);
+    for (const PeerRank& rank : file.program.ranks) EXPECT_EQ(rank.blocks.size(), blocks) << most;
+  }
+  EXPECT_THAT(refusal(collective, program, 8),
+              HasSubstr("chunks that belong together need a thread block with 11 operations, where executors "
+                        "have room for 8"));
+}
+
+}  // namespace
+}  // namespace chorale
