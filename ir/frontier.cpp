@@ -63,7 +63,8 @@ bool dominates(const Cost& a, const Cost& b) {
 }
 
 bool less(const Rate& a, const Rate& b) {
-  if (a.rounds == kNoSchedule || b.rounds == kNoSchedule) return a.rounds < b.rounds;
+  if (a.rounds == kNoSchedule || b.rounds == kNoSchedule)
+    return a.rounds != kNoSchedule && b.rounds == kNoSchedule;
   __extension__ typedef __int128 Wide;
   return Wide{a.rounds} * b.chunks < Wide{b.rounds} * a.chunks;
 }

@@ -108,7 +108,14 @@ void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::ve
 
 std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, const Doing& doing,
                                                     const std::vector<SymbolicValue>& message) {
-  std::map<const Cell*, int> read;  // as which chunk
+  // As which chunk of the operation; threads do these in any order, so a cell that one of them stores is no other's.
+  constexpr int kSeveral = -1;
+  std::map<const Cell*, int> read, stored;
+  const auto note = [](std::map<const Cell*, int>& chunk_of, const Cell& here, int k) {
+    const auto [at, first] = chunk_of.try_emplace(&here, k);
+    if (!first && at->second != k) at->second = kSeveral;
+    return at->second == k;
+  };
   std::vector<SymbolicValue> results;
   std::vector<Reads> made_of(op.count);
   for (int k = 0; k < op.count; ++k) {
@@ -126,7 +133,7 @@ std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, con
         made_of[k].insert({&here, doing.access.actor, doing.access.instruction, doing.access.phase});
       }
       const SymbolicValue value = operand(from, here, piece, doing);
-      read[&here] = k;
+      note(read, here, k);
       result = result ? sum(*result, value, doing) : value;
     }
     if (completions_ && adds(op) && result->sum)
@@ -141,6 +148,9 @@ std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, con
       if (const auto other = read.find(&here);
           other != read.end() && other->second != k && once(doing.access, doing.access))
         complain(Kind::Race, doing.access, "other threads may read {} before or after it is written",
+                 to_string(to));
+      if (!note(stored, here, k) && once(doing.access, doing.access))
+        complain(Kind::Race, doing.access, "several chunks are stored in {}, by threads in any order",
                  to_string(to));
       touch(here, to, true, doing, made_of[k]);
       here.value = results[k];
