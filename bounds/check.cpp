@@ -242,19 +242,21 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
   const Rank n = claim.certificate.rank;
   if (c < 0 || c >= static_cast<int>(collective.chunks.size())) return fmt::format("there is no chunk {}", c);
   const ChunkSpec& spec = collective.chunks[c];
+  const auto within = [](const RankSet& ranks, Rank rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  if (!collective.combining && !within(spec.post, n))
+    return fmt::format("rank {} does not want chunk {}", n, c);
+  if (collective.combining && !within(spec.pre, n))
+    return fmt::format("rank {} does not contribute to chunk {}", n, c);
   const std::vector<int> steps = steps_to_all(topology, collective.combining ? RankSet{n} : spec.pre);
   const auto too_far = [&](Rank to) {
     return steps[to] < 0 || (claim.steps != kAnySteps && steps[to] > claim.steps);
   };
-  const auto within = [](const RankSet& ranks, Rank rank) {
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-  };
   if (!collective.combining) {
-    if (!within(spec.post, n)) return fmt::format("rank {} does not want chunk {}", n, c);
     if (too_far(n)) return "";
     return fmt::format("chunk {} can reach rank {} in {}", c, n, counted(steps[n], "step"));
   }
-  if (!within(spec.pre, n)) return fmt::format("rank {} does not contribute to chunk {}", n, c);
   for (Rank d : spec.post)
     if (too_far(d)) return "";
   return fmt::format(

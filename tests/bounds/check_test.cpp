@@ -202,6 +202,10 @@ TEST(Check, Distances) {
   spoilt.collective.combining = true;
   spoilt.claim.certificate.rank = 2;
   EXPECT_EQ(spoilt.wrong(), "");
+  for (int none : {-1, 8, INT_MAX}) {
+    spoilt.claim.certificate.rank = none;
+    EXPECT_NE(spoilt.wrong(), "");
+  }
 }
 
 TEST(Check, Partitions) {
