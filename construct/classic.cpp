@@ -148,8 +148,9 @@ Method known_method(const std::string& name) {
                    did_you_mean(name, known, "use one of " + joined(known)));
 }
 
-// The order to use, turned until it starts at the root.
-std::vector<Rank> checked_order(const std::string& where, int ranks, const ClassicOptions& options) {
+// The order to use, turned until it starts at the root where there is one.
+std::vector<Rank> checked_order(const std::string& where, int ranks, const ClassicOptions& options,
+                                bool rooted) {
   std::vector<Rank> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   std::vector<Rank> order = options.order.empty() ? all : options.order;
@@ -159,7 +160,7 @@ std::vector<Rank> checked_order(const std::string& where, int ranks, const Class
   if (options.root < 0 || options.root >= ranks)
     throw InputError(where, fmt::format("root {} is not a rank", options.root),
                      fmt::format("use 0 to {}", ranks - 1));
-  std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
+  if (rooted) std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
   return order;
 }
 
@@ -204,7 +205,8 @@ Point classic_algorithm(Method method, const Topology& topology, const ClassicOp
   if (options.chunks < 0 || options.chunks > 1'000'000)
     throw InputError(where, fmt::format("{} chunks", options.chunks), "use 1 to 1000000");
 
-  Request request{.ranks = ranks, .order = checked_order(where, ranks, options)};
+  const bool rooted = is_rooted(row.entry.collective);
+  Request request{.ranks = ranks, .order = checked_order(where, ranks, options, rooted)};
   request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request.rings);
 

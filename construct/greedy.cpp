@@ -169,7 +169,6 @@ class Filling {
     }
     load_.assign(links_, 0);
     limit_load_.assign(topology_.limits.size(), 0);
-    const std::vector<char> before = has_;
     for (std::vector<Candidate>* list : {&entering, &within}) {
       std::shuffle(list->begin(), list->end(), random_);
       std::stable_sort(list->begin(), list->end(),

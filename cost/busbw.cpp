@@ -8,7 +8,7 @@ double busbw_factor(CollectiveKind kind, int ranks) {
   assert(ranks >= 1);
   const double others = (ranks - 1.0) / ranks;
   if (row_of(kind).result == CollectiveKind::AllReduce) return 2 * others;
-  return blocks_of(kind, ranks) > 1 ? others : 1.0;
+  return blocks_of(kind, 2) > 1 ? others : 1.0;  // of two ranks, since of one all kinds have one block
 }
 
 }  // namespace chorale

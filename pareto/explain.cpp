@@ -61,7 +61,7 @@ Reasons reasons(const Result& result, const Point& point) {
   const CollectiveKind asked =
       point.method == Method::Gathered ? CollectiveKind::Allgather : result.collective.kind;
   reasons.rounds = closing(result, asked, chunks, steps, rounds);
-  reasons.steps = closing(result, asked, chunks, steps - 1, rounds + 1);
+  if (steps > 0) reasons.steps = closing(result, asked, chunks, steps - 1, rounds + 1);
   return reasons;
 }
 
@@ -69,6 +69,7 @@ std::string explain(const Result& result, const Point& point) {
   if (!point.proven) return "";
   const Reasons because = reasons(result, point);
   if (point.method == Method::Composed) return "parts: " + kinds(because.parts);
+  if (point.cost.steps == 0) return "nothing has to be sent";
   return (because.rounds.empty() ? "" : "rounds: " + kinds(because.rounds) + "; ") +
          "steps: " + (because.steps.empty() ? "several claims" : kinds(because.steps));
 }

@@ -142,6 +142,14 @@ TEST(Classic, TheRingOfDgx1) {
               HasSubstr("there is no link 3 -> 4"));
 }
 
+// A ring of four is a cube in the order 1, 0, 2, 3. Where there is no root, an order is used as it is given: turned to
+// begin at rank 0 it would be 0, 2, 3, 1, which wants a link 0 -> 2.
+TEST(Classic, OrdersWithoutARootAreNotTurned) {
+  const Topology topology = test::ring(4);
+  const Point point = classic_algorithm("recursive_doubling_allgather", topology, {.order = {1, 0, 2, 3}});
+  EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty());
+}
+
 // NCCL's six rings on dgx1, as Cai et al. (2021) count them: Allgather in (7, 7, 6), AllReduce in (14, 14,
 // 48).
 TEST(Classic, AllRingsOfDgx1) {

@@ -114,6 +114,8 @@ TEST(Format, Ranges) {
 TEST(BusBandwidth, HasTheFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::AllReduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::AllReduceByGather, 8), 1.75);
+  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::Allgather, 1), 0);  // nothing has to move
+  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::Broadcast, 1), 1);
   for (const char* name : {"allgather", "reducescatter", "alltoall", "gather", "scatter"})
     EXPECT_DOUBLE_EQ(busbw_factor(known_kind(name), 8), 0.875) << name;
   for (const CollectiveKind kind :

@@ -260,7 +260,8 @@ TEST(Simulator, NicsAreShared) {
   EXPECT_EQ(single.binding, "a single stream at node");
 }
 
-// NCCL's shape: every node is inner in at most one tree, and each tree spans all nodes.
+// NCCL's shape: each tree spans all nodes, and of an even number every node is inner in at most one tree; of an odd
+// number one may be in both.
 TEST(DoubleTree, SpansAndSharesTheWork) {
   for (int n = 1; n <= 70; ++n) {
     const DoubleTree trees = double_tree(n);
