@@ -1,5 +1,9 @@
 // Rows are sets of devices as bits, so a rule is a few words' work for each row: the placement asks for every
-// operation on every state that strategies can reach. A rule is looked at for all groups before any of them acts.
+// operation on every state that strategies can reach. Hence at most 64 devices; larger machines are refereed
+// with some levels shrunk (docs/placement.md). A rule is looked at for all groups before any of them acts.
+//
+// A union of sets is a sum only where they are disjoint. The rules of the three operations that sum ask for
+// just that, so perform() may join rows and what a set cannot say, a contribution twice, never comes about.
 #include "semantics/reduction.h"
 
 #include <fmt/format.h>
@@ -68,6 +72,8 @@ std::uint64_t ReductionState::rows(int device) const {
   return set;
 }
 
+// The rules of one group, by family: sums, AllGather, Broadcast. Words are made only where a fault is wanted;
+// allows() wants none.
 bool ReductionState::breaks(Operation operation, const std::vector<int>& group, Fault* fault) const {
   const auto broken = [&]<typename... Arguments>(Kind kind, int device, int chunk,
                                                  fmt::format_string<Arguments...> text,
@@ -104,6 +110,7 @@ bool ReductionState::breaks(Operation operation, const std::vector<int>& group, 
       if (held == 0) return broken(Kind::Absent, d, -1, "device {} holds nothing to gather", d);
       if (std::popcount(held) != std::popcount(first_rows))
         return broken(Kind::Match, d, -1, "devices {} and {} hold different numbers of chunks", first, d);
+      // Chunks are gathered whole: two devices with the same one are wrong even where their rows are equal.
       if (gathered & held)
         return broken(Kind::Repeated, d, std::countr_zero(gathered & held), "two devices hold chunk {}",
                       std::countr_zero(gathered & held));
@@ -122,6 +129,9 @@ bool ReductionState::breaks(Operation operation, const std::vector<int>& group, 
   return false;
 }
 
+// Requires that no rule is broken: the rows are disjoint where they are joined, and those of a ReduceScatter
+// are a multiple of the group. so_far counts them in row order, so that the i-th device keeps the i-th part;
+// where nothing is held, nothing is divided.
 void ReductionState::perform(Operation operation, const std::vector<int>& group) {
   const int size = static_cast<int>(group.size());
   std::vector<std::uint64_t> whole(devices_, 0);
@@ -175,6 +185,7 @@ std::optional<Fault> fault(int devices, const LoweredStrategy& strategy, const D
     problem->words = fmt::format("instruction {}: {}", i + 1, problem->words);
     return problem;
   }
+  // Equal everywhere: a device in no group of the goal has its own data at the end and nothing else.
   const ReductionState goal = ReductionState::reduced(devices, reduced);
   for (int d = 0; d < devices; ++d)
     for (int chunk = 0; chunk < devices; ++chunk)

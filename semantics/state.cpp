@@ -1,6 +1,10 @@
-// A value is what the collective says until something arrives, and then a row of counts in one vector: a schedule
-// makes few of the chunks * ranks * ranks counts that there are. The value at the start is a window into zeros around
-// a one.
+// A value is what the collective says until something arrives, and then a row of counts in one vector: a
+// schedule makes few of the chunks * ranks * ranks counts that there are. All of them in one array, as at
+// first, ended in bad_alloc for the ReduceScatter on 4,096 ranks that state.h speaks of.
+//
+// The value at the start is a window into zeros around a one. With 4 ranks these are 0000 1000 0000: the
+// contribution of rank n is the window that begins at 4 - n, and the empty value the one that begins at 8. A
+// collective that copies has windows of one count; the one is the original.
 #include "semantics/state.h"
 
 #include <algorithm>
@@ -27,6 +31,8 @@ std::span<const std::uint8_t> State::at_start(Chunk c, Rank n) const {
   return {&at_start_[collective_.combining ? width_ - n : width_], width_};
 }
 
+// The receiver's value, to be changed: it gets a row of its own the first time, with what it was at the
+// start. The row may move all others, so no span of value() outlives this.
 std::uint8_t* State::received(const Send& send) {
   const Rank n = topology_.links[send.link].dst;
   const auto [at, first] = received_.try_emplace(key(send.chunk, n), counts_.size());
@@ -39,8 +45,9 @@ std::uint8_t* State::received(const Send& send) {
 
 namespace {
 
-// Whether all counts are that one. Without an early end, so that it is done many at a time: at 1,024 ranks most of what a
-// referee does is to look at counts.
+// Whether all counts are that one. Without an early end, so that it is done many at a time: at 1,024 ranks
+// most of what a referee does is to look at counts. With loops that end early a check of a ring AllReduce
+// there took 11.1 s of user time, and takes 5.1 with this one and its sister below.
 bool all_are(std::span<const std::uint8_t> counts, std::uint8_t wanted) {
   std::uint8_t different = 0;
   for (const std::uint8_t count : counts) different |= count ^ wanted;
@@ -64,6 +71,7 @@ bool State::is_complete(Chunk c, Rank n) const {
   if (!collective_.combining) return counts[0] == 1;
   const RankSet& pre = collective_.chunks[c].pre;
   if (pre.size() == width_) return all_are(counts, 1);
+  // The total leaves nothing for ranks that are not in pre.
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0}) == pre.size() &&
          std::ranges::all_of(pre, [&](Rank i) { return counts[i] == 1; });
 }
@@ -73,6 +81,9 @@ void State::restart() {
   counts_.clear();
 }
 
+// What is sent is set aside first, in the order of the sends, so that it is what was held before the step,
+// and so that rows may move. Both passes walk along it, past the sends of the other kind: what replaces comes
+// before what adds, in whatever order a step names them.
 void State::apply(const Step& step) {
   sent_.clear();
   for (const Send& send : step.sends) {

@@ -1,3 +1,15 @@
+// Memory is laid out once: of each rank the cells of its input, its output and its scratch, one after the
+// other. In place, slots that share memory are one cell (where()), so what is true of cells is true of shared
+// memory, without a rule for it. Values are shared and never changed: to move one is to copy a pointer, to
+// add two is to merge two sorted lists.
+//
+// Races are found by vector clocks (Mattern 1989), which the referees keep. Of a cell its last write and the
+// reads since are enough, as in FastTrack (Flanagan and Freund 2009): what is ordered after the last write is
+// ordered after all that the write was ordered after, and where that was not so it was said. Of the reads of
+// one instruction the latest is kept: who knows a later phase of an actor knows the earlier ones.
+//
+// Inputs have other numbers in every launch (input_value), so that what an earlier launch has left is another
+// value than what is wanted now. of_first_launch() takes that back where a sum is compared with a promise.
 #include "semantics/symbolic_machine.h"
 
 #include <algorithm>
@@ -15,7 +27,9 @@ Slot SymbolicMachine::where(Rank n, const Slot& slot) const {
   return in_place_ ? in_place_slot(collective_.kind, pieces_, n, slot) : slot;
 }
 
-// In place a buffer may have to hold what lies beyond its own slots.
+// In place a buffer may have to hold what lies beyond its own slots: a rank of Reduce that is not the root
+// has no output, and its input lies there. All slots of a buffer move by the same distance, so the last one
+// says how much room there must be.
 void SymbolicMachine::lay_out() {
   for (Rank n = 0; n < static_cast<int>(sizes_.size()); ++n) {
     int room[2] = {0, 0};
@@ -31,7 +45,9 @@ void SymbolicMachine::lay_out() {
   }
 }
 
-// Chunks that do not combine may share an output, and are added there.
+// Chunks that do not combine may share an output, and are added there; alone in theirs they are no sums.
+// complete_ says what the function may be applied to, by position, and position_of_ the position of what has
+// become complete.
 void SymbolicMachine::find_complete_sums() {
   for (Rank n = 0; n < promise_.ranks(); ++n)
     for (const auto& [slot, chunks] : promise_.outputs(n)) {
@@ -96,6 +112,7 @@ void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::ve
     const int size = each.slot.buffer == Buffer::Input    ? sizes_[rank].input
                      : each.slot.buffer == Buffer::Output ? sizes_[rank].output
                                                           : sizes_[rank].scratch;
+    // Nothing is added that could overflow.
     if (each.slot.index < 0 || each.slot.index > size - op.count)
       complain(Kind::Form, access, "there is no {}, the buffer has {}",
                to_string(next_slot(each.slot, op.count - 1)), counted(size, "chunk"));
@@ -106,6 +123,9 @@ void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::ve
 
 // --- What an operation does.
 
+// All reads come before all stores. A store into a slot that another chunk reads is told as a race of the
+// operation with itself; dst = dst + src reads and stores each slot as one chunk, and is none. `read` is by
+// slot: of several chunks that read one it knows the last.
 std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, const Doing& doing,
                                                     const std::vector<SymbolicValue>& message) {
   // As which chunk of the operation; threads do these in any order, so a cell that one of them stores is no other's.
@@ -184,6 +204,8 @@ SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& 
 SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation& op, int chunk,
                                         const Doing& doing) {
   if (!value.sum) return value;
+  // What lies there must be the whole sum that belongs to this position: the function may use the index of
+  // the element, so the right sum in the wrong place is wrong.
   const int position = op.position + chunk;
   const auto complete = complete_.find(position);
   if (complete == complete_.end())
@@ -219,11 +241,14 @@ void SymbolicMachine::touch(Cell& here, const DataPlace& at, bool writes, const 
       complain(Kind::Race, access, "{} {}, and nothing orders that with {}, which {} it",
                writes ? "writes" : "reads", to_string(at), name(other), verb);
   };
+  // What has come with its own flag is there, whoever wrote it.
   if (!doing.carried || !doing.carried(here)) unordered(here.writer, "writes");
   if (!writes) {
     here.reads[{access.actor, access.instruction}] = access;
     return;
   }
+  // Whoever writes ends the reads: they are ordered before him, or it is said now, and what comes later is
+  // held against him. `before` are reads that were made for the value that he stores, and are over.
   for (const auto& [reader, read] : here.reads)
     if (!before.contains({&here, read.actor, read.instruction, read.phase})) unordered(read, "reads");
   here.reads.clear();

@@ -1,9 +1,15 @@
-// Runs the schedule on counts (semantics/state.h) and writes down what breaks a rule. What is out of range is said
-// first and alone, since the rest could not be run.
+// Runs the schedule on counts (semantics/state.h) and writes down what breaks a rule. What is out of range is
+// said first and alone, since the rest could not be run.
 //
-// Chunks share nothing but bandwidth: what is held of one does not depend on any other. So bandwidth is looked at step by
-// step, and then chunk after chunk is followed through all steps, in the memory of one. All of them side by side, step
-// by step, would be a gigabyte for an AllReduce on 1,024 ranks, most of it out of the processor's caches.
+// Chunks share nothing but bandwidth: what is held of one does not depend on any other. So bandwidth is
+// looked at step by step, and then chunk after chunk is followed through all steps, in the memory of one.
+// Side by side, step by step, as it was at first, a ring AllReduce on 1,024 ranks took 1,188 MB to be built
+// and refereed and 1,472 to be checked; chunk after chunk it takes 324 and 465, in three quarters of the
+// time. The price: of faults in several chunks those of the first chunk are told first, whatever their steps.
+//
+// A send costs a look at the value that is sent and at the one that it makes, which is a byte a rank where
+// sums are made, and a sort of its step. A faulty schedule is run to its end, or until enough is said: counts
+// stay at 255, so to grow cannot make them right again.
 #include "semantics/verify.h"
 
 #include <fmt/format.h>
@@ -113,6 +119,8 @@ class Referee : FaultList {
           "step {}: chunk {} is sent twice over {}", step_, c, name(l));
   }
 
+  // By the links that the step uses, which may be far fewer than the machine has. Rounds of a file go to 1e9
+  // and bandwidths to 1e6, so their product is a long long.
   void within_bandwidth(const Step& step) {
     std::map<LinkId, long long> load;
     for (const Send& send : step.sends) ++load[send.link];
@@ -131,6 +139,9 @@ class Referee : FaultList {
             topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
+  // The state has one chunk at a time, and `next` is at its first hop that was not run. A step is run in
+  // parts, one a chunk, which is the same: a send reads and changes nothing of other chunks. What has to hold
+  // before a part is asked before apply(), what has to hold after it, after.
   void chunk_by_chunk() {
     const std::vector<Hop> hops = hops_by_chunk();
     State state(topology_, collective_);
@@ -150,7 +161,8 @@ class Referee : FaultList {
     }
   }
 
-  // Those of a chunk in the order of their steps.
+  // Those of a chunk in the order of their steps: sorted by counting, which leaves equal ones in the order in
+  // which they come.
   std::vector<Hop> hops_by_chunk() const {
     std::vector<std::size_t> begin(collective_.chunks.size() + 1, 0);
     for (const Step& step : schedule_.steps)
@@ -173,6 +185,8 @@ class Referee : FaultList {
             name(send.link));
   }
 
+  // Of a sum, a copy may replace what is incomplete; whether that lost something shows at the end. Two copies
+  // to one receiver are wrong even where they are equal: which of them stays must not depend on timing.
   void receivers_lack(const State& state, const Step& step) {
     std::vector<Arrival> copies;
     for (const Send& send : step.sends) {
@@ -193,6 +207,8 @@ class Referee : FaultList {
           "step {}: rank {} receives two copies of chunk {}", step_, n, c);
   }
 
+  // After the step and not send by send, since sums that are fine may overlap where they meet: on a ring of
+  // 3, rank 0 gets {1} from rank 1 and {1, 2} from rank 2 in one step.
   void nothing_counted_twice(const State& state, const Step& step) {
     if (!collective_.combining) return;  // there a second copy is found where it arrives
     std::vector<Arrival> arrivals;
@@ -216,6 +232,7 @@ class Referee : FaultList {
         say(Kind::Outcome, {.rank = n, .chunk = c}, "at the end: rank {} does not have chunk {}", n, c);
         continue;
       }
+      // Something is there, and it is not complete. If nothing is missing, something is in it too often.
       const RankSet& pre = collective_.chunks[c].pre;
       const auto missing = std::ranges::find_if(
           pre, [&](Rank i) { return collective_.combining && state.value(c, n)[i] == 0; });

@@ -1,6 +1,12 @@
-// The idea: each counter is raised by one block, in its order, so what a Wait waits for does not depend on timing, and
-// actors are run one by one, whichever can; what cannot run in the end waits forever. verify_peers.h says who knows
-// what; clocks are shared until somebody learns (most Moves of a block know the same). Form is checked first.
+// The idea: each counter is raised by one block, in its order, so what a Wait waits for does not depend on
+// timing, and actors are run one by one, whichever can; what cannot run in the end waits forever. A counter
+// only grows, so a Wait that may pass may pass later too, and the order of running makes no difference but to
+// a race, which the clocks show in any order. verify_peers.h says who knows what; clocks are shared until
+// somebody learns (most Moves of a block know the same). Form is checked first.
+//
+// What is not in the program is run with it: the user of each rank is an actor, who writes his inputs and
+// spoils the outputs before every launch and looks at the outputs after it. Whoever comes too early or too
+// late in a rank's memory is in a race with him.
 #include "semantics/verify_peers.h"
 
 #include <fmt/format.h>
@@ -18,11 +24,14 @@
 namespace chorale {
 namespace {
 
+// With scratch for even and odd launches, an answer from two launches ago says that it may be used again. An
+// older one would not say it.
 constexpr int kMostLag = 2;
 
 using Knowledge = std::shared_ptr<const Clock>;
 
-// What a Signal hands on; of packets their stores too.
+// What a Signal hands on; of packets their stores too. Actors point to messages of packets, so they lie in
+// deques, where they stay when more come.
 struct Message {
   Knowledge knowledge = {};
   std::vector<std::pair<const Cell*, Access>> stored = {};
@@ -72,6 +81,8 @@ class PeerReferee final : SymbolicMachine {
             step(a);
             moved = true;
           }
+        // A rank goes on to its next launch when its blocks have ended, however far others are: it is ahead
+        // of them as far as its counters let it.
         moved = turn(n) || moved;
       }
     }
@@ -158,6 +169,9 @@ class PeerReferee final : SymbolicMachine {
     for_each_instruction(program_, [&](Rank, int, int, const PeerInstruction& i) {
       if (i.opcode == PeerOpcode::Wait) most_lag = std::max(most_lag, i.lag);
     });
+    // In the first `most_lag` launches some Waits pass at once, so launch `most_lag` is the first that is
+    // like all later ones. Two more follow it, since what a launch leaves is met by the next one, and three
+    // with double_scratch, where it is met by the one after the next.
     launches_ = 3 + most_lag + (program_.double_scratch ? 1 : 0);
     for (Rank n = 0; n < ranks(); ++n) raised_.emplace_back(program_.ranks[n].counters);
     for (const PeerPacket& packet : options_.packets) packets_[{packet.rank, packet.counter}] = packet;
@@ -165,7 +179,9 @@ class PeerReferee final : SymbolicMachine {
     for (Rank n = 0; n < ranks(); ++n) begin_launch(n, Clock(actors_.size(), 0));
   }
 
-  // The user spoils the outputs and writes the inputs; blocks start from all that he knows.
+  // The user spoils the outputs and writes the inputs; blocks start from all that he knows. Outputs first: in
+  // place an input may lie where an output does, and is what stays. Spoiled is what has no value: to read it
+  // before it is written in this launch is to read what was never written.
   void begin_launch(Rank n, Clock clock) {
     const int user = first_actor_[n];
     Actor& actor = actors_[user];
@@ -196,7 +212,9 @@ class PeerReferee final : SymbolicMachine {
             }};
   }
 
-  // Ends the launch of a rank whose blocks have come to their end; true if they had.
+  // Ends the launch of a rank whose blocks have come to their end; true if they had. That is a Sync of each
+  // block, and the user learns from all. His looking is a phase of his own, which he knows before he spoils
+  // what he looked at.
   bool turn(Rank n) {
     if (launch_[n] == launches_) return false;
     Clock clock = *actors_[first_actor_[n]].known;
@@ -223,7 +241,8 @@ class PeerReferee final : SymbolicMachine {
     return static_cast<int>(program_.ranks[actors_[a].rank].blocks[actors_[a].block].instructions.size());
   }
 
-  // Which of the Signals so far a Wait is for; negative: none.
+  // Which of the Signals so far a Wait is for; negative: none. Values go on from launch to launch, and each
+  // Signal raises by one, so it is a matter of counting.
   int awaited(const Actor& actor, const PeerInstruction& wait) const {
     return (launch_[actor.rank] - wait.lag) * most_[actor.rank][wait.counter] + wait.value - 1;
   }
@@ -240,6 +259,8 @@ class PeerReferee final : SymbolicMachine {
            awaited(actor, i) < static_cast<int>(raised_[actor.rank][i.counter].size());
   }
 
+  // Now all threads of the block know what single ones have learned; and what it did in the phase that ends
+  // here, it and all whom it signals know from now on.
   void sync(int a) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;
@@ -284,6 +305,7 @@ class PeerReferee final : SymbolicMachine {
            (after && after->opcode == PeerOpcode::Signal && of_packet(after->rank, *after));
   }
 
+  // With packets, also who wrote each of its slots last: a flag vouches for that store and for no later one.
   Message message(const Actor& actor, const PeerInstruction& signal) {
     const auto packet = packets_.find({signal.rank, signal.counter});
     const bool relaxed = packet != packets_.end() || (signal.relaxed && !options_.relaxed_orders);
@@ -297,6 +319,8 @@ class PeerReferee final : SymbolicMachine {
     return message;
   }
 
+  // What packets bring is for this Move alone: its threads have each seen the flag of what they take, and
+  // nothing else.
   void move(int a, const DataOperation& op) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;

@@ -1,8 +1,12 @@
-// The idea: an epoch's sends read before anything of it is written, so all ranks' messages are collected first, then
-// delivered, and then each thread block does its local instructions; one run says all. What makes this the meaning
-// whatever the timing are two rules about accesses of one epoch: messages have no order among themselves, and thread
-// blocks none among each other; all that an epoch's messages do comes before its local instructions. Form is checked
-// first and alone, then the matching of messages: what fails there cannot be run.
+// The idea: an epoch's sends read before anything of it is written, so all ranks' messages are collected
+// first, then delivered, and then each thread block does its local instructions; one run says all. What makes
+// this the meaning whatever the timing are two rules about accesses of one epoch: messages have no order
+// among themselves, and thread blocks none among each other; all that an epoch's messages do comes before its
+// local instructions. Form is checked first and alone, then the matching of messages: what fails there cannot
+// be run.
+//
+// In truth ranks are in different epochs at one time. That makes no difference here: nobody touches another's
+// memory, a message has both its ends in one epoch, and what it carries was read in the sender's.
 #include "semantics/verify_program.h"
 
 #include <fmt/format.h>
@@ -93,7 +97,7 @@ class ProgramReferee final : SymbolicMachine {
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b) in_order(n, b);
   }
 
-  // In place an input under two names.
+  // In place an input under two names; out of place no two slots are one, and nothing is found.
   void both_in_one_place(Rank n, const DataOperation& op, const Access& at) {
     for (const DataPlace& from : op.from)
       for (const std::vector<DataPlace>* others : {&op.from, &op.to})
@@ -102,6 +106,8 @@ class ProgramReferee final : SymbolicMachine {
             return complain(Kind::Race, at, "both lie in one place");
   }
 
+  // epoch() relies on this: it takes the instructions of a block from where the last epoch ended as far as
+  // they have its step.
   void in_order(Rank n, int b) {
     const std::vector<Instruction>& list = program_.ranks[n].blocks[b].instructions;
     for (int k = 1; k < static_cast<int>(list.size()); ++k) {
@@ -115,6 +121,8 @@ class ProgramReferee final : SymbolicMachine {
     }
   }
 
+  // Every number is sent once and received once, in one epoch, as the same piece (the length), over a link
+  // that the machine has. So run() can hand each message from the one end to the other by its number.
   void messages() {
     std::map<int, Ends> messages;
     for_each_instruction(program_, [&messages](Rank n, int, int, const Instruction& i) {
@@ -156,6 +164,8 @@ class ProgramReferee final : SymbolicMachine {
   }
 
   void epoch(int step) {
+    // Four walks over the instructions of the epoch: all that is sent is read, then all that is received is
+    // stored, then local work in the order of each block; the last walk moves on to the next epoch.
     std::unordered_map<int, std::vector<SymbolicValue>> in_flight;
     const auto each = [&](auto wanted, auto act) {
       for (int block = 0; block < static_cast<int>(rank_of_.size()); ++block) {
