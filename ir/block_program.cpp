@@ -8,6 +8,8 @@
 namespace chorale {
 namespace {
 
+// An operation is named by how many operands and results it has, so no two rows have the same; only of "re"
+// does it matter which slots they are: the first operand is the result.
 constexpr OperationShape kShapes[] = {
     {.name = "nop"},
     {.name = "s", .reads = true, .sends = true},
@@ -20,7 +22,7 @@ constexpr OperationShape kShapes[] = {
     {.name = "re", .reads = true, .adds = true, .stores = true},
 };
 
-// A function on a slot, where it lies.
+// A function on a slot, where it lies. Its shape is that of "cpy", so this is asked first.
 bool is_epilogue_only(const DataOperation& op) {
   return applies(op) && is_local(op) && op.from.size() == 1 && op.from == op.to;
 }

@@ -1,3 +1,6 @@
+// Chunks of one block are neighbours, so runs of equal chunks are found first and only the first of each run
+// is sorted. The sort is stable and runs are in the order of their numbers, so the chunks of a class come out
+// ascending.
 #include "ir/chunk_classes.h"
 
 #include <algorithm>

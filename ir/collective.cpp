@@ -1,3 +1,6 @@
+// The chunks of a kind follow from its row in the table (ir/collective_kind.h): a block for each pair (s, d)
+// of who holds one and who wants one, and `chunks` pieces of it. What that takes is computed before anything
+// is allocated, since a few letters ask for any number of them.
 #include "ir/collective.h"
 
 #include <fmt/format.h>
@@ -73,6 +76,8 @@ Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root
     return who == Who::All ? all : RankSet{who == Who::Root ? root : each};
   };
   const CollectiveRow& row = row_of(kind);
+  // Block (s, d) is block d of the input. It is block s of the output, unless that is a single block: then
+  // there is one source, or, of AllReduceByGather, what comes from all of them is added up there.
   const bool side_by_side = output_blocks(kind, ranks) > 1;
   for (Rank s = 0; s < static_cast<int>(pairs.sources); ++s)
     for (Rank d = 0; d < static_cast<int>(pairs.destinations); ++d)
@@ -88,6 +93,8 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
   return make_collective(known_kind(name), ranks, chunks, root);
 }
 
+// Chunk c becomes chunks c * chunks and following, and so do its positions: the pieces of a chunk lie side by
+// side, and blocks keep their order.
 Collective refined(const Collective& whole, int chunks) {
   if (chunks < 1)
     throw InputError("collective " + name_of(whole), std::to_string(chunks) + " chunks", "use at least 1");

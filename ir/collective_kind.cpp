@@ -1,3 +1,6 @@
+// The table of kinds, and what follows from a row. Before there were rows, 84 comparisons of names in 20
+// files said this, and of five places that said where input lies in place two had it wrong for Gather and
+// Scatter.
 #include "ir/collective_kind.h"
 
 #include <algorithm>
@@ -98,10 +101,12 @@ int blocks_of(CollectiveKind kind, int ranks) {
   return std::max(input_blocks(kind, ranks), output_blocks(kind, ranks));
 }
 
+// Of two ranks, so that the difference is 1, 0 or -1: it says which of the buffers has a block for each rank.
 int in_place_shift(CollectiveKind kind) {
   return output_blocks(kind, 2) - input_blocks(kind, 2);
 }
 
+// The name is that of the larger buffer, or of the output where both have one size.
 Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const Slot& slot) {
   const int shift = in_place_shift(kind);
   if (slot.buffer == Buffer::Input && shift >= 0)
@@ -115,6 +120,7 @@ Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const S
                    int output_chunks) {
   const Slot place = in_place_slot(kind, chunks_per_block, rank, slot);
   const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
+  // A name that the other buffer has no slot for is nobody else's.
   return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
 }
 

@@ -1,3 +1,10 @@
+// Ranks, links and chunks of the part are numbers in three lists, so to carry a schedule is to look its
+// numbers up, and to compose is to look up twice. Steps stay as they are and rounds do not: they are counted
+// anew on the whole machine, whose links may be slower and whose limits speak of more links than the part
+// has.
+//
+// Of buffers only what a rank gives, or wants, in both collectives is compared: what it has in the part alone
+// is on its way in the whole, and has no place in its buffers there.
 #include "ir/embedding.h"
 
 #include <fmt/format.h>
@@ -26,7 +33,8 @@ std::string why_not_one_to_one(const char* what, const std::vector<int>& images,
   return "";
 }
 
-// By how much the part's buffers are moved in the whole's: the same for all chunks at one rank.
+// By how much the part's buffers are moved in the whole's: the same for all chunks at one rank. Then what is
+// contiguous in the part is so in the whole: the part's buffer is where the whole's begins, moved.
 class Windows {
  public:
   std::string add(const char* buffer, Chunk c, Rank n, int moved) {
@@ -112,6 +120,8 @@ Embedding compose(const Embedding& inner, const Embedding& outer) {
           .chunks = through(inner.chunks, outer.chunks)};
 }
 
+// `used` counts the links between two ranks of the whole that the part has taken, so that parallel ones stay
+// apart.
 Embedding embedding_at(const Topology& part, const Topology& whole, std::vector<Rank> ranks,
                        std::vector<Chunk> chunks) {
   Embedding e{.ranks = std::move(ranks), .chunks = std::move(chunks)};
@@ -145,6 +155,8 @@ Topology part_at(const Topology& whole, const std::vector<Rank>& ranks) {
     part.links.push_back(link);
   }
   for (const SharedLimit& limit : whole.limits) {
+    // As wide as before, though the links that are left out may need some of it: a part knows nothing of its
+    // neighbours.
     SharedLimit kept{.name = limit.name, .bandwidth = limit.bandwidth};
     for (LinkId l : limit.links)
       if (number[l] >= 0) kept.links.push_back(number[l]);
@@ -171,6 +183,8 @@ Schedule sequence(Schedule first, const Schedule& then) {
   return first;
 }
 
+// Rounds are not added: where the two share no link and no limit, a step takes as many as the longer one of
+// them.
 Schedule beside(const Schedule& a, const Schedule& b, const Topology& topology) {
   Schedule result = a;
   result.steps.resize(std::max(a.steps.size(), b.steps.size()));

@@ -1,5 +1,10 @@
-// Text to stack operations by Dijkstra's shunting yard: a stack of what is open, so that nothing calls itself however
-// deep a text is nested.
+// Text to stack operations by Dijkstra's shunting yard: a stack of what is open, so that nothing calls itself
+// however deep a text is nested. A text is a value, an operator, a value and so on; which of them comes next
+// is all that has to be known of what was read. open_ holds parentheses, of functions too, and operators
+// whose last value is not there yet; an operator moves to the result when one comes that does not bind more.
+//
+// depth_ is how many values would be on the stack of whoever computes it, now; kDeepestExpression is the room
+// that there is for them (device/stack_function.h).
 #include "ir/epilogue.h"
 
 #include <fmt/format.h>
@@ -76,7 +81,8 @@ class ExpressionParser {
     return true;
   }
 
-  // Is a value still awaited after it?
+  // Is a value still awaited after it? A minus in front of a value waits for it and closes nothing before it,
+  // as in "a * -x"; it binds more than all others, so "-x * y" is (-x) * y.
   bool value() {
     if (takes("(")) return push({.parenthesis = true});
     if (takes("-")) return push({.op = Op::Negate});
@@ -86,6 +92,7 @@ class ExpressionParser {
   }
   bool push(const Open& open) {
     open_.push_back(open);
+    // Parentheses leave nothing in the result, whose size is limited elsewhere.
     if (open_.size() > 4 * kMostExpressionNodes) fail("is nested too deeply");
     return true;
   }
@@ -103,6 +110,7 @@ class ExpressionParser {
     while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
       ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
+    // Functions, x and index come first; operands may not have their names (is_name).
     for (const OperatorText& function : kTexts)
       if (function.precedence == 0 && name == function.text) {
         skip();
@@ -133,6 +141,7 @@ class ExpressionParser {
       ++open_.back().values;
       return true;
     }
+    // "<=" before "<", which it begins with. Operators of one precedence are done from left to right.
     for (const Op op : {Op::LessEqual, Op::Less, Op::Equal, Op::Add, Op::Subtract, Op::Multiply, Op::Divide})
       if (takes(text_of(op).text)) {
         while (!open_.empty() && !open_.back().parenthesis &&
@@ -181,6 +190,7 @@ int arity(ExpressionOperator op) {
   return op == Op::Select ? 3 : 2;
 }
 
+// Also of expressions that did not come from a text, so all that the parser sees to is asked again.
 std::string flaw(const Epilogue& epilogue) {
   if (epilogue.expression.size() > kMostExpressionNodes || epilogue.operands.size() > kMostOperands)
     return "is too large";
@@ -218,6 +228,8 @@ Expression parse_expression(std::string_view text, const std::vector<EpilogueOpe
   return ExpressionParser(text, operands, where).parse();
 }
 
+// With all parentheses: what is read back is the same expression, whatever binds more. Requires one without a
+// flaw.
 std::string to_string(const Expression& expression, const std::vector<EpilogueOperand>& operands) {
   std::vector<std::string> stack;
   for (const ExpressionNode& node : expression) {

@@ -5,6 +5,7 @@
 namespace chorale {
 namespace {
 
+// Newlines become spaces, which reads better than the escapes that shown() would make of them.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';

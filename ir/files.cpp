@@ -95,7 +95,8 @@ bool write_all(int file, std::string_view text) {
   return true;
 }
 
-// What cannot be replaced.
+// What cannot be replaced. Links have been followed: one that is there now came since, and is not. A terminal
+// does not become ours.
 void write_directly(const std::string& path, const Target& target, std::string_view text) {
   const int file = target.descriptor >= 0
                        ? dup(target.descriptor)
@@ -106,7 +107,10 @@ void write_directly(const std::string& path, const Target& target, std::string_v
   if (!written) throw unwritable(path, why);
 }
 
-// A text on its way to its place.
+// A text on its way to its place. temporary_ names a file of ours that is to be renamed or removed; it is
+// empty before there is one, after it has got its place, and where the target is written directly. So whoever
+// leaves early, by whatever exception, leaves nothing behind. What fails in the constructor is removed there:
+// no destructor follows.
 class Draft {
  public:
   Draft(const std::string& path, std::string_view text)
@@ -224,6 +228,8 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void write_files(const std::vector<NamedText>& files) {
+  // All texts are drafted before the first one takes its place, so a disk that is full is noticed while no
+  // file has changed. Directories come first here, and go last, when they are empty.
   Directories directories;
   std::vector<std::unique_ptr<Draft>> drafts;
   for (const NamedText& file : files) {

@@ -1,3 +1,5 @@
+// One vector for all literals: a clause is no object of its own, so a formula of millions takes four bytes a
+// literal and is handed to a solver in one walk.
 #include "ir/formula.h"
 
 #include <cassert>

@@ -65,6 +65,7 @@ bool dominates(const Cost& a, const Cost& b) {
 bool less(const Rate& a, const Rate& b) {
   if (a.rounds == kNoSchedule || b.rounds == kNoSchedule)
     return a.rounds != kNoSchedule && b.rounds == kNoSchedule;
+  // Both numbers of a rate go to 1e15 in files.
   __extension__ typedef __int128 Wide;
   return Wide{a.rounds} * b.chunks < Wide{b.rounds} * a.chunks;
 }
@@ -77,6 +78,7 @@ double gap(const Point& point) {
 }
 
 int most_rounds(const Space& space, int steps) {
+  // A sum that fits no int is more than max_rounds.
   if (space.extra_rounds == kAnyRounds || steps > kAnyRounds - space.extra_rounds) return space.max_rounds;
   return std::min(space.max_rounds, steps + space.extra_rounds);
 }

@@ -1,3 +1,5 @@
+// Block programs. An operation with a name of MSCCL's is written by it, with src and dst; others with their
+// operands and results. What is too large is refused before anything is made of it.
 #include <algorithm>
 
 #include "ir/block_program.h"

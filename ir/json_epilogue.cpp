@@ -1,3 +1,5 @@
+// The expression is a text, so that people can write it; it is parsed after the operands, whose names it
+// uses.
 #include "ir/json_epilogue.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Hierarchies and jobs. A line of text names as many devices as it likes, so levels, axes and devices are
+// bounded while they are read.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// What placement returns. Only written.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,9 @@
+// A cursor is a pointer to a value of the library's tree, which it keeps alive, and the words that lead
+// there; a place is put into words as it is entered, so that every error has it.
+//
+// A text that the library would not survive (nested deeply: it calls itself where it frees it) or would take
+// in silence (a key given twice: it keeps the last one) is refused here, and what is no JSON at all is told
+// what it seems to be.
 #include "ir/json_reader.h"
 
 #include <fmt/format.h>
@@ -100,6 +106,7 @@ nlohmann::json parsed(std::string_view text, const std::string& file) {
     };
     return nlohmann::json::parse(text, no_key_twice);
   } catch (const nlohmann::json::parse_error& error) {
+    // The library counts bytes from 1, people lines and columns.
     const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     const std::size_t start = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
@@ -138,6 +145,7 @@ bool JsonReader::is_object() const {
 
 void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
+  // Before its keys: of a file of another kind, the first unknown key would say little.
   for (const auto& [tells, kind] : kTellingKinds)
     if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())
@@ -171,6 +179,7 @@ std::size_t JsonReader::size(std::size_t most) const {
 
 long long JsonReader::long_integer(long long least, long long most) const {
   if (!json(value_).is_number_integer()) fail("is not an integer", fmt::format("use {} to {}", least, most));
+  // An unsigned number beyond long long would come out negative.
   const bool huge = json(value_).is_number_unsigned() && json(value_).get<unsigned long long>() > LLONG_MAX;
   const long long number = huge ? LLONG_MAX : json(value_).get<long long>();
   if (number < least || number > most)

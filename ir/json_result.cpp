@@ -1,3 +1,6 @@
+// Results, written and read. Numbers are bounded so that what is computed from them fits: rounds of all steps
+// together are kMost at most, so they can be added in an int. What could be computed from other members is
+// written for people and must agree when it is read (src and dst of a send, a gap).
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,5 @@
+// Machines. A link that goes both ways is two links, one after the other; where links are named by their ends
+// there must be one only.
 #include <algorithm>
 #include <map>
 #include <utility>

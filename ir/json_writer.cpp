@@ -1,3 +1,4 @@
+// Texts as ASCII, with broken UTF-8 replaced: whatever a name has in it, the file can be read again.
 #include "ir/json_writer.h"
 
 #include <nlohmann/json.hpp>

@@ -6,6 +6,7 @@
 
 namespace chorale {
 
+// The two ends stand in two ranks' lists and meet by their number.
 std::vector<MessageEnds> messages_of(const Program& program) {
   std::map<int, MessageEnds> messages;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {

@@ -1,3 +1,7 @@
+// Two tables, both by rank: place_, which input slot stands for each (none where all stand for themselves),
+// and chunks_, what each rank wants, by output slot. Sums are not kept: an AllReduce has one of `ranks` terms
+// for every chunk and rank, and the chunk's number stands for it. terms() and wanted() make the one that is
+// asked for.
 #include "ir/promise.h"
 
 #include <fmt/format.h>
@@ -17,7 +21,9 @@ Promise::Promise(const Collective& collective) : collective_(collective) {
   find_outputs();
 }
 
-// Union and find, over the chunks that several ranks hold.
+// Union and find, over the chunks that several ranks hold: their slots are joined under that of the first
+// holder. A file has one chunk at an input slot, so these are the holders of one chunk; other collectives may
+// chain them through a slot that two chunks share.
 void Promise::find_places() {
   if (collective_.combining ||
       std::ranges::all_of(collective_.chunks, [](const ChunkSpec& spec) { return spec.pre.size() <= 1; }))
@@ -58,6 +64,7 @@ int Promise::place(Rank n, int input) const {
   return place_.empty() ? slot : place_[slot];
 }
 
+// The last rank that begins there or before: ranks without inputs begin where the next one does.
 Promise::Input Promise::input_at(int place) const {
   const auto after = std::ranges::upper_bound(first_, place);
   return {.rank = static_cast<Rank>(after - first_.begin()) - 1, .slot = place - *(after - 1)};
@@ -88,6 +95,7 @@ std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const 
   return all;
 }
 
+// Two terms of one place are added: whoever adds up copies of equal inputs has them twice.
 std::optional<SymbolicSum> Promise::wanted(Rank n, int slot) const {
   const std::span<const Chunk> added_up = chunks(n, slot);
   if (added_up.empty()) return std::nullopt;

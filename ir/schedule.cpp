@@ -20,6 +20,8 @@ Schedule reversed(const Schedule& schedule, bool reduce) {
   return result;
 }
 
+// The link or limit that is fullest for its bandwidth decides. A walk over all of them, however few sends the
+// step has.
 int needed_rounds(const Topology& topology, const Step& step) {
   std::vector<int> load(topology.links.size(), 0);
   for (const Send& send : step.sends) ++load[send.link];

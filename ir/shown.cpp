@@ -46,6 +46,7 @@ std::string escape(std::uint32_t code) {
   if (code == '\r') return "\\r";
   if (code == '\t') return "\\t";
   if (code < 0x10000) return fmt::format("\\u{:04x}", code);
+  // As two surrogates, which is how JSON has it: 0xd7c0 is 0xd800 less the 0x10000 that they do not count.
   return fmt::format("\\u{:04x}\\u{:04x}", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
 }
 

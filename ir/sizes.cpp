@@ -1,3 +1,6 @@
+// What is limited is what the readers of a noun do with it. A referee has a cell for each slot of a program,
+// does what an instruction says chunk by chunk, and notes at the end of every instruction of a block program
+// how far each block is. None of that shows in the length of a text.
 #include "ir/sizes.h"
 
 #include <fmt/format.h>
@@ -13,6 +16,7 @@ std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*
                               int ChunkSpec::*position) {
   std::vector<int> sizes(collective.ranks, 0);
   for (const ChunkSpec& spec : collective.chunks)
+    // Nobody has looked at these ranks yet: what is out of range is for the referee to say.
     for (Rank n : spec.*ranks)
       if (n >= 0 && n < collective.ranks) sizes[n] = std::max(sizes[n], spec.*position + 1);
   return sizes;
@@ -47,6 +51,7 @@ std::string excess(const ProgramSize& size) {
     return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunksMoved);
   if (size.moved > kMostChunksMoved)
     return fmt::format("moves {} chunks in all; {} are the most", size.moved, kMostChunksMoved);
+  // By division, since the product may not fit.
   if (size.blocks > 0 && size.events > kMostKnowledge / size.blocks)
     return fmt::format("has {} blocks with {} instructions and dependencies; the product may be {} at most",
                        size.blocks, size.events, kMostKnowledge);
@@ -70,7 +75,8 @@ double bytes_of(double chunks, double set_ranks, double positions) {
 }
 
 double bytes_of(const Collective& collective) {
-  // Chunks that share a set are mostly neighbours.
+  // Chunks that share a set are mostly neighbours, so each set is compared with those of the chunk before
+  // only; where that misses one, it counts twice.
   double set_ranks = 0, positions = 0;
   const ChunkSpec* before = nullptr;
   for (const ChunkSpec& spec : collective.chunks) {

@@ -1,3 +1,6 @@
+// A row moves one slot to one slot, or adds it there. So an operation is a copy of its first operand to its
+// first result, additions of the other operands to that, and copies from there to the other results: the sum
+// grows where it is wanted, without a place between.
 #include "ir/step_rows.h"
 
 #include <algorithm>
@@ -6,7 +9,9 @@
 namespace chorale {
 namespace {
 
-// Sums are made where one of the operands lies, if that is a result too: with that operand first, and that result.
+// Sums are made where one of the operands lies, if that is a result too: with that operand first, and that
+// result. The copy would destroy it otherwise before it is added: of s0 + s1 to s1 the rows are "add s0 to
+// s1", not "copy s0 to s1, add s1 to s1". Sums do not depend on the order of their operands.
 DataOperation home_first(DataOperation op) {
   for (DataPlace& from : op.from)
     if (const auto home = std::ranges::find(op.to, from); home != op.to.end()) {
@@ -31,6 +36,9 @@ std::vector<StepRow> step_rows(const Program& program) {
                         dst.index, (op.piece + k) % program.chunks_per_block, position});
       };
       const int last = static_cast<int>(op.from.size()) - 1;
+      // What lies at home need not be copied there, unless nothing else is done: a function on a slot is a
+      // copy of the slot to itself. The function is applied with the last operand, when the sum is complete,
+      // so that the other results are copies of what it has made.
       for (int f = op.to[0] == op.from[0] && last > 0 ? 1 : 0; f <= last; ++f)
         row(op.from[f], op.to[0], f > 0, applies(op) && f == last ? op.position + k : -1);
       for (std::size_t t = 1; t < op.to.size(); ++t) row(op.to[0], op.to[t], false, -1);

@@ -1,3 +1,8 @@
+// What solvers and fillings leave in a schedule without need: sends that lead nowhere, chunks that come
+// twice, steps that have become empty. Copies and sums differ. A copy that a rank has is never lost, so going
+// back from the end more and more copies are useful. A value of a sum may be replaced, and then nobody needs
+// what was there before. Both take a bit for every chunk and rank and a walk or two over the sends. What was
+// right stays right, in no more steps and rounds.
 #include "ir/tidy.h"
 
 #include <algorithm>
@@ -5,6 +10,8 @@
 namespace chorale {
 namespace {
 
+// Afterwards a rank receives a chunk once at most. So what it sends in a step came in an earlier one, and
+// keep_useful may go through the sends of a step in any order.
 void keep_first_arrivals(const Topology& topology, const Collective& collective, Schedule& schedule) {
   std::vector<bool> has(collective.chunks.size() * topology.ranks, false);
   for (std::size_t c = 0; c < collective.chunks.size(); ++c)
@@ -20,7 +27,9 @@ void keep_first_arrivals(const Topology& topology, const Collective& collective,
 }
 
 // Backwards: a value is needed if its rank wants it at the end, adds to it or sends it on; what arrives for a
-// value that is not needed is dropped.
+// value that is not needed is dropped. Three walks over a step, in this order: what arrives is needed after
+// the step; what it replaces is not needed before; what is sent is, also at a rank where it is replaced in
+// the same step, since sends read first.
 void keep_needed(const Topology& topology, const Collective& collective, Schedule& schedule) {
   std::vector<bool> needed(collective.chunks.size() * topology.ranks, false);
   const auto at = [&](Chunk c, Rank n) { return static_cast<std::size_t>(c) * topology.ranks + n; };

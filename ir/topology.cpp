@@ -17,6 +17,7 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
   return -1;
 }
 
+// Breadth first, from all of them at once.
 std::vector<int> hops(const Topology& topology, const RankSet& from) {
   const int nodes = topology.ranks + topology.switches;
   std::vector<std::vector<Node>> next(nodes);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 60;  // a longer one is no slip of a finger
 
-// Letters to insert, remove or exchange (Levenshtein).
+// Letters to insert, remove or exchange (Levenshtein). Before letter i of a, row[j] is the distance of its
+// first i letters from b's first j; `diagonal` is what stood at j before it was written over.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -93,6 +94,7 @@ std::string format_us(double microseconds) {
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known,
                          const std::string& otherwise) {
   if (given.size() < 2 || given.size() > kLongestName) return otherwise;
+  // A slip for every three letters or part of them, and three at most.
   const std::size_t most = std::min<std::size_t>(3, (given.size() + 2) / 3);
   std::string nearest;
   std::size_t least = most + 1;

@@ -295,7 +295,8 @@ class PeerReferee final : SymbolicMachine {
 
   bool of_packet(Rank owner, const PeerInstruction& i) const { return packets_.contains({owner, i.counter}); }
 
-  // Is this Sync part of storing or loading packets?
+  // Is this Sync part of storing or loading packets? Where data are their own flag there is none: a thread
+  // goes on when it has what it takes, whatever the others have seen.
   bool of_packets(const Actor& actor) const {
     const auto& block = program_.ranks[actor.rank].blocks[actor.block].instructions;
     const PeerInstruction* before = actor.next > 0 ? &block[actor.next - 1] : nullptr;
@@ -305,7 +306,8 @@ class PeerReferee final : SymbolicMachine {
            (after && after->opcode == PeerOpcode::Signal && of_packet(after->rank, *after));
   }
 
-  // With packets, also who wrote each of its slots last: a flag vouches for that store and for no later one.
+  // Relaxed ones, and those of packets, hand on what was known when the launch began. A packet's also says
+  // who wrote each of its slots last: its flag vouches for that store and for no later one.
   Message message(const Actor& actor, const PeerInstruction& signal) {
     const auto packet = packets_.find({signal.rank, signal.counter});
     const bool relaxed = packet != packets_.end() || (signal.relaxed && !options_.relaxed_orders);
