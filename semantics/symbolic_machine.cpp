@@ -73,8 +73,8 @@ SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) const 
 
 // --- Form.
 
-// Whether the function is one, and sliced tensors lie like the outputs, element by element: pieces may differ in length, so
-// both begin at a block.
+// Whether the function is one, and sliced tensors lie like the outputs, element by element: pieces may differ
+// in length, so both begin at a block.
 void SymbolicMachine::epilogue_form(const Epilogue& epilogue) {
   if (const std::string what = flaw(epilogue); !what.empty())
     say(Kind::Epilogue, {}, "the epilogue {}", what);
