@@ -1,6 +1,14 @@
 // Written from the definition of Certificate alone: breadth-first search, Dijkstra, one dynamic program over
 // the steps, and sums. Numbers are wide enough that no input can overflow them: a link weighs at most
 // kHeaviest, a path has fewer than 2^20 links, and sums over chunks and links are taken in 128 bits.
+//
+// What is checked is an inequality: every chunk pays at least the cheapest path to its dearest destination, a
+// round is paid at most sum(bandwidth * price), so rounds * paid >= owed. That holds for any nonnegative
+// prices whatever. So nobody is asked where they come from: a certificate that was forged, rounded or made
+// for another machine can be weak, and cannot be false.
+//
+// Cost: one run over the links for each set of sources that chunks name, times the steps where prices have
+// steps.
 #include "bounds/check.h"
 
 #include <fmt/format.h>
@@ -58,6 +66,9 @@ class PriceCheck {
       shown.paid_per_round = std::max(shown.paid_per_round, budget);
     }
     if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
+    // Chunks share their sources: one run serves all chunks of a block, and a contributor all chunks of a
+    // sum. What is kept has a limit, since a machine of thousands of ranks has as many sets; a caller is done
+    // with one answer before it asks for the next, which may forget it.
     std::map<RankSet, std::vector<std::int64_t>> known;
     const auto cheapest = [&](const RankSet& from) -> const std::vector<std::int64_t>& {
       if (known.size() * static_cast<std::size_t>(topology_.ranks) > kMostKnown) known.clear();
@@ -75,6 +86,8 @@ class PriceCheck {
     return shown;
   }
 
+  // Crossings may be over whichever link is cheapest, so each is counted with the least weight; what links
+  // inside a group cost does not matter, but for what it adds to a round's budget.
   Shown partition(const std::vector<Prices>& prices, const std::vector<int>& group) {
     Shown shown;
     if (prices.size() != 1) return {.fault = "a partition needs one entry of prices"};
@@ -94,6 +107,8 @@ class PriceCheck {
 
  private:
   // The weight of each link and what a round can pay at most; returns what is wrong with the prices.
+  // A limit makes each of its links dearer and is itself paid once, for all of them together: the sum over
+  // links of sends * weight is that over links and limits of sends * price, and each has its bandwidth.
   std::string weigh(const Prices& prices, Weights& w, Wide& budget) const {
     if (prices.links.size() != topology_.links.size())
       return fmt::format("there are prices of {} links, the topology has {}", prices.links.size(),
@@ -117,6 +132,8 @@ class PriceCheck {
   }
 
   // Copies come from the nearest source; of a sum, every contribution has to travel to every destination.
+  // To one destination only, the dearest: ways to several of them may share their sends, and none may be
+  // counted twice.
   std::int64_t owed_by(
       const ChunkSpec& spec,
       const std::function<const std::vector<std::int64_t>&(const RankSet&)>& cheapest) const {
@@ -133,6 +150,7 @@ class PriceCheck {
     return most;
   }
 
+  // By rank, kFar where there is no way.
   std::vector<std::int64_t> along_any_path(const RankSet& from, const Weights& w) const {
     std::vector<std::int64_t> cost(topology_.ranks, kFar);
     using Entry = std::pair<std::int64_t, Rank>;
@@ -155,7 +173,8 @@ class PriceCheck {
     return cost;
   }
 
-  // A step is one link or a wait; what arrives in a step is only sent on in the next.
+  // A step is one link or a wait; what arrives in a step is only sent on in the next. So each step reads the
+  // costs before it, and a way of more links than there are steps is not seen: its rank stays at kFar.
   std::vector<std::int64_t> within_steps(const RankSet& from, const std::vector<Weights>& by_step) const {
     std::vector<std::int64_t> cost(topology_.ranks, kFar);
     for (Rank n : from) cost[n] = 0;
@@ -171,7 +190,9 @@ class PriceCheck {
     return cost;
   }
 
-  // How often a chunk crosses between groups at least (docs/bounds.md).
+  // How often a chunk crosses between groups at least (docs/bounds.md). A copy enters each group that wants
+  // it and has it not. Of a sum, joining p groups of contributors takes p - 1 crossings and telling q groups
+  // takes q - 1 more; one more where the group that first knows all cannot be both.
   std::int64_t crossings(const ChunkSpec& spec, const std::vector<int>& group) const {
     const auto groups_of = [&group](const RankSet& ranks) {
       std::vector<int> groups;
@@ -191,11 +212,13 @@ class PriceCheck {
 
   const Topology& topology_;
   const Collective& collective_;
-  std::vector<std::vector<LinkId>> next_;
-  std::vector<std::vector<LinkId>> arriving_;
+  std::vector<std::vector<LinkId>> next_;      // by rank: links that leave it
+  std::vector<std::vector<LinkId>> arriving_;  // and that enter it
 };
 
-// What has to be so before anything else is looked at.
+// What has to be so before anything else is looked at: whatever comes after indexes by the ranks and links of
+// machine and collective. A switch would hold nothing and forward at once, which no path of links here knows
+// about.
 std::string misfit(const Topology& topology, const Collective& collective) {
   if (topology.switches != 0) return "the topology has switches";
   if (topology.ranks != collective.ranks)
@@ -237,6 +260,9 @@ std::vector<int> steps_to_all(const Topology& topology, const RankSet& from) {
   return steps;
 }
 
+// A copy has to come from the nearest rank that has it, so the certificate names a destination that is too
+// far from all of them. Of a sum nobody's contribution can be left out, so it names one contributor, of whom
+// one destination is too far.
 std::string distance_fault(const Topology& topology, const Collective& collective, const Claim& claim) {
   const Chunk c = claim.certificate.chunk;
   const Rank n = claim.certificate.rank;
@@ -269,6 +295,8 @@ Shown shown_by(const Topology& topology, const Collective& collective, const Cer
   if (certificate.kind == Certificate::Kind::Partition)
     return check.partition(certificate.prices, certificate.group);
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
+  // One entry is for every step, and then ways may be as long as they like: the bound holds for any number of
+  // steps.
   const bool entry_a_step = steps == static_cast<int>(certificate.prices.size());
   if (!entry_a_step && certificate.prices.size() != 1)
     return {.fault =
@@ -280,6 +308,7 @@ Shown shown_by(const Topology& topology, const Collective& collective, const Cer
 // The certificate shows rounds * K >= D; the claim holds if that excludes one round less.
 std::string rounds_fault(const Shown& shown, int rounds) {
   if (!shown.fault.empty()) return shown.fault;
+  // However high prices are, enough rounds pay them.
   if (rounds == kNoSchedule) return "prices never show that there is no schedule";
   if (Wide{rounds - 1} * shown.paid_per_round < shown.owed) return "";
   return fmt::format(

@@ -1,6 +1,10 @@
 // The idea: only counts matter, how many ranks have each chunk. Every way to raise them in a step is tried, depth
 // first, and what failed with so many steps and rounds left is kept, since from fewer it fails as well. The finder
-// goes backwards over sets of counts instead, which is faster; this one has to be right only.
+// goes breadth first over the counts that no others cover, which is faster; this one has to be right only.
+//
+// Invariant: a state is the counts of a class's chunks in any order, and what is impossible for it with some
+// steps and rounds left is impossible for all states that have no more of any chunk, once both are sorted.
+// Giving up is no answer, and counts as a claim that was not shown.
 #include "bounds/check_growth.h"
 
 #include <fmt/format.h>
@@ -24,6 +28,8 @@ enum class End { Source, Destination };
 
 // By rank: chunks a round that can leave it, or come to it: its links, or one limit that covers some of them
 // and the links besides.
+// Of a limit over some of the rank's links only what it takes away counts: all - covered + limit. Several
+// limits are looked at one by one, which can only leave a rate too high, and a bound too low.
 std::vector<long long> passing(const Topology& topology, End end) {
   const auto rank = [end](const Link& link) { return end == End::Source ? link.src : link.dst; };
   std::vector<long long> all(topology.ranks, 0);
@@ -38,6 +44,7 @@ std::vector<long long> passing(const Topology& topology, End end) {
   return least;
 }
 
+// The class as numbers, of which nothing tells one rank from another: whatever ranks can do, counts can.
 struct CheckedSpread {
   int chunks = 0;            // of the class
   long long ranks = 0;       // that do not have them before
@@ -69,6 +76,9 @@ class Counting {
       long long holders = 0;
       for (int h : have) holders += h;
       holders = std::min(holders, spread_.ranks);
+      // All sends of the step read what was held before it: who gets a chunk now sends in the next step. A
+      // rank that holds several chunks is counted once for each and is one sender, hence the cap at all
+      // ranks.
       const long long sent = std::min(now * (spread_.from_start + spread_.per_rank * holders),
                                       now * spread_.received * spread_.ranks);
       std::vector<int> next = have;
@@ -88,11 +98,15 @@ class Counting {
     if (gave_up()) return true;
     if (c == have.size()) {
       for (std::size_t k = 0; k < have.size() && sends > 0; ++k) {
+        // One more copy of chunk k could be sent, and received: then the way with it is tried as well, and
+        // covers this one.
         const bool sender = start > 0 || next[k] - have[k] < now * spread_.per_rank * have[k];
         if (sender && next[k] < spread_.ranks) return false;
       }
       return possible(next, steps_after, rounds_after);
     }
+    // What holders of this very chunk can send costs the first holders nothing; only the rest is taken from
+    // `start`.
     const long long relayed = now * spread_.per_rank * have[c];
     const long long most = std::min({spread_.ranks - have[c], relayed + start, sends});
     for (long long given = most; given >= 0; --given) {
@@ -129,7 +143,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
   if (claim.steps < 1 || claim.steps > 1000 || claim.rounds < 1 || claim.rounds > 1'000'000)
     return "growth is about a number of steps and rounds";
   const ChunkSpec& named = collective.chunks[chunk];
-  const std::set<Rank> first(named.pre.begin(), named.pre.end());
+  const std::set<Rank> first(named.pre.begin(), named.pre.end());  // holders
   CheckedSpread spread;
   // Fewer chunks need no more rounds: six are enough to look at.
   for (const ChunkSpec& spec : collective.chunks)

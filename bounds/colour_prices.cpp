@@ -5,6 +5,10 @@
 //
 // The flow program itself (flow_lp.h) has a column a source and link: 131,000 on ring:256, 8 s to shrink and solve; here
 // ring:256 is one evaluation, dgx-a100:128 a handful.
+//
+// Invariant: `most` is shown by prices that were met, and none that are equal on colours show more than
+// `at_most`; it ends when they meet. Numbers are doubles throughout, since what leaves is made of integers
+// and priced again (demand.h): an error here costs strength.
 #include "bounds/colour_prices.h"
 
 #include <algorithm>
@@ -36,6 +40,8 @@ class ColourPrices {
  public:
   ColourPrices(const Topology& topology, const std::vector<ChunkClass>& classes)
       : topology_(topology), limits_of_(topology.links.size()), leaving_(topology.ranks) {
+    // What a rank has weighs more in its tag than what it wants: who differs in one of them rarely has the
+    // same.
     std::vector<std::int64_t> tags(topology.ranks, 0);
     for (const ChunkClass& c : classes) {
       for (Rank n : c.pre) tags[n] += c.count() * static_cast<std::int64_t>(topology.ranks);
@@ -62,6 +68,9 @@ class ColourPrices {
     for (int g = 0; g < colours_.links; ++g) w[g] = 1 / paid;
     double most = 0;
     for (int turn = 0; turn < kTurns; ++turn) {
+      // Scaled such that a round pays 1, what is owed is the bound itself. No price vector w' shows more than
+      // sum(use * w'), since the paths that are cheapest under w are there under w', too: each `use` is a
+      // plane above the bound, which touches it at w.
       const std::vector<double> use = used(w);
       double shown = 0;
       for (std::size_t g = 0; g < w.size(); ++g) shown += use[g] * w[g];
@@ -110,6 +119,9 @@ class ColourPrices {
       cheapest_paths(bundle.from, cost, over, order);
       std::vector<double> carried(topology_.ranks, 0);
       for (const auto& [d, count] : bundle.to) carried[d] += static_cast<double>(count * bundle.times);
+      // Farthest first: when a rank's turn comes, all that goes through it has been added to what it wants
+      // itself, and its one link towards the source carries the sum. So a tree is walked once, whatever the
+      // number of destinations.
       for (auto n = order.rbegin(); n != order.rend(); ++n) {
         if (over[*n] < 0) continue;
         carried[topology_.links[over[*n]].src] += carried[*n];
@@ -151,10 +163,13 @@ class ColourPrices {
   // The prices that show the most, as far as the paths met so far say; `at_most` is how much.
   std::vector<double> next(const std::vector<double>& use, double& at_most) {
     uses_.push_back(use);
+    // maximise `shown` such that a round pays at most 1, and each set of paths met pays at least that. Made
+    // anew each turn: it has at most 61 rows and 65 columns.
     LinearProgram program;
     const int colours = static_cast<int>(budget_.size());
     for (int g = 0; g < colours; ++g) program.add_column(0);
     const int shown = program.add_column(-1);
+    // -sum(budget * w) >= -1
     const int pays = program.add_row(-1, kNoLimit);
     for (int g = 0; g < colours; ++g)
       program.entries.push_back({.row = pays, .column = g, .value = -static_cast<double>(budget_[g])});
@@ -179,11 +194,11 @@ class ColourPrices {
 
   const Topology& topology_;
   MachineColours colours_ = {};
-  std::vector<std::int64_t> budget_ = {};    // bandwidth by colour, links before limits
-  std::vector<std::vector<int>> limits_of_;  // colours of limits, by link
-  std::vector<std::vector<LinkId>> leaving_;
-  std::vector<Bundle> bundles_ = {};
-  std::vector<std::vector<double>> uses_ = {};
+  std::vector<std::int64_t> budget_ = {};       // bandwidth by colour, links before limits
+  std::vector<std::vector<int>> limits_of_;     // colours of limits, by link
+  std::vector<std::vector<LinkId>> leaving_;    // by rank
+  std::vector<Bundle> bundles_ = {};            // one of each colour of sources
+  std::vector<std::vector<double>> uses_ = {};  // of each turn, by colour
 };
 
 }  // namespace

@@ -1,6 +1,12 @@
 // The graph is built once; flows to one rank after the other change capacities only. On large machines the flows together
 // have a limit in work, and ranks that look alike come after one of each kind, so that what is left out then is likely to
 // say nothing new.
+//
+// Invariant: owed / per_round is the ratio of a cut that was met, `prices_` are that cut's if it was met by a
+// flow, and a flow is asked whether any cut before v beats it: with supplies of chunks * per_round and
+// capacities of bandwidth * owed, all integers, everything flows if and only if chunks / bandwidth <= owed /
+// per_round for all of them. If not, the minimum cut is strictly tighter, so it ends. The rest of a chunk's
+// way is ignored, so a cut is a bound for every collective that copies.
 #include "bounds/cuts.h"
 
 #include <algorithm>
@@ -17,7 +23,10 @@ __extension__ typedef __int128 Wide;
 constexpr long long kMostWork = 100'000'000;                // arcs looked at, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
-// Ranks, a node for each limit, a node for each class with several sources, and the source of all chunks.
+// Ranks, a node for each limit, a node for each class with several sources, and the source of all chunks. A
+// link under a limit leaves through the limit's node, or enters through it, so a cut may take the limit in
+// place of its links. A class with several sources may leave from any of them, so it is joined to all,
+// without limit: a cut with the class before it has all of them before it.
 class CutNetwork {
  public:
   CutNetwork(const Topology& topology, const std::vector<ChunkClass>& classes)
@@ -53,6 +62,7 @@ class CutNetwork {
   bool tighten(Rank v, std::int64_t& owed, std::int64_t& per_round) {
     bool found = false;
     for (;;) {
+      // Capacities would not fit: what is known then stands.
       if (Wide{all_chunks_} * per_round > kLargest || Wide{widest_} * owed > kLargest) return found;
       std::int64_t total = 0;
       for (std::size_t i = 0; i < classes_.size(); ++i) {
@@ -80,6 +90,8 @@ class CutNetwork {
                                        : topology_.ranks + limits_ + static_cast<int>(i);
   }
 
+  // The new ratio is counted from the cut itself, in chunks and in bandwidth, so numbers do not grow from
+  // guess to guess.
   void read_cut(Rank v, std::int64_t& owed, std::int64_t& per_round) {
     prices_ = {.links = std::vector<int>(topology_.links.size(), 0), .limits = std::vector<int>(limits_, 0)};
     owed = per_round = 0;
@@ -113,7 +125,8 @@ class CutNetwork {
   Prices prices_ = {};
 };
 
-// What each rank wants, over what its links carry: where Newton's method starts.
+// What each rank wants, over what its links carry: where Newton's method starts. Limits are not looked at,
+// which starts it lower and no less truly.
 Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& classes, std::int64_t& owed,
                     std::int64_t& per_round) {
   std::vector<std::int64_t> wants(topology.ranks, 0), enters(topology.ranks, 0);
@@ -166,7 +179,10 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
   return bound;
 }
 
-// A minimum vertex cover, with crossing links as edges between out-ports and in-ports: again a minimum cut.
+// A minimum vertex cover, with crossing links as edges between out-ports and in-ports: again a minimum cut. A
+// link has three that can pay for it, its out-port, itself and its in-port, which lie on its way from the
+// source to the sink one after the other; links share ports, and a cut pays for a port once. Cuts are of
+// whole arcs, so prices are 0 or 1.
 Prices cheapest_cover(const Topology& topology, const std::vector<int>& group) {
   const Ports ports = ports_of(topology);
   assert(ports.possible);

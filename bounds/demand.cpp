@@ -1,6 +1,11 @@
 // What everybody pays under given prices: cheapest paths from each class of sources, by Dijkstra's algorithm, or by one pass
 // over the links a step where prices have steps. Sums are taken in 128 bits and refused beyond 2^60. check.cpp does this
 // again in its own words, since nothing that leaves here is believed there.
+//
+// Whoever finds prices looks at some of the chunks and some of the destinations, mostly in doubles; here all
+// chunks pay, in integers, each for its dearest destination. So a bound is never more than its prices show,
+// may be more than the finder asked for, and the dearest destinations are what the next search for prices
+// starts from (price_search.h).
 #include "bounds/demand.h"
 
 #include <algorithm>
@@ -25,6 +30,7 @@ std::vector<std::int64_t> link_weights(const Topology& topology, const Prices& p
   return w;
 }
 
+// kMost stands for all that is too large.
 std::int64_t paid_per_round(const Topology& topology, const Prices& prices) {
   Wide sum = 0;
   for (std::size_t l = 0; l < prices.links.size(); ++l)
@@ -39,6 +45,7 @@ class PathCosts {
   PathCosts(const Topology& topology, const std::vector<Prices>& prices, bool timed)
       : topology_(topology), timed_(timed) {
     for (const Prices& p : prices) weights_.push_back(link_weights(topology, p));
+    // Links by their tails, one after the other in out_: counted, summed up, and laid down.
     first_.assign(topology.ranks + 1, 0);
     for (const Link& link : topology.links) ++first_[link.src + 1];
     for (int n = 0; n < topology.ranks; ++n) first_[n + 1] += first_[n];
@@ -52,6 +59,8 @@ class PathCosts {
     for (Rank n : sources) cost[n] = 0;
     if (!timed_) return settle(std::move(cost), sources);
     for (const std::vector<std::int64_t>& w : weights_) {
+      // Waiting is free, so costs only fall from step to step; moves read what was so before the step, or a
+      // chunk would go over two links in it.
       const std::vector<std::int64_t> before = cost;
       for (std::size_t l = 0; l < w.size(); ++l) {
         const Link& link = topology_.links[l];
@@ -101,6 +110,7 @@ std::vector<ChunkClass> wanted_classes(const Collective& collective) {
     const RankSet shared = std::move(wanted);
     for (Chunk c : each.chunks) lacking.chunks[c].post = shared;
   }
+  // Once more, since classes that differ only in who has the chunk and wants it, too, are one now.
   std::vector<ChunkClass> classes = chunk_classes(lacking);
   std::erase_if(classes, [](const ChunkClass& each) { return each.post.empty(); });
   return classes;
@@ -114,6 +124,7 @@ std::vector<Demand> demands(const std::vector<ChunkClass>& classes, const Choice
   return result;
 }
 
+// Fractions are compared crosswise, exactly.
 bool stronger(const PriceBound& a, const PriceBound& b) {
   return Wide{a.owed} * b.per_round > Wide{b.owed} * a.per_round;
 }
@@ -133,11 +144,14 @@ std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClas
   std::vector<std::int64_t> to;
   Wide owed = 0;
   for (std::size_t i = 0; i < classes.size(); ++i) {
+    // Classes come by their sources, so one run of paths serves all with the same.
     if (i == 0 || classes[i].pre != classes[i - 1].pre) to = costs.from(classes[i].pre);
     const Rank d = *std::max_element(classes[i].post.begin(), classes[i].post.end(),
                                      [&](Rank a, Rank b) { return to[a] < to[b]; });
     if (to[d] == kUnreached) return std::nullopt;
     owed += Wide{to[d]} * classes[i].count();
+    // Only for what is really dearer: of equal destinations the chosen one stays, by which a search sees that
+    // it has come to rest.
     if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.dearest[i] = d;
   }
   if (owed >= kMost) return std::nullopt;

@@ -1,4 +1,9 @@
 // One breadth-first search for each set of sources, which chunks of a block share.
+//
+// A value is at rank n after t steps only if it started at most t hops away, and of the machine nothing else
+// matters: bandwidth, limits and rounds could be any. So this is also exact for copies, since with enough
+// rounds every chunk takes its shortest way. Cost: the links, for each set of sources; for a sum, each
+// contributor is a set of its own.
 #include "bounds/distance.h"
 
 #include <fmt/format.h>
@@ -22,6 +27,7 @@ class HopTable {
     for (const Link& link : topology.links) to_[at[link.src]++] = link.dst;
   }
 
+  // By rank, -1 where there is no way.
   const std::vector<int>& from(const RankSet& sources) {
     const auto [at, fresh] = known_.try_emplace(sources);
     if (fresh) at->second = search(sources);

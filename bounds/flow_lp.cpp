@@ -2,6 +2,16 @@
 // an arc. Capacities come first and in a fixed order, since their duals are the prices. What cannot be of use, because it
 // is too far from the sources or too late for the destinations, gets no column. Every solution is shrunk by its own symmetry
 // before Clp sees it, and only ratios of duals leave, as integers.
+//
+// Why duals are prices: a capacity's row says bandwidth * rounds >= flow, so its dual is what a unit of that
+// capacity is worth. The column of a step's rounds costs 1 and is charged bandwidth * dual: a round can be
+// paid at most 1. An arc's column costs nothing: from tail to head, the dual of the rank's row rises by no
+// more than the prices over it, so the duals of ranks are at most distances under the prices, and the
+// objective is what all demands pay. That is the bound of docs/bounds.md, and by duality no prices show more
+// (for these demands).
+//
+// Rows are inequalities so that all duals are nonnegative: a flow may lose something on the way, which never
+// helps it.
 #include "bounds/flow_lp.h"
 
 #include <algorithm>
@@ -29,6 +39,9 @@ FlowProgram::FlowProgram(const Topology& topology, const std::vector<Demand>& de
     by_source[demand.from].ends.push_back({{demand.to}, demand.amount});
     by_destination[{demand.to}].ends.push_back({demand.from, demand.amount});
   }
+  // A commodity may have many ends but one beginning, since a flow from one beginning splits into ways to its
+  // ends, whatever it mixes in between. With few destinations, flows are told from there: Gather to one rank
+  // is one commodity, not one a source.
   turned_ = by_destination.size() < by_source.size();
   for (auto& [hub, commodity] : turned_ ? by_destination : by_source) {
     commodity.hub = hub;
@@ -84,6 +97,8 @@ class FlowProgram::Builder {
  public:
   Builder(FlowProgram& flow, const Commodity& commodity)
       : flow_(flow), commodity_(commodity), layers_(flow.layers_), ranks_(flow.topology_.ranks) {
+    // since_ and left_ are hops, which know nothing of capacities: what they leave out cannot be part of any
+    // flow, what they keep may be.
     std::vector<Rank> ends;
     for (const auto& [set, amount] : commodity.ends) ends.insert(ends.end(), set.begin(), set.end());
     since_ = flow.distances(commodity.hub, false);
@@ -108,6 +123,7 @@ class FlowProgram::Builder {
  private:
   bool in_hub(Rank n) const { return since_[n] == 0; }
 
+  // At this time, something from the hub can have come to n, and from n it can still get to an end.
   bool useful(Rank n, int time) const {
     if (since_[n] < 0 || left_[n] < 0) return false;
     return !flow_.timed_ || (since_[n] <= time && time + left_[n] <= layers_);
@@ -121,6 +137,8 @@ class FlowProgram::Builder {
   }
 
   void add_arc(Rank from, Rank to, int layer, LinkId l) {
+    // The hub has no rows: it gives what is asked at any time, and what would come back to it might as well
+    // have started there. So arcs into it are of no use, and to wait there needs none.
     if (in_hub(to) || !useful(from, layer) || !useful(to, layer + 1)) return;
     LinearProgram& program = flow_.program_;
     const int column = program.add_column(0);
@@ -129,12 +147,16 @@ class FlowProgram::Builder {
     if (l < 0) return;
     const int links = static_cast<int>(flow_.topology_.links.size());
     const int limits = static_cast<int>(flow_.topology_.limits.size());
+    // Capacities are counted by steps of the schedule, also where the flow goes backwards: layer 0 is then
+    // the last step.
     const int first = flow_.step_of(layer) * (links + limits);
     program.entries.push_back({.row = first + l, .column = column, .value = -1});
     for (int z : flow_.limits_of_[l])
       program.entries.push_back({.row = first + links + z, .column = column, .value = -1});
   }
 
+  // One rank takes it in its own row. Several (turned: any rank that has the chunk may give it) share a row
+  // for the amount, and a column each says how much of it is theirs.
   void add_end(const RankSet& set, double amount) {
     LinearProgram& program = flow_.program_;
     if (set.size() == 1) {
@@ -171,6 +193,7 @@ std::vector<Prices> FlowProgram::prices() const {
   const std::size_t a_layer = topology_.links.size() + topology_.limits.size();
   std::vector<std::vector<double>> values;
   for (int step = 0; step < layers_; ++step) {
+    // Rows of capacities are the first ones, in the order of add_capacities.
     const auto first = solution.duals.begin() + static_cast<std::ptrdiff_t>(step * a_layer);
     values.emplace_back(first, first + static_cast<std::ptrdiff_t>(a_layer));
   }

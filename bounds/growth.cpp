@@ -1,7 +1,15 @@
-// Breadth first over counts: a state says how many ranks hold each chunk, largest first, and a layer has all states of so many
-// steps and rounds that no other state covers, since more copies never hurt. Moves that could be extended are left out
-// for the same reason. Counting all chunks together came first and left room that no schedule has (dgx2 Broadcast, 3 chunks in
-// 5 steps and 6 rounds), which took a solver minutes to refute. check_growth.cpp goes forwards, depth first.
+// Breadth first over counts: a state says how many ranks hold each chunk, largest first, and a layer has all
+// states of so many steps and rounds that no other state covers, since more copies never hurt. Moves that
+// could be extended are left out for the same reason. Counting all chunks together came first and left room
+// that no schedule has (dgx2 Broadcast, 3 chunks in 5 steps and 6 rounds), which took a solver minutes to
+// refute. check_growth.cpp looks at the same counts depth first, by code of its own.
+//
+// Invariant: layer (s, r) has, up to the order of chunks, for every state that can be reached in exactly s
+// steps of r rounds together one that has no fewer copies of any chunk. Chunks of a class are equal and ranks
+// only numbers, so states are sorted; what a move did to which chunk is kept with the state, for plans.
+//
+// Example: a hub with bandwidth 1 at each rank, one chunk, 8 ranks, a round a step. Holders beyond the root
+// go 0, 1, 3, 7: three steps of one round, and no schedule does it in fewer rounds than log2(8).
 #include "bounds/growth.h"
 
 #include <algorithm>
@@ -29,6 +37,8 @@ struct Rates {
   std::vector<long long> in = {};
 };
 
+// By rank, chunks a round over its links of that end: all, or what one limit leaves. Several limits at one
+// rank are not combined, which leaves the rate too high and the bound weaker, never wrong.
 std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
   std::vector<long long> all(topology.ranks, 0);
   for (const Link& link : topology.links) all[link.*end] += link.bandwidth;
@@ -42,7 +52,8 @@ std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
   return least;
 }
 
-// A class of equal chunks, as numbers.
+// A class of equal chunks, as numbers. Ranks are made equal by giving each the highest rate of any: more is
+// possible then than on the machine, so what is impossible stays so.
 struct Spread {
   std::size_t chunks = 0;
   long long others = 0;      // ranks that can come to hold a chunk
@@ -60,6 +71,7 @@ class Moves {
  public:
   Moves(const Spread& spread, const Counts& counts, int rounds, std::function<void(const Counts&)> visit)
       : spread_(spread), counts_(counts), rounds_(rounds), visit_(std::move(visit)), move_(counts.size(), 0) {
+    // A rank that holds several chunks is one sender, so there are no more senders than ranks.
     const long long holders = std::min(spread.others, std::accumulate(counts.begin(), counts.end(), 0LL));
     const long long sent = rounds * (spread.from_start + holders * spread.per_rank);
     extend(0, rounds * spread.from_start, std::min(sent, rounds * spread.others * spread.received));
@@ -82,6 +94,9 @@ class Moves {
     move_[c] = 0;
   }
 
+  // Could one more copy of some chunk be sent, by first holders or by its own, to a rank that has it not?
+  // Then a move with it is visited as well (of equal chunks, perhaps another one gets more), and what it
+  // leads to covers what this one would.
   bool extensible(long long start_left, long long sends_left) const {
     if (sends_left == 0) return false;
     for (std::size_t c = 0; c < counts_.size(); ++c) {
@@ -107,6 +122,8 @@ class Growth {
 
   // Within at most `steps` steps of exactly `rounds` rounds together? None: too many states.
   std::optional<bool> possible(int steps, int rounds) {
+    // A step has a round at least, so r < s is empty. Layers are kept: the next question, with one round
+    // more, makes the new ones only.
     for (int s = 1; s <= steps; ++s)
       for (int r = s; r <= rounds; ++r)
         if (!fill(s, r)) return std::nullopt;
@@ -126,6 +143,7 @@ class Growth {
   }
 
  private:
+  // Where a state came from, for plans only.
   struct Origin {  // a state with `rounds` fewer rounds and one step less, and what was added to it
     int rounds = 0;
     std::size_t node = 0;
@@ -137,8 +155,11 @@ class Growth {
   };
   using Layer = std::vector<Node>;
 
+  // Sorted, so the last chunk has the fewest copies.
   bool reaches_goal(const Node& node) const { return node.counts.back() >= spread_.goal; }
 
+  // Layer (steps, rounds) from all layers of one step less: the last step has r rounds. False if there were
+  // too many.
   bool fill(int steps, int rounds) {
     if (layers_.count({steps, rounds}) > 0) return true;
     std::map<Counts, std::vector<Origin>> reached;
@@ -167,6 +188,7 @@ class Growth {
     std::vector<std::pair<Counts, std::vector<Origin>>> all(std::make_move_iterator(reached.begin()),
                                                             std::make_move_iterator(reached.end()));
     const auto sum = [](const Counts& counts) { return std::accumulate(counts.begin(), counts.end(), 0LL); };
+    // What covers another has more in all, so it comes before: one pass, each against those that were kept.
     std::stable_sort(all.begin(), all.end(),
                      [&](const auto& a, const auto& b) { return sum(a.first) > sum(b.first); });
     Layer kept;
@@ -261,9 +283,13 @@ GrowthBound growth_bound(const Topology& topology, const Collective& copying, in
   if (steps > kMostSteps) return best;
   std::set<Spread> seen;
   for (const Class& one : classes(topology, copying)) {
+    // An Allgather has a class for each rank; on a regular machine all are one set of numbers.
     if (!seen.insert(one.spread).second) continue;
     Growth growth(one.spread);
     int rounds = 1;
+    // Up, one round at a time: all fewer rounds have been shown to be impossible when this ends, also where
+    // it ends since there are too many states. One round is said by any schedule that moves something, and is
+    // no bound.
     std::optional<bool> possible = growth.possible(steps, rounds);
     while (possible && !*possible) possible = growth.possible(steps, ++rounds);
     if (rounds > std::max(best.rounds, 1)) best = {.rounds = rounds, .chunk = one.chunks.front()};

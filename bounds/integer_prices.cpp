@@ -1,6 +1,10 @@
 // Duals of a vertex are fractions with small denominators, scaled by anything. Divided by the highest, each is expanded as a
 // continued fraction until it fits; the common denominator makes integers of all. Where that fails, prices are rounded to
 // millionths of the highest, which loses a little of the bound and nothing of its truth.
+//
+// Duals solve a system with the program's own small integers, so they are fractions of integers (Cramer's
+// rule), mostly small ones; what makes them doubles is the solver. Nothing here has to be right: prices are
+// priced again exactly, and any nonnegative ones show something true.
 #include "bounds/integer_prices.h"
 
 #include <algorithm>
@@ -17,6 +21,8 @@ constexpr std::int64_t kDenominator = 5'000;
 constexpr double kNear = 1e-9;
 
 // The denominator of the first convergent of x's continued fraction that is near x; 0 if none is small.
+// Convergents are the best fractions for their size, so the first that is near is the one that was meant:
+// 0.333333333 is 1/3. A part that is next to nothing would be a huge next term, that is, noise.
 std::int64_t denominator_of(double x) {
   std::int64_t before = 0, q = 1;  // denominators of the last two convergents
   double rest = x;
@@ -44,6 +50,7 @@ std::int64_t common_denominator(const std::vector<std::vector<double>>& values) 
       if (!seen.try_emplace(x, true).second) continue;
       const std::int64_t q = denominator_of(x);
       if (q == 0) return kFinest;
+      // Prices are at most 1 here, so the common denominator is the highest price.
       common = std::lcm(common, q);
       if (common > kFinest) return kFinest;
     }

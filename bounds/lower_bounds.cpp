@@ -1,6 +1,14 @@
 // Sums are turned into copies before anything is priced: those with one destination by the dual, others by what one end of
 // them needs. Cheap bounds come first, and a dear one is tried only where the cheap ones leave something to be said;
 // what was found for any number of steps is kept, and holds for few.
+//
+// Why parts of a sum bound the whole: in any schedule of an AllReduce, what one rank contributes gets to all
+// destinations over sends that happened, and what all contribute gets to one destination. Each is a copy (the
+// second turned round) that the schedule contains, so prices charge it as they would charge a Broadcast. That
+// each destination needs all contributions at once is what partitions say.
+//
+// Invariant: what leaves has been accepted by check.cpp for the collective and the machine that were asked,
+// not for their duals; a bound that is refused is a bug and stops.
 #include "bounds/lower_bounds.h"
 
 #include <algorithm>
@@ -38,6 +46,7 @@ Collective from_one_end(const Topology& topology, Collective collective) {
       collective.chunks[c].pre = collective.chunks[c - 1].pre;
       continue;
     }
+    // Any rank would do, and a farther one should pay more. Hops stand for prices, which are not known yet.
     std::pair<int, Rank> most = {-1, 0};
     for (Rank n : chunks[c].pre) {
       const std::vector<int> distance = hops(topology, {n});
@@ -56,6 +65,8 @@ std::vector<Copying> as_copying(const Topology& topology, const Collective& coll
                                            [](const ChunkSpec& spec) { return spec.post.size() == 1; });
   if (one_destination)
     return {{.topology = turned, .classes = wanted_classes(dual(collective)), .backwards = true}};
+  // Both ends: one contribution to all destinations, and all contributions to one destination, told
+  // backwards. On a machine whose links go one way only, they say different things.
   Collective broadcasts = from_one_end(topology, collective);
   broadcasts.combining = false;
   const Collective reductions = from_one_end(turned, dual(collective));
@@ -111,6 +122,7 @@ class LowerBounds::Search {
 
   Claim rounds_in(int steps, int enough) {
     const auto started = std::chrono::steady_clock::now();
+    // Fewer than the distance: no schedule at all, however many rounds.
     if (steps < this->steps().steps) return checked(too_far(steps));
     Best best{.claim = rounds()};
     // The flow programs last: they cost more, and then must say more.
@@ -168,6 +180,8 @@ class LowerBounds::Search {
       std::optional<PriceBound> bound = timed_price_bound(copying.topology, copying.classes, steps,
                                                           std::max(best.claim.rounds, steps_->steps));
       if (!bound) continue;
+      // Links keep their numbers when they are turned round, steps do not: the first of the dual is the last
+      // of the sum.
       if (copying.backwards) std::reverse(bound->prices.begin(), bound->prices.end());
       best.consider(steps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
     }

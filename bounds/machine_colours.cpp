@@ -1,3 +1,6 @@
+// Colour refinement is written for linear programs, and a machine is told to it as one: a column a link, a
+// row a rank and a row a limit, an entry where they meet. Nothing is minimised; costs, sides of rows and
+// coefficients are only names: of bandwidths, tags and ways to meet.
 #include "bounds/machine_colours.h"
 
 #include <unordered_map>
@@ -27,7 +30,7 @@ MachineColours machine_colours(const Topology& topology, const std::vector<std::
   for (int z = 0; z < static_cast<int>(topology.limits.size()); ++z) {
     const std::vector<LinkId>& links = topology.limits[z].links;
     const bool leaving = ports.possible && !links.empty() && ports.out[links.front()] == z;
-    incidences.add_row(leaving ? 2 : 1, topology.limits[z].bandwidth);
+    incidences.add_row(leaving ? 2 : 1, topology.limits[z].bandwidth);  // a rank's begins with 0
   }
   for (const Link& link : topology.links) {
     const int column = incidences.add_column(link.bandwidth);
@@ -41,6 +44,7 @@ MachineColours machine_colours(const Topology& topology, const std::vector<std::
   MachineColours colours{.link = std::move(colouring.columns), .links = colouring.column_colours};
   colours.rank.assign(colouring.rows.begin(), colouring.rows.begin() + topology.ranks);
   colours.limit.assign(colouring.rows.begin() + topology.ranks, colouring.rows.end());
+  // Ranks and limits were rows of one program, and have their colours from one series of numbers.
   colours.ranks = renumbered(colours.rank);
   colours.limits = renumbered(colours.limit);
   return colours;

@@ -6,6 +6,10 @@
 // all flows now take a phase or two, and 0.6 s. It ends as Dinic's does: a node that the source can still fill has no
 // way left in its level, and is farther from the sink in the next phase. Push-relabel would pass the same wave, with more
 // code. Arcs lie by node: lists of them, for 137,000 links, took three times as long to search.
+//
+// Invariant: an arc lies twice among halves_, there and back, and what is left of the two together is the
+// capacity: what is pushed one way can be taken back the other. Capacities are read at the beginning of a
+// run, so that one network is asked again and again with others.
 #include "bounds/max_flow.h"
 
 #include <algorithm>
@@ -19,6 +23,8 @@ int MaxFlow::add_arc(int from, int to, std::int64_t capacity) {
   return static_cast<int>(ends_.size()) - 1;
 }
 
+// Halves by the node that they leave, counted first, so that a node's are next to each other and no list is
+// followed.
 void MaxFlow::lay_out() {
   if (!first_.empty()) return;
   first_.assign(nodes_ + 1, 0);
@@ -44,12 +50,14 @@ std::int64_t MaxFlow::run(int source, int sink) {
   source_ = source;
   std::int64_t flow = 0;
   while (find_levels(sink)) {
+    // Within a phase, an arc that was found of no use stays so: each node remembers where it stopped (at_).
     at_.assign(first_.begin(), first_.end() - 1);
     while (const std::int64_t pushed = push(source, sink, kUnbounded)) flow += pushed;
   }
   return flow;
 }
 
+// False if the source is not reached. The source itself has no level, so nothing is pushed back into it.
 bool MaxFlow::find_levels(int sink) {
   level_.assign(nodes_, kOut);
   queue_.assign(1, sink);
@@ -86,6 +94,8 @@ std::int64_t MaxFlow::push(int node, int sink, std::int64_t most) {
   return pushed;
 }
 
+// What the source still reaches. Every arc that leaves it is full and every one that enters it is empty, so
+// the flow is the cut's capacity, and no flow is more, no cut less.
 void MaxFlow::find_cut() {
   level_.assign(nodes_, kOut);
   queue_.assign(1, source_);

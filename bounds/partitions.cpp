@@ -1,6 +1,11 @@
 // The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and on
 // eight ranks with shared limits all 4,140. A partition is priced only if its crossings say that it could win. Greedy
 // merging of groups was there first and lost to ties: two dense halves joined by one link.
+//
+// Invariant: `best_` is the best partition met with prices that charge each crossing link at least m; every
+// other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two halves
+// have little bandwidth between them and need few crossings, single ranks need the most crossings and have
+// all links for them, so neither end can be left out.
 #include "bounds/partitions.h"
 
 #include <algorithm>
@@ -52,6 +57,8 @@ class PartitionSearch {
     for (const SharedLimit& limit : topology_.limits)
       for (LinkId l : limit.links) speed[l] = std::min(speed[l], limit.bandwidth);
     std::set<Group> groups;
+    // Nodes of a cluster come out of this: without the slow links between nodes, what is left connected are
+    // the nodes.
     for (int least : std::set<int>(speed.begin(), speed.end())) {
       Group group(topology_.ranks);
       std::iota(group.begin(), group.end(), 0);
@@ -100,6 +107,9 @@ class PartitionSearch {
 
   // Prices that charge every crossing link, as cheap as possible.
   Prices cover(const Group& group) const {
+    // Over any limits: the same as a linear program, whose best prices may be fractions (three limits, each
+    // two of which share a link: a half on each), so that a crossing link costs 2 or more once they are
+    // integers (docs/bounds.md has m for that).
     if (ports_) return cheapest_cover(topology_, group);
     LinearProgram program;
     for (const Link& link : topology_.links) program.add_column(link.bandwidth);
@@ -132,6 +142,7 @@ class PartitionSearch {
     return least;
   }
 
+  // How often all chunks together cross at least (docs/bounds.md); the checker counts again by its own code.
   std::int64_t crossings(const Group& group) const {
     std::int64_t sum = 0;
     for (const ChunkClass& each : classes_) {
@@ -139,6 +150,7 @@ class PartitionSearch {
       for (Rank n : each.pre) pre.insert(group[n]);
       for (Rank n : each.post) post.insert(group[n]);
       if (pre.empty() || post.empty()) continue;
+      // Groups among both.
       const auto shared = std::count_if(post.begin(), post.end(), [&](int g) { return pre.contains(g); });
       const auto size = static_cast<std::int64_t>(
           combining_ ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);

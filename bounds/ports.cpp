@@ -1,4 +1,6 @@
-// Limit after limit takes the first side that fits: a limit over one link may be either.
+// Limit after limit takes the first side that fits: a limit over one link may be either, and takes the side
+// of the tails. So a limit that comes later may find a side taken that another order would have left free;
+// the machine is then bounded by other means (linear programs in place of cuts), which is weaker at worst.
 #include "bounds/ports.h"
 
 #include <algorithm>

@@ -3,6 +3,11 @@
 // machine; and many commodities in any number of steps with prices that are equal for links that look alike
 // (colour_prices.h). What is left then is the volume. Clp on what lies between was tried: ring:256 has 49,000 columns
 // even when shrunk, and no answer after a minute.
+//
+// Invariant: `best_` is a bound of all chunks, whatever it was found for: everything found is priced again by
+// pay(). So what is left out, by size, by work, by colours that only look alike, costs strength and never
+// truth; and limits are in columns and arcs, not in seconds, so that the same question has the same bound on
+// every machine.
 #include "bounds/price_search.h"
 
 #include <algorithm>
@@ -43,12 +48,16 @@ class PriceSearch {
     if (one_destination_each() && !one_destination()) {
       charge(farthest_destinations());
     } else {
-      // Of several sources: as many commodities, most likely.
+      // Chunks with several destinations, or all with one. Charging everything to one rank is the cut;
+      // charging each to its farthest is a flow that no cut says, and is worth its program where steps are
+      // few or the destinations differ. Of several sources: as many commodities, most likely.
       const bool several = classes_.front().pre != classes_.back().pre;
       const bool bearable = !several || columns(2) <= (steps_ > 0 ? kLargestTimed : kLargestProgram);
       if (bearable && (steps_ > 0 || !everyone_wants_the_same())) charge(farthest_destinations());
       charge_single_ranks();
     }
+    // Whatever was too large, the volume is left: all hops that chunks have to make over all that links can
+    // carry.
     if (!best_ && steps_ == 0) take(even_prices(), Choice(classes_.size(), kNotCharged));
     if (!one_destination_each()) improve();
     if (!best_) return std::nullopt;
@@ -163,10 +172,13 @@ class PriceSearch {
     columns_left_ -= size;
     FlowProgram program(topology_, demands(classes_, choice), steps_);
     program.build();
+    // Ranks that a symmetry carries to each other make one program up to the order of rows and columns, so an
+    // Allgather on a torus builds a program for each rank and solves one.
     if (!solved_.insert(program.signature()).second) return false;
     return take(program.prices(), choice);
   }
 
+  // `settled`: to charge the dearest destinations under these prices would find nothing better.
   bool take(std::vector<Prices> prices, const Choice& choice, bool settled = false) {
     if (prices.empty()) return false;
     std::optional<Payment> payment = pay(topology_, classes_, std::move(prices), steps_ > 0, choice);
@@ -176,6 +188,8 @@ class PriceSearch {
     return true;
   }
 
+  // Prices for a choice, the dearest destinations under these prices, prices for those: a turn is taken only
+  // if it is stronger. It is a climb, and may end below the best choice.
   void improve() {
     for (int turn = 0; turn < kTurns && best_ && !settled_; ++turn)
       if (!charge(Choice(best_->dearest))) return;

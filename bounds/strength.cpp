@@ -1,6 +1,12 @@
 // Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups, and is strictly
 // weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular function: ranks come one after
 // the other, each gets the largest y that no set so far forbids (one minimum cut), and tight sets that meet are joined.
+//
+// Why greedy is right: scale * out(S) - x is submodular on sets that meet, and for such functions the greedy
+// vector y is as large as any, with the tight sets closed under union where they meet; the groups that they
+// leave are a partition whose sum is that of y, which no partition is below. All is in integers: a guess x is
+// a fraction, and both sides are multiplied by its denominator. Cost: a minimum cut a rank for each guess,
+// and a network each, since the sink takes in all ranks that have not come yet.
 #include "bounds/strength.h"
 
 #include <algorithm>
@@ -38,6 +44,8 @@ class WeakestPartition {
   std::vector<Group> run() {
     Group group(topology_.ranks);
     std::iota(group.begin(), group.end(), 0);
+    // All are returned, since collectives other than AllReduce count crossings in another way and may do
+    // better with one of the others.
     std::vector<Group> met = {group};
     // Each partition is strictly weaker than the one before.
     for (;;) {
@@ -87,12 +95,15 @@ class WeakestPartition {
       }
       std::int64_t gains = 0;
       for (Rank u = 0; u < v; ++u) {
+        // The cut is to be least in scale * out(S) - y(S): who has a gain pays it when left outside, who has
+        // a loss pays it inside. The flow less all gains is that.
         if (y[u] > 0) flow.add_arc(v, u, y[u]);
         if (y[u] < 0) flow.add_arc(u, sink, -y[u]);
         gains += std::max<std::int64_t>(0, y[u]);
       }
       y.push_back(flow.run(v, sink) - gains - x);
       flow.find_cut();
+      // S is tight now. Sets that were tight before and meet it are tight with it.
       std::set<int> joined;
       for (Rank u = 0; u <= v; ++u)
         if (flow.on_source_side(u)) joined.insert(group[u]);

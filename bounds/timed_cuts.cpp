@@ -7,6 +7,12 @@
 // Ben-Ameur and Neto 2007): either it is feasible, which lowers the upper bound, or its cut also cuts off the corner. It
 // ends when both bounds round up to the same number, mostly at once: the first feasible r are those in which every chunk
 // moves without waiting, scaled, and constant ones.
+//
+// Why the answer is prices: each cut, of what has to cross it, says sum of r_t * (what a round of step t lets
+// through it) >= what is owed. The duals of the program over r weigh the cuts such that in each step a round
+// pays at most 1 over all of them; a cut's links get its weight as their price, and the demands pay at least
+// the weighted sum of what is owed, the objective. That bound holds after any number of cuts, so the search
+// may be stopped wherever its work is spent.
 #include "bounds/timed_cuts.h"
 
 #include <algorithm>
@@ -53,8 +59,13 @@ class Folded {
 
   Folded(const Topology& topology, const RankSet& hub, const std::vector<std::int64_t>& supply, bool turned)
       : turned_(turned) {
+    // What tells ranks apart beforehand: how much they have to send, and that they are the hub. All of a hub
+    // of several ranks is one node, whatever else they are.
     std::vector<std::int64_t> tags = supply;
     for (Rank n : hub) tags[n] = -1;
+    // Capacities and supplies of what looks alike add up: a flow of the machine, summed over colours, is a
+    // flow of the folded one, and one of the folded machine can be spread evenly, since all ranks of a colour
+    // have equally many links of each.
     MachineColours colours = machine_colours(topology, tags);
     hub_ = colours.rank[hub.front()];
     for (Rank n : hub) colours.rank[n] = hub_;
@@ -93,6 +104,7 @@ class Folded {
   const std::vector<Arc>& arcs() const { return arcs_; }
   const std::vector<Port>& ports() const { return ports_; }
   const std::vector<std::int64_t>& supply() const { return supply_; }
+  // In arcs, so in steps at least; -1 if never.
   int to_hub(int node) const { return to_hub_[node]; }
   int from_supply(int node) const { return from_supply_[node]; }
 
@@ -147,6 +159,8 @@ class TimedNetwork {
         width_(folded.nodes() + static_cast<int>(folded.ports().size())),
         source_(width_ * layers + folded.nodes()),
         flow_(source_ + 1) {
+    // Nodes and ports of a layer lie side by side, `width_` of them, then those of the next; after the last
+    // time only nodes, and the source. Ports hold nothing from layer to layer.
     const double total =
         static_cast<double>(std::accumulate(folded.supply().begin(), folded.supply().end(), std::int64_t{0}));
     const auto all = static_cast<std::int64_t>(total * kUnits);
@@ -180,6 +194,7 @@ class TimedNetwork {
   }
 
   // Does everything flow with these rounds of the layers?
+  // The network stays, capacities change. The work of setting them counts, too.
   bool feasible(const std::vector<double>& rounds) {
     for (const Crossing& c : arcs_)
       flow_.set_capacity(c.arc, units(folded_.arcs()[c.what].bandwidth, rounds[c.layer]));
@@ -248,11 +263,15 @@ class CuttingPlanes {
   CuttingPlanes(const Topology& topology, const Folded& folded, int steps, int known, long long& work)
       : topology_(topology), folded_(folded), steps_(steps), known_(known), network_(folded, steps, work) {}
 
+  // inner_ is feasible, outer_ the least that the cuts so far allow: its sum is a bound at any time, inner_'s
+  // is one from above.
   std::vector<Prices> run() {
     inner_ = first_feasible();
     while (!settled() && !network_.spent() && static_cast<int>(cuts_.size()) < kCuts) {
       std::vector<double> between(steps_);
       for (int t = 0; t < steps_; ++t) between[t] = (inner_[t] + outer_[t]) / 2;
+      // Half of the way to the corner. Feasible: inner_ moves there. Not: the cut excludes this point, and
+      // the corner behind it as well, since a line that has left what a cut allows does not come back.
       if (network_.feasible(between)) {
         inner_ = std::move(between);
       } else if (!add_cut()) {
@@ -286,6 +305,7 @@ class CuttingPlanes {
             static_cast<double>(folded_.supply()[k]) / static_cast<double>(into_hub);
     }
     const std::vector<double> equal(steps_, 1);
+    // So many rounds in every step let any link carry all there is.
     std::vector<double> best = scaled(equal, static_cast<double>(total));
     for (const std::vector<double>* shape : {&equal, static_cast<const std::vector<double>*>(&arriving)})
       if (std::vector<double> found = least_multiple(*shape, sum(best)); !found.empty()) best = found;
@@ -299,6 +319,7 @@ class CuttingPlanes {
 
   // Feasible, by bisection, with fewer than `most` rounds in all; the first try is what is known.
   std::vector<double> least_multiple(const std::vector<double>& shape, double most) {
+    // It is for a first feasible point, which only has to be good; the cuts do the rest.
     constexpr int kHalvings = 6;
     const double unit = sum(shape);
     if (unit <= 0) return {};
@@ -331,6 +352,7 @@ class CuttingPlanes {
               {.row = row, .column = t, .value = static_cast<double>(cut.per_round[t])});
     }
     const LpSolution solution = solve(program, kMasterIterations);
+    // The same corner again: the cut is one of rounding, and there is no more to be learned.
     if (!solution.optimal || solution.values == outer_) return false;
     outer_ = solution.values;
     duals_ = solution.duals;
@@ -369,7 +391,8 @@ class CuttingPlanes {
 
 std::vector<Prices> timed_cut_prices(const Topology& topology, const std::vector<Demand>& demands, int steps,
                                      int known, long long& work) {
-  // Where every round of a step can take everything, so can `known` rounds.
+  // With `total` rounds in each step, any link carries all that there is; where that is within `known`, no
+  // more than `known` can be shown.
   std::int64_t total = 0;
   for (const Demand& demand : demands) total += demand.amount;
   if (total <= known / steps) return {};

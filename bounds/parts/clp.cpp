@@ -1,4 +1,6 @@
-// libchorale-clp: the adapter to Clp (Forrest et al.).
+// libchorale-clp: the adapter to Clp (Forrest et al.). Row duals are what most callers want: of a minimum
+// over rows >= low they are nonnegative, up to rounding, and they are prices. The dual simplex method starts
+// feasible where no cost is negative, as in our programs of flows.
 #include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 
