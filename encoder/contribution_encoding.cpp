@@ -7,6 +7,9 @@
 // What lost: to ask sums with one destination this way. Their duals that copy have a fifth of the variables (dgx1
 // ReduceScatter (3,4,3): 5,474 for 27,770) and are found in 82 conflicts in place of 706, so they never come here
 // (pareto/solved_question.h).
+//
+// Variables are chunks * ranks^2 * steps of `in` and chunks * links * ranks * steps of `part`, which is what
+// sums cost over copies: there a value is there or not.
 #include "encoder/contribution_encoding.h"
 
 #include <algorithm>
@@ -31,6 +34,8 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops(topology_, {i}));
 
   number_orbits(options.symmetry);
+  // Literals lie by orbit and time; those of members other than the first, and of what hops exclude, stay
+  // kFalse.
   const std::size_t times = horizon_.steps + 1;
   in_.assign(in_orbit_.size() * times, kFalse);
   send_.assign(send_orbit_.size() * times, kFalse);
@@ -59,7 +64,9 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   if (options.order_chunks && options.symmetry.empty()) order();
 }
 
-// Variables exist for orbits of what they are about, under the group that the automorphisms generate.
+// Variables exist for orbits of what they are about, under the group that the automorphisms generate. A
+// symmetry moves the contributor with the rank, so orbits of `in` and `part` are of triples and not of
+// (chunk, rank) and (chunk, link).
 void ContributionEncoding::number_orbits(const std::vector<Automorphism>& generators) {
   const int chunks = static_cast<int>(collective_.chunks.size());
   const int links = static_cast<int>(topology_.links.size());
@@ -133,6 +140,7 @@ void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
   for (int s = 1; s <= horizon_.steps; ++s) {
     const Lit moves = send(c, l, s), held = in(c, topology_.links[l].src, s - 1, i);
     if (moves == kFalse || held == kFalse) continue;
+    // What is held for sure is in the value whenever it moves: the send is the part.
     const Lit lit = held == kTrue ? moves : formula_.fresh();
     part_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + s] = lit;
     if (held == kTrue) continue;
@@ -142,7 +150,9 @@ void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
   }
 }
 
-// (union), (once), (loses)
+// (union), (once), (loses). All arrivals of a step and what the rank keeps are terms of one sum, in no order:
+// the value after the step has a contribution if a term has it, and at most one may. To replace means to keep
+// nothing: a rank that holds a part of a sum and gets the complete one cannot add the two.
 void ContributionEncoding::joined(Chunk c, Rank n, int s) {
   const Lit keep = keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + s];
   std::vector<Lit> arrivals = {keep};
@@ -164,6 +174,7 @@ void ContributionEncoding::joined(Chunk c, Rank n, int s) {
       if (std::find(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(j), terms[j]) !=
           terms.begin() + static_cast<std::ptrdiff_t>(j))
         add({-terms[j]});
+    // At most one counts variables, and a variable is now here once.
     std::sort(terms.begin(), terms.end());
     terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
     at_most_one(formula_, terms);
@@ -173,6 +184,7 @@ void ContributionEncoding::joined(Chunk c, Rank n, int s) {
   }
 }
 
+// A value with all contributions is the sum, since (once) lets none be in it twice.
 void ContributionEncoding::wanted() {
   for (int t = 0; t <= horizon_.steps; ++t)
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
@@ -182,6 +194,7 @@ void ContributionEncoding::wanted() {
             add({-budget_.within(t), in(c, d, t, i)});
 }
 
+// What moves is a value, however many contributions are in it: `part` is not counted.
 void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks_per_round, Counter counter) {
   for (int s = 1; s <= horizon_.steps; ++s) {
     std::vector<Lit> sends;
@@ -193,7 +206,9 @@ void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks
 }
 
 // Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every
-// schedule can be renumbered so.
+// schedule can be renumbered so. The k-th literal of a chunk says that it came by the k-th (step, link), and
+// may be true only where the chunk before has come by then. Only where all chunks are equal, as in an
+// AllReduce: then any rank will do.
 void ContributionEncoding::order() {
   for (const ChunkSpec& spec : collective_.chunks)
     if (spec.pre != collective_.chunks[0].pre || spec.post != collective_.chunks[0].post) return;
@@ -223,6 +238,8 @@ Schedule ContributionEncoding::decode(const Assignment& model) const {
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
       for (Rank n = 0; n < topology_.ranks; ++n) {
         const int orbit = rank_orbit_[c * topology_.ranks + n];
+        // Of the arrivals of a step, the first replaces what is there unless it is kept; the others are added
+        // to that.
         bool add_up = model[keep_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s]];
         for (LinkId l : links_into_[n]) {
           const Lit lit = send(c, l, s);

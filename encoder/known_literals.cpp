@@ -1,3 +1,5 @@
+// -kTrue is kFalse, so a negated literal is known just as the literal is. A clause of which all literals were
+// false stays, as the empty one: the formula is then refuted, as it has to be.
 #include "encoder/known_literals.h"
 
 namespace chorale {

@@ -4,6 +4,10 @@
 //
 // Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at least v" is one
 // literal.
+//
+// Example: axes 4 and 6 on levels of 8 and 3 have for the prime 2 the exponents 2 and 1 in rows, 3 and 0 in
+// columns; so level 8 must take all of it, and 3 goes to the second axis on the second level: the one matrix
+// has the rows 4 1 and 2 3.
 #include "encoder/matrix_encoding.h"
 
 #include <algorithm>
@@ -52,6 +56,7 @@ MatrixEncoding::MatrixEncoding(const Hierarchy& hierarchy, const std::vector<Axi
         first_.push_back(formula_.variables + 1);
         for (int v = 1; v <= most(p, i, j); ++v) formula_.fresh();
       }
+  // All literals of one exponent; how many are true is its value.
   const auto bits_of = [&](std::vector<Lit>& bits, int p, int i, int j) {
     for (int v = 1; v <= most(p, i, j); ++v) {
       bits.push_back(more(p, i, j, v));
@@ -74,6 +79,7 @@ MatrixEncoding::MatrixEncoding(const Hierarchy& hierarchy, const std::vector<Axi
     for (int p = 0; p < primes; ++p)
       for (int j = 0; j <= inside.level; ++j)
         if (most(p, inside.axis, j) > 0) formula_.add({-more(p, inside.axis, j, 1)});
+  // Over all pairs of primes: a factor is above 1 if any prime has an exponent in it.
   for (const Conditions::Order& order : conditions.order)
     for (int p = 0; p < primes; ++p)
       for (int q = 0; q < primes; ++q)
@@ -91,7 +97,8 @@ Lit MatrixEncoding::more(int prime, int axis, int level, int v) const {
   return first_[(prime * axes_ + axis) * levels_ + level] + v - 1;
 }
 
-// At most so many are true, and at most the rest false.
+// At most so many are true, and at most the rest false: counters go one way only (counter.h), so an equality
+// is two of them.
 void MatrixEncoding::sums_to(const std::vector<Lit>& bits, int sum) {
   const int size = static_cast<int>(bits.size());
   if (size < sum) {
@@ -109,6 +116,7 @@ ParallelismMatrix MatrixEncoding::decode(const std::function<bool(Lit)>& value) 
   for (int p = 0; p < static_cast<int>(primes_.size()); ++p)
     for (int i = 0; i < axes_; ++i)
       for (int j = 0; j < levels_; ++j)
+        // Unary: the first false literal ends it.
         for (int v = 1; v <= most(p, i, j) && value(more(p, i, j, v)); ++v)
           matrix.factors[i][j] *= primes_[p];
   return matrix;

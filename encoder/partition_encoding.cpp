@@ -1,5 +1,9 @@
 // The published formula, as it stands in the paper: no pruning by distance, one formula a split of the rounds. It is kept
 // to be measured against, so nothing is to be improved here. The numbers at the clauses are the paper's.
+//
+// A step's rounds are a number here, so (5) is a plain bound on sends. But R rounds in S steps are split in
+// (R-1 choose S-1) ways, each is a formula, and an Unsat is one of all of them; nothing learnt of one is
+// known to the next.
 #include "encoder/partition_encoding.h"
 
 #include <algorithm>
@@ -56,7 +60,8 @@ PartitionEncoding::PartitionEncoding(const Instance& instance, std::span<const i
   }
 }
 
-// A send may be true without its chunk arriving anew (4 is one-directional); tidy drops those.
+// A send may be true without its chunk arriving anew ((4) is one-directional, and nothing says that a chunk
+// arrives once); tidy drops those.
 Schedule PartitionEncoding::decode(const Assignment& model) const {
   Schedule schedule;
   schedule.steps.resize(steps_);
@@ -67,6 +72,7 @@ Schedule PartitionEncoding::decode(const Assignment& model) const {
   return tidy(instance_.topology, instance_.collective, std::move(schedule));
 }
 
+// Of 5 in 3: 1 1 3, 1 2 2, 1 3 1, 2 1 2, 2 2 1, 3 1 1.
 bool next_partition(std::vector<int>& rounds) {
   for (int i = static_cast<int>(rounds.size()) - 1; i > 0; --i)
     if (rounds[i] > 1) {

@@ -19,6 +19,7 @@ RoundBudget::RoundBudget(Formula& f, const Budget& horizon)
       if (j > 1) f.add({-round_[s][j - 1], round_[s][j - 2]});
     }
     total_ = s == 1 ? round_[s] : add_unary(f, total_, round_[s], horizon.rounds + 1);
+    // Done after t steps: no step after it has a round, so none has a send.
     for (int t = 0; t < s; ++t) f.add({-within_[t], -round_[s][0]});
   }
   for (std::size_t j = 1; j < total_.size(); ++j) f.add({-total_[j], total_[j - 1]});
@@ -28,6 +29,8 @@ RoundBudget::RoundBudget(Formula& f, const Budget& horizon)
 void RoundBudget::bandwidth(Formula& f, int s, std::span<const Lit> sends, int chunks_per_round,
                             Counter counter) {
   for (Lit lit : sends) f.add({-lit, round_[s][0]});
+  // One round is enough for all of them: nothing to count. Beyond, only every chunks_per_round-th output asks
+  // for a round more.
   if (static_cast<int>(sends.size()) <= chunks_per_round) return;
   const int most = chunks_per_round * horizon_.rounds;
   const std::vector<Lit> number = count(f, sends, most + 1, counter);

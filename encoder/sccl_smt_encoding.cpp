@@ -1,5 +1,8 @@
 // The published text, as it stands in the paper but for steps that may have no round (see the header). It is kept to be
 // measured against, so nothing is to be improved here.
+//
+// It has a time for each (chunk, rank) and a send for each (chunk, link), without steps: a send happens when
+// its chunk arrives. So it has few variables, and bandwidth compares times with every step.
 #include "encoder/sccl_smt_encoding.h"
 
 #include <fmt/format.h>
@@ -46,6 +49,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       std::string incoming;
       for (LinkId l = 0; l < links; ++l)
         if (topology.links[l].dst == n) incoming += fmt::format(" (ite {} 1 0)", send_of(c, l));
+      // (C3); nothing is sent to who has the chunk from the start, which (C4) says as well.
       if (starts_at(spec, n))
         text_ += fmt::format("(assert (= (+ 0{}) 0))\n", incoming);
       else
@@ -56,6 +60,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       text_ += fmt::format("(assert (=> {} (< {} {})))\n", send_of(c, l), time_of(c, topology.links[l].src),
                            time_of(c, topology.links[l].dst));
   }
+  // (C5): sends that arrive in step s, counted by the time of their destination.
   const auto bound = [&](const std::vector<LinkId>& over, int bandwidth) {
     for (int s = 1; s <= steps; ++s) {
       text_ += "(assert (<= (+ 0";

@@ -2,6 +2,11 @@
 // to say in clauses is "the p-th of equal parts of what is there": it needs counting, so `before` is a unary counter over the
 // chunks of a device, defined once for each state, and a part is read off it. Variables of a group (its union, its
 // parts) are shared by all instructions that act on it.
+//
+// Invariant: held(t, ...) is exactly what the devices hold after t instructions, since every instruction says
+// of each device, chunk and contributor what becomes of it, those in no group included; so at_goal and the
+// precondition of the next may be read off it in either direction. Size: k^3 variables a state, and for each
+// instruction k^3 clauses and more, k the number of devices.
 #include "encoder/strategy_encoding.h"
 
 #include <algorithm>
@@ -34,6 +39,8 @@ Lit StrategyEncoding::before(int t, int device, int chunk, int count) const {
   return before_[t][(device * (k_ + 1) + chunk) * (k_ + 1) + count];
 }
 
+// Variables of a time, and what follows from `held` alone. `some` is written both ways, since rules ask for
+// it in both.
 void StrategyEncoding::add_state() {
   const int t = static_cast<int>(held_.size());
   held_.push_back(formula_.variables + 1);
@@ -53,6 +60,8 @@ void StrategyEncoding::add_state() {
   reach_goal(t);
 }
 
+// A unary number for each device and each beginning of its chunks, in both directions: parts are read off it,
+// and a part that was wrong by one would be another operation.
 void StrategyEncoding::count_chunks(int t) {
   before_.emplace_back(static_cast<std::size_t>(k_ * (k_ + 1) * (k_ + 1)), 0);
   for (int d = 0; d < k_; ++d)
@@ -77,6 +86,7 @@ void StrategyEncoding::count_chunks(int t) {
       }
 }
 
+// A device in no group of those to be reduced ends as it began. `goal` is written both ways.
 void StrategyEncoding::reach_goal(int t) {
   std::vector<bool> wanted(static_cast<std::size_t>(k_) * k_, false);
   for (int d = 0; d < k_; ++d) wanted[d * k_ + d] = true;
@@ -96,6 +106,8 @@ void StrategyEncoding::reach_goal(int t) {
   formula_.add(reached);
 }
 
+// Instructions share groups (five operations on the same devices), so the union is written once for each
+// group and time. The reference holds until the next new group.
 StrategyEncoding::Group& StrategyEncoding::group(int t, const std::vector<int>& members) {
   for (Group& known : groups_)
     if (known.t == t && known.members == members) return known;
@@ -114,6 +126,7 @@ StrategyEncoding::Group& StrategyEncoding::group(int t, const std::vector<int>& 
   return groups_.back();
 }
 
+// If the guard holds: after <-> source, or after <-> source and also.
 void StrategyEncoding::becomes(Lit guard, int t, int d, int r, int c, Lit source, Lit also) {
   const Lit after = held(t + 1, d, r, c);
   formula_.add({-guard, -after, source});
@@ -125,7 +138,10 @@ void StrategyEncoding::becomes(Lit guard, int t, int d, int r, int c, Lit source
   }
 }
 
-// With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size).
+// With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size). The first
+// device's are counted: rows are required to be equal. "Exactly n" is "at least n" without "at least n + 1".
+// Of totals that cannot be divided, nothing is said, since reduce_scatter forbids them, nor of none, since
+// there is nothing to divide. Example: 4 chunks for 2 devices are parts 0 0 1 1.
 void StrategyEncoding::divide(Group& g) {
   const int size = static_cast<int>(g.members.size()), first = g.members.front();
   for (int i = 0; i < size * k_; ++i) g.part.push_back(formula_.fresh());
@@ -143,6 +159,7 @@ void StrategyEncoding::divide(Group& g) {
         }
 }
 
+// One direction is enough: broadcast asks that one of these be true.
 void StrategyEncoding::compare(Group& g) {
   for (std::size_t i = 1; i < g.members.size(); ++i)
     for (int r = 0; r < k_; ++r)
@@ -186,6 +203,7 @@ void StrategyEncoding::reduce(Lit guard, const Group& g) {
           formula_.add({-guard, -held(g.t + 1, d, r, c)});
 }
 
+// The p-th device keeps of each chunk the sum if the chunk is in the p-th part, and nothing of the others.
 void StrategyEncoding::reduce_scatter(Lit guard, Group& g) {
   const int size = static_cast<int>(g.members.size()), first = g.members.front();
   add_up(guard, g);
@@ -201,6 +219,8 @@ void StrategyEncoding::reduce_scatter(Lit guard, Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, g.members[p], r, c, sum(g, r, c), g.part[p * k_ + r]);
 }
 
+// Equally many of each: the unary counts over all chunks agree, from the first device to the last. Nobody's
+// chunk is another's, so the union is a sum of nothing twice.
 void StrategyEncoding::all_gather(Lit guard, const Group& g) {
   const std::vector<int>& members = g.members;
   formula_.add({-guard, before(g.t, members.front(), k_, 1)});
@@ -219,6 +239,8 @@ void StrategyEncoding::all_gather(Lit guard, const Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, d, r, c, sum(g, r, c));
 }
 
+// The first has all that another has, and something that another has not: a Broadcast that tells nothing is
+// no instruction.
 void StrategyEncoding::broadcast(Lit guard, Group& g) {
   const int first = g.members.front();
   if (g.more.empty()) compare(g);
@@ -263,6 +285,8 @@ void StrategyEncoding::instruct(int t, int instruction) {
       for (int c = 0; c < k_; ++c) becomes(guard, t, d, r, c, held(t, d, r, c));
 }
 
+// Instructions of one step are exclusive; which of them are legal their own clauses say: an illegal one has a
+// false guard.
 void StrategyEncoding::extend() {
   const int t = length();
   add_state();

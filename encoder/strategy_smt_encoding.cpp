@@ -1,5 +1,9 @@
 // As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is arithmetic, and a
 // part is an inequality of products. So what the two agree on has been said twice.
+//
+// Everything is written out for each instruction under "if it is the chosen one": text is long and nothing is
+// shared, which is the solver's to find. Counts are defined for each state once, by sums of 0 and 1, and only
+// constants multiply them, so the arithmetic is linear.
 #include "encoder/strategy_smt_encoding.h"
 
 #include <fmt/format.h>
@@ -54,6 +58,7 @@ std::string StrategySmtEncoding::state(int t) const {
   return text;
 }
 
+// Each device has its own contribution to every chunk, bit d of device d.
 std::string StrategySmtEncoding::start() const {
   std::string text = state(0);
   for (int d = 0; d < k_; ++d)
@@ -105,6 +110,8 @@ void StrategySmtEncoding::reduce(int t, const Devices& group, const Terms& sums,
     for (int r = 0; r < k_; ++r) terms.push_back(becomes(t, d, r, d == group.front() ? sums[r] : number(0)));
 }
 
+// No division: the p-th of `size` equal parts is where size * (chunks before) lies in [p * total, (p + 1) *
+// total).
 void StrategySmtEncoding::reduce_scatter(int t, const Devices& group, const Terms& sums, Terms& terms) const {
   add_up(t, group, terms);
   const int first = group.front(), size = static_cast<int>(group.size());
@@ -132,6 +139,7 @@ void StrategySmtEncoding::all_gather(int t, const Devices& group, const Terms& s
   }
 }
 
+// x | first = first: x has nothing that the first lacks. `less`: and one has not all of it.
 void StrategySmtEncoding::broadcast(int t, const Devices& group, Terms& terms) const {
   const int first = group.front();
   Terms less = {"false"};
@@ -145,6 +153,7 @@ void StrategySmtEncoding::broadcast(int t, const Devices& group, Terms& terms) c
   terms.push_back(fmt::format("(or {})", fmt::join(less, " ")));
 }
 
+// Who is in no group keeps everything, chunk by chunk: without it, the solver would be free to change them.
 std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instruction) const {
   Terms terms;
   std::vector<bool> acts(k_, false);
@@ -179,6 +188,7 @@ std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instructi
   return all_of(terms);
 }
 
+// The selector is an integer, so exactly one instruction is chosen without a word about it.
 std::string StrategySmtEncoding::extend(int t) const {
   std::string text = state(t + 1);
   text += fmt::format("(declare-const {} Int)\n(assert (and (<= 0 {}) (< {} {})))\n", selector(t),
