@@ -1,4 +1,6 @@
-// The adapter to CaDiCaL 1.5 (Biere et al.).
+// The adapter to CaDiCaL 1.5 (Biere et al.). It keeps what it learnt from one call of solve to the next, so
+// an encoding asks budget after budget of one solver; a limit on conflicts and assumptions are of one call.
+// Nothing else in the tree includes CaDiCaL.
 #include <algorithm>
 #include <cadical.hpp>
 #include <climits>
@@ -15,6 +17,7 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
   Cadical(int seed, const std::string& proof_path) {
     solver_.set("quiet", 1);
     solver_.set("seed", seed);
+    // Before the first clause: later, CaDiCaL takes no proof file.
     if (!proof_path.empty()) {
       solver_.set("binary", 0);
       if (!solver_.trace_proof(proof_path.c_str()))
@@ -53,6 +56,7 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
   std::int64_t conflicts() const override { return conflicts_; }
 
  private:
+  // CaDiCaL asks this often, from the thread that solves: time and Ctrl-C need no other one.
   bool terminate() override {
     return (stop_ != nullptr && *stop_) || (timed_ && std::chrono::steady_clock::now() >= deadline_);
   }
@@ -66,14 +70,16 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
   void learn(int) override {}
 
   CaDiCaL::Solver solver_;
-  std::int64_t conflicts_ = 0;
-  const std::atomic<bool>* stop_ = nullptr;
+  std::int64_t conflicts_ = 0;               // of all calls
+  const std::atomic<bool>* stop_ = nullptr;  // this and what follows: of the call that is solving
   bool timed_ = false;
   std::chrono::steady_clock::time_point deadline_ = {};
 };
 
 }  // namespace
 
+// A formula is one list of literals in which a 0 ends a clause. Whoever extends it tells the solver from
+// where it grew.
 void SatSolver::add(const Formula& formula, std::size_t from_literal) {
   const auto begin = formula.literals.begin();
   for (std::size_t at = from_literal; at < formula.literals.size();) {

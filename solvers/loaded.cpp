@@ -1,4 +1,5 @@
-// The solvers and libraries that few questions need, from their parts.
+// The solvers and libraries that few questions need, from their parts. Each is loaded by the first question
+// that needs it; a program that asks none starts without (parts/part.h).
 #include "parts/part.h"
 #include "solvers/parts/tables.h"
 

@@ -2,6 +2,15 @@
 // sorted literals; two literals of each are watched. Literals that are true without assumptions (units and
 // what follows) stay assigned; a lemma is checked by assuming its negation on top of them and propagating to
 // a conflict.
+//
+// Invariant: between calls every clause follows from the formula, and every literal of the trail follows by
+// unit propagation alone and is propagated. A clause that is not true yet watches two literals that are not
+// false. So nothing is looked at but the clauses that watch a literal which has become false; and taking back
+// assumptions needs no repair, since what was not false stays so.
+//
+// Forward means that each lemma is checked when it comes, by the clauses before it, and no other order has to
+// be believed. Only unit propagation is known: a lemma that needs RAT would keep the formula satisfiable, and
+// not follow from it; CaDiCaL's need none (proof.h). Cost: a propagation for each lemma.
 
 #include "solvers/proof.h"
 
@@ -44,6 +53,7 @@ class RupChecker {
     const auto free_end = std::partition(literals, literals + static_cast<std::ptrdiff_t>(clause.size()),
                                          [this](Lit lit) { return value(lit) >= 0; });
     const auto free = free_end - literals;
+    // All false at the root: the empty clause.
     if (free == 0) {
       refuted_ = true;
       return;
@@ -58,12 +68,14 @@ class RupChecker {
     }
   }
 
-  // Does the clause follow by unit propagation?
+  // Does the clause follow by unit propagation? Assume that all of its literals are false, and look for a
+  // conflict; the trail is as before afterwards, the watches as good.
   bool follows(const std::vector<Lit>& clause) {
     if (refuted_) return true;
     const std::size_t kept = trail_.size();
     bool conflict = false;
     for (Lit lit : clause) {
+      // True at the root, or its negation is in the clause, too.
       if (value(lit) > 0) conflict = true;
       if (value(lit) == 0) assign(-lit);
     }
@@ -76,7 +88,9 @@ class RupChecker {
     return conflict;
   }
 
-  // Clauses that are the reason of a literal at the root stay: deleting them would unassign what was derived.
+  // Clauses that are true at the root stay: one of them may be the reason of a literal, and deleting it would
+  // unassign what was derived. To keep a clause is never wrong, since it follows; a deletion that names no
+  // clause of ours is passed over for the same reason.
   void remove(std::vector<Lit> clause) {
     std::sort(clause.begin(), clause.end());
     clause.erase(std::unique(clause.begin(), clause.end()), clause.end());
@@ -84,6 +98,7 @@ class RupChecker {
     for (auto at = begin; at != end; ++at) {
       Clause& found = clauses_[at->second];
       if (found.removed || found.size != static_cast<int>(clause.size())) continue;
+      // Watching has changed the order of its literals; equal hashes may also be chance.
       std::vector<Lit> same(arena_.begin() + static_cast<std::ptrdiff_t>(found.start),
                             arena_.begin() + static_cast<std::ptrdiff_t>(found.start) + found.size);
       std::sort(same.begin(), same.end());
@@ -120,6 +135,8 @@ class RupChecker {
     trail_.push_back(lit);
   }
 
+  // False if some clause has become false. Then the rest of the list stays as it is, and what was assigned is
+  // taken back by the caller, or the formula is refuted.
   bool propagate() {
     while (propagated_ < trail_.size()) {
       const Lit now_false = -trail_[propagated_++];
@@ -129,6 +146,7 @@ class RupChecker {
         const Clause& clause = clauses_[watching[i]];
         if (clause.removed) continue;
         Lit* const literals = arena_.data() + clause.start;
+        // The false one second, so that the first is the candidate to be true.
         if (literals[0] == now_false) std::swap(literals[0], literals[1]);
         if (value(literals[0]) > 0 || find_watch(literals, clause.size, watching[i])) {
           if (value(literals[0]) > 0 && literals[1] == now_false) watching[kept++] = watching[i];
@@ -136,6 +154,7 @@ class RupChecker {
         }
         watching[kept++] = watching[i];
         if (value(literals[0]) < 0) {
+          // A conflict: nothing of the list may be lost.
           for (++i; i < watching.size(); ++i) watching[kept++] = watching[i];
           watching.resize(kept);
           return false;
@@ -158,13 +177,13 @@ class RupChecker {
     return false;
   }
 
-  std::vector<signed char> values_;
-  std::vector<std::vector<int>> watches_;
+  std::vector<signed char> values_;        // by literal: 1 true, -1 false, 0 neither
+  std::vector<std::vector<int>> watches_;  // by literal: clauses that watch it
   std::vector<Clause> clauses_ = {};
-  std::vector<Lit> arena_ = {};
-  std::unordered_multimap<std::size_t, std::size_t> by_hash_ = {};
-  std::vector<Lit> trail_ = {};
-  std::size_t propagated_ = 0;
+  std::vector<Lit> arena_ = {};  // literals of all clauses, one after the other
+  std::unordered_multimap<std::size_t, std::size_t> by_hash_ = {};  // clauses that were not removed
+  std::vector<Lit> trail_ = {};  // true literals, in the order in which they became so
+  std::size_t propagated_ = 0;   // so many of the trail have been
   bool refuted_ = false;
 };
 
@@ -207,6 +226,7 @@ std::string proof_fault(const Formula& formula, const std::string& text, const s
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
     ++line_number;
+    // Not a fault of the proof: who set the flag knows what to make of it.
     if (stop != nullptr && *stop) return "interrupted";
     if (line.empty() || line[0] == 'c') continue;
     const std::string where = "line " + std::to_string(line_number) + ": ";
@@ -235,6 +255,7 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
     ~Remove() { std::remove(path.c_str()); }
   } const remove{path};
   {
+    // In a block of its own: the proof is complete when the solver is gone.
     const std::unique_ptr<SatSolver> solver = make_cadical(seed, path);
     solver->add(formula);
     result.verdict = solver->solve({}, limits);
@@ -249,6 +270,8 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
     result.verdict = Verdict::Unknown;  // not checked, so not claimed
     return result;
   }
+  // A solver's proof that does not hold is a bug, of ours or of its: nothing may be concluded, and nobody
+  // should miss it.
   if (!fault.empty()) throw std::logic_error("our checker refuses the solver's proof: " + fault);
   return result;
 }

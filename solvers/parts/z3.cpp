@@ -1,4 +1,9 @@
 // libchorale-z3: the adapter to Z3 (de Moura and Bjorner), by its C++ interface.
+//
+// Two ways to ask: a session takes text after text and keeps what it was told (strategies, one instruction
+// longer at a time), and a single question is parsed into a solver that counts conflicts (SCCL's encoding).
+// Z3 throws what goes wrong as its own exceptions or says it in words; memory is told apart, since out of
+// memory is an end of its own here.
 #include <z3++.h>
 
 #include <algorithm>
@@ -65,6 +70,7 @@ class Z3Session final : public SmtSession {
     std::string said;
     {
       const Watcher watcher(context_, limits_);
+      // The term holds for this question only. Values are asked for before (pop), which forgets the model.
       said = evaluate("(push)\n(assert " + term + ")\n(check-sat)\n");
     }
     Verdict verdict = Verdict::Unknown;
