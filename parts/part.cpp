@@ -1,3 +1,7 @@
+// A part is a shared library with two functions: one says from which headers it was built, the other gives
+// its table. Everything is bound at once (RTLD_NOW), so that a library which lacks something is refused here
+// and not in the middle of a question, and nothing of it is seen by other libraries (RTLD_LOCAL). It is never
+// closed: tables point into it.
 #include "parts/part.h"
 
 #include <dlfcn.h>
@@ -26,6 +30,7 @@ bool has_room() {
 const void* table_of(const Part& part) {
   const auto refuse = [&](const std::string& what) { throw InputError(part.name, what, part.remedy); };
   void* const library = dlopen(part.library, RTLD_NOW | RTLD_LOCAL);
+  // Out of memory is no missing part: other limits are to blame, and what was found until then is kept.
   if (library == nullptr && !has_room()) throw std::bad_alloc();
   if (library == nullptr) refuse(fmt::format("this chorale runs without that part ({})", dlerror()));
   const auto headers = reinterpret_cast<const char* (*)()>(dlsym(library, "chorale_headers"));
