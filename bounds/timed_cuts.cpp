@@ -398,6 +398,8 @@ std::vector<Prices> timed_cut_prices(const Topology& topology, const std::vector
   if (total <= known / steps) return {};
   const bool turned = std::any_of(demands.begin(), demands.end(),
                                   [&](const Demand& demand) { return demand.to != demands.front().to; });
+  // One destination: everything flows to it. Else one set of sources, as the caller promises: told backwards,
+  // to those.
   const RankSet hub = turned ? demands.front().from : RankSet{demands.front().to};
   std::vector<std::int64_t> supply(topology.ranks, 0);
   for (const Demand& demand : demands) {

@@ -44,6 +44,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       const std::string time = time_of(c, n);
       text_ +=
           fmt::format("(declare-const {0} Int)\n(assert (and (>= {0} 0) (<= {0} {1})))\n", time, steps + 1);
+      // (C1), (C2); steps + 1 stands for never.
       if (starts_at(spec, n)) text_ += fmt::format("(assert (= {} 0))\n", time);
       if (ends_at(spec, n)) text_ += fmt::format("(assert (<= {} {}))\n", time, steps);
       std::string incoming;
@@ -57,6 +58,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
                              incoming);
     }
     for (LinkId l = 0; l < links; ++l)
+      // (C4): times rise along sends, so no chunk comes round in a circle, out of nothing.
       text_ += fmt::format("(assert (=> {} (< {} {})))\n", send_of(c, l), time_of(c, topology.links[l].src),
                            time_of(c, topology.links[l].dst));
   }

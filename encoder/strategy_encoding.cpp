@@ -192,6 +192,7 @@ void StrategyEncoding::all_reduce(Lit guard, const Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, d, r, c, sum(g, r, c));
 }
 
+// The first gets the sum; the others hold nothing any more.
 void StrategyEncoding::reduce(Lit guard, const Group& g) {
   add_up(guard, g);
   for (int d : g.members)
@@ -255,6 +256,8 @@ void StrategyEncoding::broadcast(Lit guard, Group& g) {
       }
 }
 
+// All groups act at once: each rule reads the state at t and writes that at t + 1. A device in no group keeps
+// what it has.
 void StrategyEncoding::instruct(int t, int instruction) {
   const LoweredInstruction& what = instructions_[instruction];
   const Lit guard = chosen(t, instruction);

@@ -41,10 +41,12 @@ std::string StrategySmtEncoding::count(int t, int device, int chunk) const {
   return fmt::format("n_{}_{}_{}", t, device, chunk);
 }
 
+// A set as a constant: k bits, of which 64 can be named.
 std::string StrategySmtEncoding::number(unsigned long long bits) const {
   return fmt::format("(_ bv{} {})", bits, k_);
 }
 
+// What a device holds, and how many of its chunks before each are not empty; n_t_d_k is the number of all.
 std::string StrategySmtEncoding::state(int t) const {
   std::string text;
   for (int d = 0; d < k_; ++d) {
@@ -67,6 +69,7 @@ std::string StrategySmtEncoding::start() const {
   return text;
 }
 
+// Complete sums over the device's group, or its own data where it is in none.
 std::string StrategySmtEncoding::at_goal(int t) const {
   std::vector<unsigned long long> wanted(k_);
   for (int d = 0; d < k_; ++d) wanted[d] = 1ULL << d;
@@ -127,6 +130,8 @@ void StrategySmtEncoding::reduce_scatter(int t, const Devices& group, const Term
     }
 }
 
+// All have as many chunks as the first, which has one at least; no two have the same, compared with everyone
+// before.
 void StrategySmtEncoding::all_gather(int t, const Devices& group, const Terms& sums, Terms& terms) const {
   const std::string total = count(t, group.front(), k_);
   terms.push_back(fmt::format("(> {} 0)", total));
@@ -161,6 +166,7 @@ std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instructi
     for (int d : group) acts[d] = true;
     Terms sums;
     for (int r = 0; r < k_; ++r) {
+      // The union over the group, which is also the sum wherever a rule requires that nothing is held twice.
       Terms rows;
       for (int d : group) rows.push_back(held(t, d, r));
       sums.push_back(fmt::format("(bvor {})", fmt::join(rows, " ")));

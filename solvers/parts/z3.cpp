@@ -119,6 +119,7 @@ SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& w
   solver.set(params);
   solver.from_string(text.c_str());
   {
+    // For the search alone: reading the text is not limited.
     const Watcher watcher(context, limits);
     try {
       switch (solver.check()) {
