@@ -1,5 +1,14 @@
 // A table of the algorithms; what they share (order, rings, chunks, links, cost) is prepared and finished
 // around the one line that each of them is.
+//
+// A line says a plan (construct/plan.h): who sends what to whom, as if all ranks were linked with all. Only
+// on_topology() knows the machine, so no algorithm has a case for one, and one that does not fit is refused
+// by the link that it lacks.
+//
+// Half of the table is the other half backwards: a plan that spreads a chunk from one rank, turned round and
+// adding up, collects its sum there. So an Allgather makes a ReduceScatter, a Broadcast a Reduce, and the two
+// one after the other an AllReduce. Trees are not put one after the other: theirs begins to go down while
+// later chunks still go up.
 #include "construct/classic.h"
 
 #include <fmt/format.h>
@@ -33,9 +42,10 @@ struct Row {
   Rings rings = Rings::None;
   bool composed = false;  // AllReduce of ReduceScatter and Allgather: its vector has a block for each rank
   bool power_of_two = false;
-  int fewest_chunks = 1;
+  int fewest_chunks = 1;  // of what has no rings: one for each of its trees
 };
 
+// The sum of a block ends where the Allgather wants the block to begin, since it is the same plan.
 Plan scatter_then_gather(const Plan& gather) {
   return backwards(gather, true) + gather;
 }
@@ -148,7 +158,8 @@ Method known_method(const std::string& name) {
                    did_you_mean(name, known, "use one of " + joined(known)));
 }
 
-// The order to use, turned until it starts at the root where there is one.
+// The order to use, turned until it starts at the root where there is one: that is where binary heaps and binomial
+// trees have theirs.
 std::vector<Rank> checked_order(const std::string& where, int ranks, const ClassicOptions& options,
                                 bool rooted) {
   std::vector<Rank> all(ranks);
@@ -164,6 +175,8 @@ std::vector<Rank> checked_order(const std::string& where, int ranks, const Class
   return order;
 }
 
+// Many rings are those of the machine, whatever the order. A single one is the order itself, or, where nobody
+// asked for an order and 0, 1, 2, ... is no ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
 std::vector<Order> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
   if (kind == Rings::None) return {};
@@ -174,6 +187,8 @@ std::vector<Order> rings_for(Rings kind, const Topology& topology, const Order& 
   return {order};
 }
 
+// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks a round
+// wants w of them, and rings side by side want one each.
 int fewest_chunks(const Row& row, const Topology& topology, const std::vector<Order>& rings) {
   if (row.rings == Rings::One) return std::max(1, ring_width(topology, rings[0]));
   if (row.rings == Rings::Many) return static_cast<int>(rings.size());
@@ -206,6 +221,7 @@ Point classic_algorithm(Method method, const Topology& topology, const ClassicOp
     throw InputError(where, fmt::format("{} chunks", options.chunks), "use 1 to 1000000");
 
   const bool rooted = is_rooted(row.entry.collective);
+  // From here on each line needs the one before: chunks are counted by rings, rings follow the order.
   Request request{.ranks = ranks, .order = checked_order(where, ranks, options, rooted)};
   request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request.rings);

@@ -1,5 +1,13 @@
 // Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places whose numbers
 // differ in bit k meet.
+//
+// By doubling, each rank has what the 2^k places of its block have, and gets what the 2^k of the neighbouring
+// block have: after log2(n) steps all, and nothing twice. An AllReduce may double whole sums, or halve and
+// double (backwards and forwards, construct/classic.cpp): log2(n) steps with log2(n) times the vector, or 2
+// log2(n) steps with 2(n-1)/n times the vector.
+//
+// Two that exchange and add in one step both end with the sum of both, since sends read what was there before
+// the step.
 #include "construct/exchanges.h"
 
 namespace chorale {
@@ -42,6 +50,7 @@ Plan direct_alltoall(int ranks, int chunks) {
   return plan;
 }
 
+// Everyone sends its own contribution and nothing else: what arrives in the step is not read in it.
 Plan one_shot_allreduce(int ranks, int chunks) {
   Plan plan;
   for (Rank n = 0; n < ranks; ++n)

@@ -1,5 +1,11 @@
-// Invariant: what the ranks have after a step is the same under every element of the group, since orbits of sends are taken
-// whole or not at all; and no chunk enters a block twice.
+// Invariants: what the ranks have after a step is carried to itself by every element of the group, since
+// orbits of sends are taken whole or not at all; whoever sends has had the chunk since an earlier step, since
+// candidates are listed before any is taken; and a chunk that some rank of a block has does not enter the
+// block again. (One orbit may bring it in over several links at once, if some element but the identity keeps
+// the chunk and the block.)
+//
+// A try looks at one send of each orbit a step, about chunks times links over the order of the group, and at
+// a whole orbit when it is that send's turn.
 //
 // How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most Broadcasts on a
 // switch, which random cuts fill in milliseconds, so all further tries are random.
@@ -18,7 +24,8 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostElements = 4096;
+constexpr std::size_t kMostElements = 4096;  // each is looked at for each orbit; hypercube:6 has 46,080
+// Rounds of a step over those of the next: 1 is evenly, 2 halves them from step to step, 0.8 lets them grow.
 constexpr double kRatios[kGeometricTries] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
 
 // The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is too large or
@@ -41,7 +48,9 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
   return elements;
 }
 
-// The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing.
+// The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing. Where the
+// prices are a cut, that is its far side: what enters it pays, and the bound is met only if no chunk pays
+// twice. Prices that differ from step to step name no one set.
 std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   std::vector<Rank> best(topology.ranks);
   std::iota(best.begin(), best.end(), 0);
@@ -65,7 +74,9 @@ std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   return best;
 }
 
-// Block of each rank: images of the set where they do not overlap; a rank of its own otherwise.
+// Block of each rank, named by its least rank: images of the set under the group. Images that overlap and
+// have different names are no blocks, and then every rank is one of its own; two of one name are taken as
+// one. Blocks of single ranks say nothing: to enter one is to reach its rank.
 std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Embedding>& elements, int ranks) {
   std::vector<int> alone(ranks);
   std::iota(alone.begin(), alone.end(), 0);
@@ -85,6 +96,7 @@ std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Embeddin
   return block;
 }
 
+// A round for each step, the others as the ratio says; what rounding has left goes to the first steps.
 std::vector<int> split_rounds(const Budget& budget, double ratio) {
   std::vector<double> share(budget.steps);
   for (int s = 0; s < budget.steps; ++s) share[s] = std::pow(ratio, budget.steps - 1 - s);
@@ -119,6 +131,7 @@ class Filling {
         limits_of_(topology.links.size()) {
     for (std::size_t i = 0; i < topology.limits.size(); ++i)
       for (LinkId l : topology.limits[i].links) limits_of_[l].push_back(static_cast<int>(i));
+    // The first send of each orbit stands for all of it.
     std::vector<bool> seen(static_cast<std::size_t>(chunks_) * links_, false);
     for (Chunk c = 0; c < chunks_; ++c)
       for (LinkId l = 0; l < links_; ++l) {
@@ -156,6 +169,9 @@ class Filling {
       int holders;
       Send send;
     };
+    // What enters blocks goes first, since that is what the bound counts; then chunks that few ranks have,
+    // since later steps need them in more places. Among equals chance decides, and another try decides
+    // otherwise.
     std::vector<Candidate> entering, within;
     std::vector<int> holders(chunks_, 0);
     for (Chunk c = 0; c < chunks_; ++c)
@@ -178,7 +194,8 @@ class Filling {
     return step;
   }
 
-  // All sends of the orbit, or none.
+  // All sends of the orbit, or none. Others have been taken since this one was listed, so its receiver and
+  // its block are looked at again; by symmetry that is right for all of the orbit.
   void take_orbit(const Send& send, int rounds, Step& step) {
     const Link& link = topology_.links[send.link];
     if (has_[at(send.chunk, link.dst)]) return;
@@ -191,6 +208,7 @@ class Filling {
       for (const Send& member : orbit) load(member.link, -1);
       return;
     }
+    // Two links of one orbit may lead to the same rank, which is to get the chunk once. Neither is better.
     std::set<std::pair<Chunk, Rank>> receivers;
     for (const Send& member : orbit)
       if (!receivers.insert({member.chunk, topology_.links[member.link].dst}).second) {
@@ -224,10 +242,10 @@ class Filling {
   const std::vector<Embedding>& elements_;
   const std::vector<int> block_;
   const int chunks_, links_;
-  std::vector<std::vector<int>> limits_of_;
-  std::vector<Send> representatives_ = {};
-  std::vector<char> has_ = {}, in_block_ = {};
-  std::vector<int> load_ = {}, limit_load_ = {};
+  std::vector<std::vector<int>> limits_of_;       // by link
+  std::vector<Send> representatives_ = {};        // one of each orbit of (chunk, link)
+  std::vector<char> has_ = {}, in_block_ = {};    // by chunk, and rank or name of a block; grow during a step
+  std::vector<int> load_ = {}, limit_load_ = {};  // sends of the step
   std::mt19937 random_;
 };
 

@@ -68,6 +68,8 @@ std::vector<int> chunk_counts(const Collective& collective) {
   return {chunks, chunks / collective.ranks};
 }
 
+// All that the catalogue has for this kind, as it is, and over the widest ring of the machine. An algorithm
+// that takes the chunks otherwise than they are asked for makes another collective, and is dropped.
 std::vector<Point> hand_written(const Topology& topology, const Collective& collective,
                                 const Effort& effort) {
   // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
@@ -112,8 +114,11 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
       std::ranges::any_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); }))
     return {};
   Effort effort(kEffort, stop);
+  // Hand-written ones first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+  // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must
+  // not have hidden one that can.
   points = undominated(within(extra, topology, std::move(points)));
   std::vector<Point> sound;
   for (Point& point : points) {

@@ -67,7 +67,8 @@ class Splitter {
  public:
   explicit Splitter(const Topology& topology) : topology_(topology), empty_(topology) {}
 
-  // The sends of the first round, and the rest.
+  // The sends of the first round, and the rest. One that stays behind makes others stay: those that would
+  // change what it has yet to read, and those that would add to what it has yet to replace.
   std::pair<Step, Step> split(std::vector<Send> sends) const {
     Room room = empty_;
     Step first, rest;
@@ -92,7 +93,9 @@ class Splitter {
   Value source(const Send& send) const { return {topology_.links[send.link].src, send.chunk}; }
   Value target(const Send& send) const { return {topology_.links[send.link].dst, send.chunk}; }
 
-  // Who reads or replaces a value before who adds to it. What waits in a circle is last, as it came.
+  // Who reads or replaces a value before who adds to it. `before` counts, for each value, who has yet to read
+  // or replace it; a send that replaces counts itself, so it may go at 1. Each pass takes what may go. What
+  // waits in a circle (two ranks that exchange sums) is last, as it came.
   std::vector<Send> in_order(std::vector<Send> sends) const {
     std::ranges::stable_sort(sends, {}, &Send::chunk);
     std::map<Value, int> before;  // reads and replacements still to come
@@ -132,6 +135,8 @@ std::optional<Schedule> in_more_steps(const Topology& topology, const Collective
   const Splitter splitter(topology);
   Schedule split = schedule;
   std::size_t at = 0;
+  // Steps before `at` have one round each. If rounds exceed steps by too many, some step from `at` on has
+  // two.
   while (total_rounds(split) > static_cast<int>(split.steps.size()) + extra) {
     while (split.steps[at].rounds == 1) ++at;
     auto [first, rest] = splitter.split(split.steps[at].sends);

@@ -1,3 +1,7 @@
+// A plan names pairs of ranks, a schedule links. Of parallel links a transfer takes the one that needs the
+// fewest rounds with it: none begins a further round before all are full, so a pair needs as few rounds as
+// its links can do. Limits over links of other pairs are not looked at in choosing, only when the rounds of
+// the step are counted.
 #include "construct/plan.h"
 
 #include <fmt/format.h>
@@ -21,6 +25,8 @@ void add(Plan& plan, int s, const Transfer& transfer) {
   plan[s].push_back(transfer);
 }
 
+// A chunk that reaches each rank once, from one that had it a step before, goes along an out-tree. Turned
+// round that is an in-tree, and the step in which a rank hands on comes after all in which it is told.
 Plan backwards(Plan plan, bool reduce) {
   std::reverse(plan.begin(), plan.end());
   for (std::vector<Transfer>& step : plan)

@@ -58,6 +58,8 @@ class PlanFilling {
     ++held_[d.to];
   }
 
+  // The ranks that will hold least get the next copy, counting what this step has given them already. False
+  // where a chunk has fewer ranks left that want it than the plan gives it to.
   bool choose_receivers(const std::vector<int>& copies, std::vector<Delivery>& deliveries) {
     std::vector<int> will_hold = held_;
     std::vector<Chunk> chunks(copies.size());
@@ -78,7 +80,10 @@ class PlanFilling {
     return true;
   }
 
-  // Kuhn's algorithm; a sender has as many places as it can send in the step.
+  // Kuhn's algorithm; a sender has as many places as it can send in the step: its links' bandwidth, or a
+  // limit over links of its own. What single links carry, and limits on the way in, is left to the referee at
+  // the end: another try is cheap. What is handed out in this step is given only when it is matched whole, so
+  // nobody passes on what arrives in it.
   bool match_senders(const std::vector<Delivery>& deliveries, int rounds, std::vector<Rank>& senders) {
     std::vector<int> places(topology_.ranks, 0);
     for (const Link& link : topology_.links) places[link.src] += rounds * link.bandwidth;
@@ -94,6 +99,8 @@ class PlanFilling {
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random_);
     std::vector<bool> visited;
+    // A place for delivery d, if need be by moving others. A rank is visited once a search: if none of what
+    // it serves could be moved, none can.
     const auto place = [&](const auto& self, std::size_t d) -> bool {
       for (Rank n : order) {
         if (visited[n] || !has_[at(deliveries[d].chunk, n)] || links_[pair(n, deliveries[d].to)] < 0)
@@ -123,7 +130,7 @@ class PlanFilling {
   const Topology& topology_;
   const Collective& collective_;
   std::mt19937 random_;
-  std::vector<LinkId> links_;  // by source and destination
+  std::vector<LinkId> links_;  // by source and destination; of parallel ones the last
   std::vector<bool> has_;      // by chunk and rank
   std::vector<int> held_;      // by rank
 };

@@ -14,7 +14,8 @@
 namespace chorale {
 namespace {
 
-// Capacity left between each pair of ranks, in chunks per round, and the alpha of their link.
+// Capacity left between each pair of ranks, in chunks per round, over all their parallel links, and the alpha
+// of one of these.
 struct Capacity {
   int ranks = 0;
   std::vector<int> between = {};
@@ -53,6 +54,8 @@ class HamiltonianSearch {
   }
 
  private:
+  // A beginning of a ring, made longer by one; taken back where it leads nowhere. Without effort every call
+  // fails.
   bool extend() {
     const Rank last = order_.back();
     if (static_cast<int>(order_.size()) == ranks_) return std::ranges::count(next_[last], 0) > 0;
@@ -78,9 +81,10 @@ class HamiltonianSearch {
   std::vector<std::vector<Rank>> next_;
   std::vector<bool> used_;
   Order order_;
-  long effort_ = 100'000;
+  long effort_ = 100'000;  // ranks that may still be gone on from; the same on every machine
 };
 
+// From the widest links down: the first width at which a ring is found. Each has its own effort.
 Order widest_ring(const Capacity& capacity) {
   if (capacity.ranks == 1) return {0};
   std::set<int, std::greater<>> widths(capacity.between.begin(), capacity.between.end());
@@ -100,7 +104,8 @@ class Machine {
     }
   }
 
-  // A ring that takes the links of a limit too often for one round may still be found.
+  // A limit lets no more through a link than it has left; but a ring may go through it several times, and one
+  // that does so too often for one round may still be found.
   Order widest() const {
     Capacity usable = left_;
     for (const Limit& limit : limits_)
@@ -149,6 +154,8 @@ Order turned_round(Order ring) {
 
 }  // namespace
 
+// Step s, place i of the ring: passes on the block of place i - s, which it got in step s - 1 (in step 0 its
+// own). Every link carries one chunk in every step for each that goes round its ring.
 Plan ring_allgather(const std::vector<Order>& rings, int chunks) {
   Plan plan;
   const int n = static_cast<int>(rings[0].size());
@@ -162,6 +169,7 @@ Plan ring_allgather(const std::vector<Order>& rings, int chunks) {
   return plan;
 }
 
+// Turned twice, the rings and the plan, so data flow as in the Allgather.
 Plan ring_reducescatter(const std::vector<Order>& rings, int chunks) {
   std::vector<Order> turned;
   for (const Order& ring : rings) turned.push_back(turned_round(ring));
@@ -187,6 +195,7 @@ std::vector<Order> ring_decomposition(const Topology& topology) {
   Machine machine(topology);
   for (Order ring = machine.widest(); !ring.empty(); ring = machine.widest()) {
     const int copies = machine.take(ring);
+    // A ring for which a round has no room: alone it may still be of use, in more rounds.
     if (copies == 0) return rings.empty() ? std::vector<Order>{ring} : rings;
     rings.insert(rings.end(), copies, ring);
     // Machines are mostly symmetric; searching for what is left of one used one way is harder.

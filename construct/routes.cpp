@@ -46,6 +46,8 @@ class Router {
       const auto [at, fresh] = known.try_emplace(spec.pre);
       if (fresh) at->second = hops(topology_, spec.pre);
       const std::vector<int>& distance = at->second;
+      // Nearest first, so that those farther away find a tree to come to. What cannot be reached is -1 hops
+      // away, hence first of all.
       std::vector<Rank> nearest_first(spec.post.begin(), spec.post.end());
       std::ranges::stable_sort(nearest_first, {}, [&](Rank n) { return distance[n]; });
       if (!nearest_first.empty() && distance[nearest_first.front()] < 0) return std::nullopt;
@@ -61,6 +63,7 @@ class Router {
       for (std::size_t c = 0; c < copies.chunks.size(); ++c) {
         if (effort_.stopped()) return std::nullopt;
         const ChunkSpec& spec = copies.chunks[c];
+        // In the second pass it makes room for itself: the loads are those of all others.
         for (LinkId l : routes[c]) load_.add(l, -1);
         const std::vector<LinkId> back = cheapest_ways(spec);
         for (Rank n : spec.post)
@@ -71,7 +74,8 @@ class Router {
   }
 
  private:
-  // Walks back from each destination by the link that `back` names, until it is on the tree.
+  // Walks back from each destination by the link that `back` names, until it is on the tree. A branch is
+  // found leaf first and turned round, so that the link into a rank stands before those out of it.
   std::vector<LinkId> tree(const RankSet& sources, std::span<const Rank> destinations,
                            const std::function<LinkId(Rank)>& back) {
     ++trees_;
@@ -91,6 +95,7 @@ class Router {
     return links;
   }
 
+  // Of the links that come a hop nearer: from a rank that gets the chunk anyway, then where least goes.
   LinkId way_back(const std::vector<int>& distance, Rank n) const {
     LinkId best = -1;
     std::pair<bool, double> least;
@@ -106,7 +111,8 @@ class Router {
     return best;
   }
 
-  // Dijkstra's algorithm: the last link of the cheapest way to each rank, -1 where there is none.
+  // Dijkstra's algorithm: the last link of the cheapest way to each rank, -1 where there is none. Every price
+  // is above 0, so the ways have no circles.
   std::vector<LinkId> cheapest_ways(const ChunkSpec& spec) const {
     std::vector<double> cost(topology_.ranks, std::numeric_limits<double>::infinity());
     std::vector<LinkId> back(topology_.ranks, -1);

@@ -67,6 +67,7 @@ class Spreading {
       assert(effort.stopped() || !schedule.steps.back().sends.empty());
     }
     effort.spend(looked_at_);
+    // Rounds are counted only now: what was removed may have been what filled a link.
     if (holders_ == Holders::Any) remove_unused(schedule);
     for (Step& step : schedule.steps) {
       load_.clear();
@@ -90,7 +91,8 @@ class Spreading {
 
   std::size_t at(Chunk c, Rank n) const { return static_cast<std::size_t>(c) * topology_.ranks + n; }
 
-  // Links of the route below each rank that is on it.
+  // Links of the route below each rank that is on it. The link into a rank stands before those out of it, so
+  // one pass from the end sees every rank after all below it. Ranks that begin with the chunk stay at -1.
   void measure(Chunk c) {
     for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
     for (auto link = routes_[c].rbegin(); link != routes_[c].rend(); ++link) {
@@ -132,6 +134,9 @@ class Spreading {
       std::ranges::sort(links, {}, [&](LinkId l) { return std::pair(topology_.links[l].src, l); });
   }
 
+  // The order of the essay above as one number: 20 bits of the way still behind the receiver, turned round so
+  // that the longest is least; 8 of rarity; 32 of the way between the two ranks by number. Rarity is in
+  // powers of two, so a key goes stale only when twice as many hold the chunk.
   Wish wish(Chunk c, LinkId l) const {
     const Link& link = topology_.links[l];
     const auto field = [](std::uint64_t value, int bits) {
@@ -164,7 +169,9 @@ class Spreading {
       offer(c, *l);
   }
 
-  // The first wish of a link that still stands; its chunk may be less rare by now. Nothing if there is none.
+  // The first wish of a link that still stands. Its chunk may be less rare by now, and then it goes back with
+  // its new key. Keys only rise with time, so one on top that is still right is the least of all. Nothing if
+  // there is none.
   std::optional<Wish> first(LinkId l) {
     Queue& queue = queues_[l];
     while (!queue.empty()) {
@@ -182,6 +189,9 @@ class Spreading {
     return std::nullopt;
   }
 
+  // The best wish of every link competes; the winner's link sends its next. A rank counts as having a chunk
+  // at once, so that nobody else sends it, but offers it on only after the step, so that nothing moves twice
+  // in one.
   Step fill(int width, const Effort& effort) {
     using Candidate = std::pair<Wish, LinkId>;
     const auto later = [](const Candidate& a, const Candidate& b) {
@@ -220,8 +230,9 @@ class Spreading {
     if (std::ranges::binary_search(copies_.chunks[c].post, n)) --wanted_;
   }
 
-  // Ranks on a route that nobody needed any more for getting it on: last step first, what is neither wanted
-  // nor sent on later is not sent.
+  // Where chunks may come from anyone, a rank on a route may have been passed by: last step first, what is
+  // neither wanted nor sent on later is not sent. Routes alone have no such ranks, since their leaves are
+  // destinations.
   void remove_unused(Schedule& schedule) const {
     std::vector<char> used(has_.size(), 0);
     for (Chunk c = 0; c < static_cast<int>(copies_.chunks.size()); ++c)
@@ -241,19 +252,21 @@ class Spreading {
   const Holders holders_;
   std::vector<std::vector<LinkId>> out_of_;
   std::vector<int> below_;  // by chunk and rank: links of the route below it; -1 where the route does not go
-  std::vector<std::vector<LinkId>> by_source_ = {};
+  std::vector<std::vector<LinkId>> by_source_ = {};  // by chunk: its route, by ranks that links leave
   Load load_;
 
   // Of a run.
   std::vector<char> has_ = {};      // by chunk and rank; what arrives in the step that is being filled counts
   std::vector<int> held_ = {};      // by chunk: ranks that have it
-  std::vector<Queue> queues_ = {};  // by link
+  std::vector<Queue> queues_ = {};  // by link; wishes that were granted elsewhere stay until they are first
   std::set<LinkId> open_ = {};      // links with a queue that is not empty
   long long looked_at_ = 0;         // sends
   long long wanted_ = 0;            // destinations that lack their chunk
 };
 
-// Widths 1, 2, 4, ... up to the first that takes no more steps than need be; then the narrowest such.
+// Widths 1, 2, 4, ... up to the first that takes no more steps than need be; then the narrowest such. A step
+// that is wider need not lead to fewer steps; where the bisection is misled by that, it misses a schedule and
+// makes no wrong one.
 void try_widths(Spreading& spreading, std::size_t fewest_steps, std::vector<Schedule>& best, Effort& effort) {
   struct Outcome {
     bool fewest = false;
@@ -302,6 +315,7 @@ std::vector<Schedule> spread(const Topology& topology, const Collective& copies,
   const std::optional<Routes> shortest = shortest_routes(topology, copies, effort);
   if (!shortest) return {};
   Spreading on_shortest(topology, copies, *shortest, Holders::OfRoute);
+  // Whatever the effort, there is one schedule, and it has the fewest steps: nothing waits.
   std::optional<Schedule> first = on_shortest.run(kAnyWidth, effort, true);
   if (!first) return {};
   const std::size_t fewest_steps = first->steps.size();
@@ -312,6 +326,7 @@ std::vector<Schedule> spread(const Topology& topology, const Collective& copies,
   try_widths(on_shortest, fewest_steps, best, effort);
   Spreading from_any(topology, copies, *shortest, Holders::Any);
   try_widths(from_any, fewest_steps, best, effort);
+  // Balanced routes are a search for every chunk, which looks at every link: paid for before it is begun.
   const long long searches =
       static_cast<long long>(copies.chunks.size()) * static_cast<long long>(topology.links.size());
   if (!effort.affords(searches)) return best;

@@ -91,6 +91,8 @@ class Planner {
   }
   bool reaches(Rank a, Rank b) { return from(a)[b] >= 0; }
 
+  // A root is a rank that hears of all and reaches all. Roots that exchange are looked for only where one
+  // alone takes more steps than the farthest contribution has hops: fewer than these nothing can take.
   std::optional<Places> find_places(const Ranks& pre, const Ranks& post) {
     for (Rank p : pre)
       for (Rank d : post)
@@ -167,6 +169,9 @@ class Planner {
     return best;
   }
 
+  // Carriers: of contributors that reach one another the least, unless one of them reaches a contributor that
+  // does not reach it. Every contribution then folds into some carrier. A root for what is left is there as
+  // long as there is a destination left: each of them hears of all, and so is one itself.
   ChunkPlan carried(const Ranks& pre, const Ranks& post) {
     Ranks carriers;
     for (Rank p : pre) {
@@ -199,7 +204,7 @@ class Planner {
 
 enum class Choice { Shallow, Spread, Linked };
 
-// Of equal roots the one used least so far.
+// One plan for every chunk by one choice. Of roots that are equal to it the one used least so far.
 SumPlan plan_for(Choice choice, const Collective& sums, const std::vector<const Places*>& places) {
   std::vector<int> used(sums.ranks, 0);
   SumPlan plan;
@@ -240,6 +245,8 @@ class Phases {
   }
 
  private:
+  // Of as many chunks as the sums have, so that sends keep their chunk; one that has nothing to do in a phase
+  // starts somewhere and goes nowhere.
   Collective copies() const {
     Collective c{.custom_name = "phase", .ranks = sums_.ranks};
     c.chunks.resize(sums_.chunks.size(), {.pre = {0}});
@@ -247,6 +254,8 @@ class Phases {
   }
 
   std::vector<Schedule> gather(std::size_t i) {
+    // From the roots to the contributors on the reversed machine; read backwards, contributions flow to the
+    // roots.
     Collective backwards = copies();
     for (std::size_t c = 0; c < plan_.size(); ++c)
       if (i < plan_[c].gathers.size())
@@ -268,6 +277,7 @@ class Phases {
     return schedule;
   }
 
+  // All roots send in one step, so each reads what was gathered there and not what others send it.
   Step exchange() const {
     std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between;
     for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
@@ -289,6 +299,7 @@ class Phases {
     return step;
   }
 
+  // From the ranks that have the whole sum by then: those of the exchange, or each gather's only root.
   std::vector<Schedule> spread_sums() {
     Collective forwards = copies();
     for (std::size_t c = 0; c < plan_.size(); ++c) {
@@ -394,6 +405,7 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
   }
   std::vector<SumPlan> tried;
   std::vector<Schedule> best;
+  // The first is made in any case. Choices often come to the same plan, which is made once.
   for (Choice choice : {Choice::Shallow, Choice::Linked, Choice::Spread}) {
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
