@@ -40,6 +40,7 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
   }
   std::vector<Embedding> elements = {identity(topology, collective)};
   std::set<std::vector<Rank>> known = {elements[0].ranks};
+  // A queue that grows while it is read. Products of generators are all of a finite group: inverses are powers.
   for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
     for (const Embedding& g : steps)
       if (Embedding next = compose(elements[i], g); known.insert(next.ranks).second)

@@ -1,3 +1,9 @@
+// Two formulations of the literature: SCCL's integers as SMT-LIB text for Z3 (Cai et al. 2021), and a formula
+// of its own for each split of the rounds over the steps (2024). They have our words for machines and limits,
+// and our solvers; nothing else, so that what is measured against them is what we added.
+//
+// Neither says a sum. What is asked as its dual copy (pareto/solved_question.h) they can answer; a sum with
+// several destinations has none.
 #include "pareto/baselines.h"
 
 #include <algorithm>
@@ -22,7 +28,9 @@ BaselineAnswer ask_smt(const Instance& instance, const Deadline& deadline, std::
   return answer;
 }
 
-// Every split of the rounds over the steps is a formula of its own; Unsat if all are.
+// Every split of the rounds over the steps is a formula of its own, (R-1 over S-1) of them for R rounds and S
+// steps; Unsat if all are. One that is not decided in its limits does not stop the others, since one of them
+// may be Sat; but after it nothing is Unsat.
 BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, std::int64_t conflicts, int seed) {
   instance.budget.steps = std::min(instance.budget.steps, instance.budget.rounds);
   std::vector<int> split(instance.budget.steps, 1);

@@ -4,6 +4,10 @@
 // the plain formula first, which says the referee's rules and nothing else. To check the derivation of the
 // search's formula from the plain one instead, clause by clause, was not done: most of its clauses are about
 // counters of another kind.
+//
+// Points come first, then claims, and only where all of these hold what the result says of its points by its
+// claims (pareto/space_check.h). What cannot be decided within the limits is counted as undecided and is
+// neither a fault nor shown.
 #include "pareto/check.h"
 
 #include <fmt/format.h>
@@ -88,6 +92,7 @@ class Checker {
       fail(at, Kind::Statement, error.what());
       return nullptr;
     }
+    // All are forgotten when they are too many; the one that is asked for is kept whatever its size.
     named_bytes_ += bytes_of(made);
     if (named_bytes_ <= kMostBytes) return &(known->second = std::move(made));
     named_.clear();
@@ -140,6 +145,8 @@ class Checker {
             "is not for " + name_of(result_.collective));
   }
 
+  // Only where a frontier of AllReduces was searched are there two more families; all else is what it is
+  // called.
   bool has_families() const {
     return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
@@ -178,8 +185,13 @@ class Checker {
     ++report_.bounds;
   }
 
+  // A refutation, in the order of what it costs: the words of the claim, its size, the name of its formula,
+  // the kept proof, then solving. A kept proof that does not hold is a fault even where something else shows
+  // the claim: it was handed over as true. One that holds shows that the search's formula has no model, and
+  // the claim is still tried from the plain one, since that shows more.
   void check_refutation(const Claim& claim, const Collective& collective, const FaultPlace& at) {
     const bool all_rounds = claim.rounds == kNoSchedule;
+    // Refuted is one round less, and the budget of a formula has at least one.
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
       return fail(at, Kind::Claim, "a refutation is of a number of steps and rounds");
     if (claim.certificate.chunk >= static_cast<int>(collective.chunks.size()) ||

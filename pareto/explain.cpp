@@ -1,3 +1,7 @@
+// Which claim is the reason is not remembered by the search but found again: each is tried as if it were the
+// only one, by the arithmetic of pareto/optimality.h. Only claims about the point's own number of chunks are
+// tried; the first that closes its gap alone is named. Where it takes several, none does, and that is what is
+// said.
 #include "pareto/explain.h"
 
 #include <set>
@@ -27,7 +31,8 @@ std::string words(const Certificate& certificate) {
 }
 
 // The first claim that alone leaves nothing better than `rounds` with at most `steps` steps, in the order of
-// the result: bounds come before refutations.
+// the result: bounds come before refutations. A result of one claim in the same space is all that it takes to
+// ask.
 std::vector<const Claim*> closing(const Result& result, CollectiveKind collective, int chunks, int steps,
                                   int rounds) {
   Result one;
@@ -60,6 +65,7 @@ Reasons reasons(const Result& result, const Point& point) {
   }
   const CollectiveKind asked =
       point.method == Method::Gathered ? CollectiveKind::Allgather : result.collective.kind;
+  // Proven (docs/bounds.md) has two parts: as few steps take no fewer rounds, and fewer steps take more.
   reasons.rounds = closing(result, asked, chunks, steps, rounds);
   if (steps > 0) reasons.steps = closing(result, asked, chunks, steps - 1, rounds + 1);
   return reasons;

@@ -1,3 +1,6 @@
+// Search and check make the formula of a refutation of the same parts, so that its SHA-256 names it to both.
+// What it takes to build one is estimated before, since a formula that does not fit in memory cannot be
+// refused afterwards.
 #include "pareto/formulas.h"
 
 #include <algorithm>
@@ -18,7 +21,8 @@ Collective only(const Collective& collective, Chunk chunk) {
   return one;
 }
 
-// A chunk crosses each link at most once in a step.
+// A chunk crosses each link at most once in a step. So alone it fills a limit at most once with each of its
+// links, and needs rounds only where these are more than the limit's bandwidth.
 Budget ample(const Topology& topology, int steps) {
   std::size_t rounds = 1;
   for (const SharedLimit& limit : topology.limits)

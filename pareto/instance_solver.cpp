@@ -128,6 +128,8 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
   deadline_ = deadline;
   conflicts_ = 0;
   for (auto& one : narrower_) one->given_up = false;
+  // Turn after turn until something answers. The last one has all the conflicts that there are, and formulas
+  // of any size; without a limit there is always another, and only the deadline ends it.
   const std::int64_t most = conflicts < 0 ? INT64_MAX / kMore : conflicts;
   Effort effort{.conflicts = std::min(kFirstConflicts, most), .size = kFirstSize};
   for (;; ++effort.turn, effort.conflicts = std::min(effort.conflicts * kMore, most), effort.size *= kMore) {
@@ -139,6 +141,7 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       answer.conflicts = conflicts_;
       if (answer.verdict != Verdict::Unknown) return answer;
     }
+    // Where no formula was small enough to be asked, no later turn will ask one.
     if (!limited_ || !ours || effort.conflicts == most || deadline_.over())
       return {.too_large = !limited_, .conflicts = conflicts_};
   }
@@ -269,6 +272,8 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   if (too_large(one, budget)) return Verdict::Unknown;
   limited_ = true;
   if (size(one, budget) > effort.size) return Verdict::Unknown;
+  // A formula made for a horizon answers for every budget inside it, under assumptions, and its solver keeps
+  // what it has learnt. Only a budget beyond it makes both anew.
   if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {
     one.horizon = budget;
     one.encoding.emplace(solved_.topology, collective_of(one), budget,
@@ -287,7 +292,8 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   return verdict;
 }
 
-// The full formula afresh, with a proof.
+// The full formula afresh, with a proof: assumptions, and what was learnt under other budgets, have no place
+// in one.
 Answer InstanceSolver::refuted(const Budget& budget, std::int64_t conflicts) {
   const std::optional<SolveLimits> limits = deadline_.limits(conflicts);
   if (!limits) return {};
@@ -315,7 +321,9 @@ Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation
   return claim;
 }
 
-// Chunk after chunk, and each kind of chunk once.
+// Chunk after chunk, and each kind of chunk once: chunks with the same contributors and destinations have the
+// same schedules, and where rounds do not matter they may all be in one. One kind that has none refutes the
+// whole.
 Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
   deadline_ = deadline;
   conflicts_ = 0;

@@ -75,6 +75,7 @@ Schedule told_for_all(const Topology& topology, const Collective& whole, int tog
   std::map<Chunk, std::vector<Chunk>> packets;  // by the first of them
   for (const auto& [pre, post, chunks] : chunk_classes(whole))
     for (std::size_t i = 0; i < chunks.size(); ++i) packets[chunks[i - i % together]].push_back(chunks[i]);
+  // first_of() numbers the chunks that it keeps in the order of their numbers; so does this map.
   Schedule all;
   for (int i = 0; i < together; ++i) {  // the i-th of each packet is where the first of all is
     Embedding ith = identity(topology, whole);

@@ -27,6 +27,7 @@ struct Tread {
 };
 using Staircase = std::vector<Tread>;  // the first from 0 steps on; rounds fall
 
+// The last tread that is not beyond; before the first, nothing is possible.
 int at(const Staircase& stairs, int steps) {
   int rounds = kNoSchedule;
   for (const Tread& tread : stairs)
@@ -34,7 +35,9 @@ int at(const Staircase& stairs, int steps) {
   return rounds;
 }
 
-// Where the space does not allow so many rounds, there is no schedule until more steps allow them.
+// Where the space does not allow so many rounds, there is no schedule until more steps allow them: with k =
+// 0, 5 rounds take 5 steps. Moved to the right like that, a tread may pass one of fewer rounds, which then
+// stands for both.
 Staircase limited(const Staircase& stairs, const Space& space) {
   Staircase kept = {{.steps = 0, .rounds = kNoSchedule}};
   for (const Tread& tread : stairs) {
@@ -49,8 +52,9 @@ Staircase limited(const Staircase& stairs, const Space& space) {
   return kept;
 }
 
-// With more steps than a claim speaks of: either no more of them are used, or there are as many rounds as
-// steps.
+// With more steps than a claim speaks of: either no more of them are used, and it holds, or at least one more
+// is, and every step has a round. So "at most 3 steps take at least 7 rounds" leaves 4 rounds to 4 steps and
+// more. Bounds change only one step after those that claims name, so these are all the steps to look at.
 Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   std::vector<const Claim*> claims;
   for (const Claim& claim : result.claims)
@@ -69,7 +73,8 @@ Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   return limited(stairs, result.space);
 }
 
-// One after the other: steps and rounds add up.
+// One after the other: steps and rounds add up. Treads are enough, since between two of them only steps are
+// wasted. The space is that of the whole, so it is asked again after the sum.
 Staircase composed(const Result& result, int chunks) {
   const Staircase first = claimed(result, CollectiveKind::ReduceScatter, chunks);
   const Staircase second = claimed(result, CollectiveKind::Allgather, chunks);
@@ -150,6 +155,8 @@ void mark_point(const Result& result, const std::vector<Left>& all, Point& point
       rate == point.bound && (point.cost.steps == 0 || less(rate, lowest(against, point.cost.steps - 1)));
 }
 
+// Found and possible are both staircases, so the gap between them changes only at treads and points. An
+// opening is listed where it begins or changes, with what was found by then.
 std::vector<Opening> openings(const Result& result, const std::vector<Left>& all) {
   std::set<int> steps;
   for (const Left& left : all)
@@ -191,6 +198,7 @@ void mark(Result& result) {
     return std::pair(a.cost.chunks, a.cost.steps) < std::pair(b.cost.chunks, b.cost.steps);
   };
   std::stable_sort(points.begin(), points.end(), by_chunks);
+  // Of points that cost the same one is on the frontier, the first.
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].on_frontier = true;
     for (std::size_t j = 0; j < points.size(); ++j) {

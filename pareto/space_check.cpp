@@ -51,7 +51,9 @@ class SpaceCheck {
     return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
-  // From this number of steps on nothing changes any more.
+  // From this number of steps on nothing changes any more: one step after those that it names, a claim has
+  // said all. One of no more rounds than steps says it from the first on: with more steps there are more
+  // rounds anyway.
   bool find_last_step() {
     long long last = 0, rounds = 0;
     for (std::size_t i = 0; i < result_.claims.size(); ++i) {
@@ -114,6 +116,8 @@ class SpaceCheck {
     return too_many ? kImpossible : rounds;
   }
 
+  // One part after the other, by all pairs of steps at which either gets better; what lies between only
+  // waits.
   std::vector<long long> composed(int chunks) const {
     const std::vector<long long> first = possible(CollectiveKind::ReduceScatter, chunks);
     const std::vector<long long> second = possible(CollectiveKind::Allgather, chunks);
@@ -149,6 +153,7 @@ class SpaceCheck {
     lower(rates, possible(result_.collective.kind, chunks), chunks);
   }
 
+  // Against this the frontier is held, made when it is first asked for: all families, all chunk counts.
   const Rates& everywhere() {
     if (!everywhere_.empty()) return everywhere_;
     everywhere_ = nothing();

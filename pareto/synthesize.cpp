@@ -1,3 +1,5 @@
+// The door: one question, one answer, and no schedule leaves that the referee has not seen. Time is that of
+// this thread, so that what else the machine does is not counted.
 #include "pareto/synthesize.h"
 
 #include <time.h>
