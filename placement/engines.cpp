@@ -1,6 +1,10 @@
 // Engines share the names of instructions and nothing else. A solver is asked length by length for a sequence that ends at the
 // goal, what it finds is blocked, and its last Unsat says that there is no other; one more question, for any legal
 // sequence that is longer, ends the list.
+//
+// All levels are of size 2, as in the space. What instructions do the exploration has from the referee
+// (semantics/reduction.h), the encodings from words of their own. Detours (Rules::Paper) are no matter of a
+// solver: what it found is walked again by the referee, and one that breaks a rule there stops the program.
 #include "placement/engines.h"
 
 #include <algorithm>
@@ -56,7 +60,7 @@ class SatFinder : public SequenceFinder {
   StrategyEncoding encoding_;
   std::unique_ptr<SatSolver> solver_;
   SolveLimits limits_;
-  std::size_t told_ = 0;
+  std::size_t told_ = 0;  // literals of the formula that the solver has; it is told only what is new
 };
 
 class SmtFinder : public SequenceFinder {
@@ -87,7 +91,7 @@ class SmtFinder : public SequenceFinder {
  private:
   StrategySmtEncoding encoding_;
   std::unique_ptr<SmtSession> session_;
-  int length_ = 0;
+  int length_ = 0;  // instructions that it knows of
 };
 
 struct Model {
@@ -97,6 +101,7 @@ struct Model {
   DeviceGroups reduced = {};
 };
 
+// A machine of 2^levels devices, all of which are to hold the sum over all.
 Model model_of(int levels) {
   Model model{.devices = 1 << levels};
   std::vector<int> sizes(levels + 1, 2), all(model.devices);
@@ -112,7 +117,9 @@ Model model_of(int levels) {
   return model;
 }
 
-// The length of the shortest beginning that ends in a detour (see Rules::Paper); 0: there is none.
+// The length of the shortest beginning that ends in a detour (see Rules::Paper); 0: there is none. Every
+// sequence that begins so has that detour too, so blocking the beginning blocks them all; a state that is the
+// goal is none, however it was reached.
 int detour(const Model& model, const std::vector<int>& sequence) {
   const ReductionState goal = ReductionState::reduced(model.devices, model.reduced);
   std::vector<ReductionState> states = {ReductionState(model.devices)};
@@ -138,6 +145,7 @@ StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder&
     finder.extend();
     std::vector<int> found;
     Verdict verdict;
+    // What is found is blocked, as it is or by its detour, so this ends: there are finitely many sequences.
     while ((verdict = finder.find(length, true, found)) == Verdict::Sat) {
       const int end = rules == Rules::Paper ? detour(model, found) : 0;
       if (end > 0) found.resize(end);
@@ -153,6 +161,7 @@ StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder&
   finder.extend();
   std::vector<int> found;
   Verdict verdict;
+  // Under Rules::Paper one that has a detour says nothing, and is asked past; one that has none ends it.
   while ((verdict = finder.find(most + 1, false, found)) == Verdict::Sat) {
     const int end = rules == Rules::Paper ? detour(model, found) : 0;
     if (end == 0) break;
@@ -176,6 +185,8 @@ StrategySet find_strategies(int levels, Rules rules, int most, StrategyEngine en
     // Paths in the space that do not lead to the goal are not in it, so the longest one tells.
     const int longest = space->longest();
     result.nothing_longer = longest <= most;
+    // Without detours the longest may be shorter. That is seen by counting all, which is done up to three
+    // levels.
     if (!result.nothing_longer && rules == Rules::Paper && levels <= 3) {
       const std::vector<long long> counts = count_strategies(*space, rules, longest);
       result.nothing_longer =

@@ -23,6 +23,8 @@ constexpr long long kMostVisits = 200'000'000;  // about a second
                    "join some axes, or keep some inside a level (--inside)");
 }
 
+// A unit of the level holds a shard for each place of these axes at levels further in: the product of their
+// factors there.
 bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
   double shards = 1;
   for (int axis : memory.axes)
@@ -31,6 +33,7 @@ bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
   return shards * memory.shard_bytes <= memory.capacity_bytes;
 }
 
+// Nowhere is the inner axis split at a level outside of one at which the outer axis is.
 bool obeys(const ParallelismMatrix& matrix, const Conditions::Order& order) {
   const std::vector<int>&inner = matrix.factors[order.inner], &outer = matrix.factors[order.outer];
   for (std::size_t j = 0; j < inner.size(); ++j)
@@ -77,6 +80,9 @@ std::vector<ParallelismMatrix> all_matrices(const Hierarchy& hierarchy, const st
   for (const Conditions::Inside& inside : conditions.inside)
     first_level[inside.axis] = std::max(first_level[inside.axis], static_cast<std::size_t>(inside.level) + 1);
   long long visits = 0;
+  // Chooses the factor of an axis at a level. It divides what is left of the level's fan-out (`rest`) and of
+  // the axis (`left`). So a column is right if its level ends with a rest of 1, and a row since the last
+  // level takes all that is left of its axis.
   const std::function<void(std::size_t, std::size_t, int)> fill = [&](std::size_t level, std::size_t axis,
                                                                       int rest) {
     if (level == levels) {
@@ -89,6 +95,7 @@ std::vector<ParallelismMatrix> all_matrices(const Hierarchy& hierarchy, const st
       return;
     }
     const int most = level < first_level[axis] ? 1 : std::min(rest, left[axis]);
+    // Counted in factors that are tried, so that a search that finds nothing ends as well.
     if ((visits += most) > kMostVisits) refuse_too_many();
     for (int factor = 1; factor <= most; ++factor) {
       if (rest % factor != 0 || left[axis] % factor != 0) continue;
@@ -122,7 +129,8 @@ std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, c
     }
     const auto value = [&](Lit variable) { return solver->value(variable); };
     const ParallelismMatrix matrix = encoding.decode(value);
-    // A product of factors is no sum, so memory is learnt from what breaks it: no larger shares inside.
+    // Memory is learnt from what breaks it. Excluded are all matrices whose factors inside are multiples of
+    // these: this one, so that the loop ends, and others that need as much or more.
     bool fits = true;
     for (const Conditions::Memory& memory : conditions.memory)
       if (!obeys(matrix, memory)) {

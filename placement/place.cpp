@@ -1,6 +1,10 @@
 // Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is kept; then the
 // best ones are done again in full, with their strategies refereed and lowered. To keep everything for every matrix
 // would take memory for what nobody sees.
+//
+// A matrix is cheap to price, since neither strategies nor groups are listed for it: a reduction is split
+// over a few levels, the strategies over so many levels are a graph that is there already
+// (placement/strategy_space.h), and a price is that of a box of groups, not of each group (cost/simulator.h).
 #include "placement/place.h"
 
 #include <fmt/format.h>
@@ -23,7 +27,9 @@ const char* name(Algorithm algorithm) {
   return algorithm == Algorithm::Ring ? "ring" : algorithm == Algorithm::Tree ? "tree" : "auto";
 }
 
-// The reduction's levels and what everything in its strategy space costs on the machine.
+// The reduction's levels and what everything in its strategy space costs on the machine. The space counts
+// only levels that the reduction is split over, from the outermost in; `reduced_` says which of the machine's
+// they are.
 class Pricing {
  public:
   Pricing(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
@@ -40,6 +46,8 @@ class Pricing {
   const std::vector<int>& reduced() const { return reduced_; }
   int size(int level) const { return static_cast<int>(splits_[reduced_[level]].members.size()); }
 
+  // A charge has levels of size 2; true sizes come in here. At levels that the reduction does not join, all
+  // groups do the same.
   StepTime time(const Charge& charge) const {
     std::vector<bool> joined(splits_.size(), false);
     for (int l = 0; l < levels(); ++l) joined[reduced_[l]] = charge.joined[l];
@@ -83,6 +91,7 @@ int split_levels(const ParallelismMatrix& matrix, const std::vector<int>& axes) 
   return levels;
 }
 
+// One deep reduction is enough to leave a matrix unpriced: the sum would not be known.
 bool searchable(const Job& job, const ParallelismMatrix& matrix) {
   return std::all_of(job.reductions.begin(), job.reductions.end(), [&](const Reduction& reduction) {
     return split_levels(matrix, reduction.axes) <= StrategySpace::kMostLevels;
@@ -109,6 +118,7 @@ std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const Paralleli
                                      const std::vector<int>& reduction_axes) {
   std::vector<LevelSplit> splits(hierarchy.levels.size());
   for (std::size_t j = 0; j < splits.size(); ++j) {
+    // Inside of a level the axes are digits, the first varying slowest (placement/synthesis_hierarchy.cpp).
     int stride = hierarchy.levels[j].fan_out;
     for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i) {
       const int factor = matrix.factors[i][j];
@@ -125,6 +135,8 @@ std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const Paralleli
 }
 
 std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy& strategy) {
+  // Every level that is larger than 1 stays so. From the outermost in, each gets its true size if there is
+  // room.
   std::vector<int> small(sizes.size(), 1);
   long long devices = 1;
   for (std::size_t l = 1; l < sizes.size(); ++l)
@@ -155,6 +167,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   ranking.allreduce_us = pricing.allreduce().us;
   const auto space = StrategySpace::of(pricing.levels());
   for (const PricedStrategy& priced : cheapest_strategies(*space, prices(pricing, *space), rules, most)) {
+    // Twice: as a strategy over levels, and, where the machine is small enough, as the groups that a user
+    // will run.
     std::optional<Fault> problem = refereed_fault(ranking.sizes, priced.instructions);
     RankedStrategy ranked{.us = priced.price};
     for (std::size_t i = 0; i < priced.instructions.size(); ++i) {
@@ -202,6 +216,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
     throw InputError("placement",
                      fmt::format("a reduction is split over more than {} levels", StrategySpace::kMostLevels),
                      "use a hierarchy of fewer levels");
+  // Ties go by the number of the matrix, and matrices are sorted.
   std::sort(order.begin(), order.end());
   order.resize(std::min<std::size_t>(order.size(), static_cast<std::size_t>(std::max(options.top, 1))));
   for (const auto& [us, m] : order) {

@@ -57,6 +57,7 @@ class Explorer {
   }
 
   State start() const { return {ReductionState(devices_), Shares(devices_, std::vector<int>(levels_, 0))}; }
+  // All hold the whole sum, and all of the data: what was scattered was gathered again.
   State goal() const {
     State state = start();
     std::vector<int> all(devices_);
@@ -82,7 +83,9 @@ class Explorer {
  private:
   int digit(int device, int level) const { return device >> (levels_ - 1 - level) & 1; }
 
-  // New shares, and what the instruction moves.
+  // New shares, and what the instruction moves. The first device of a group speaks for all: in a Broadcast
+  // nobody else counts, and in all others the rules have all hold equally much. Groups may differ from each
+  // other; those that hold the same become one part of the charge.
   Charge share(const State& before, Shares& shares, Operation operation, const ModelGrouping& g) const {
     std::map<std::vector<int>, std::vector<int>> acting;  // by what they hold: first devices of groups
     for (const std::vector<int>& group : g.grouping.groups) {
@@ -106,7 +109,8 @@ class Explorer {
     return charge;
   }
 
-  // The places of groups with these first devices, as few boxes.
+  // The places of groups with these first devices, as few boxes. Of a level of size 2, digit 0 is the first
+  // place and digit 1 stands for all the rest, so a charge has a meaning for levels of every size.
   std::vector<std::vector<Place>> boxes(const std::vector<int>& firsts,
                                         const std::vector<bool>& joined) const {
     std::vector<std::vector<Place>> result;
@@ -136,7 +140,8 @@ class Explorer {
   std::vector<ModelGrouping> groupings_ = {};
 };
 
-// All states that instructions reach from the start, numbered as they are found.
+// All states that instructions reach from the start, numbered as they are found, breadth first. What is found
+// is read while it grows: keys of a map stay where they are.
 struct Explored {
   struct Edge {
     int to = 0;
@@ -193,6 +198,7 @@ std::vector<int> numbers_of_useful(const Explored& all) {
 
 }  // namespace
 
+// Equal charges of different edges are one, so that a machine prices each once.
 StrategySpace::StrategySpace(int levels) : levels_(levels) {
   const Explored all = explore(Explorer(levels));
   const std::vector<int> kept = numbers_of_useful(all);
@@ -211,6 +217,7 @@ StrategySpace::StrategySpace(int levels) : levels_(levels) {
   sort_states();
 }
 
+// Kahn's algorithm. That it reaches every state is the proof that there are no circles.
 void StrategySpace::sort_states() {
   std::vector<int> incoming(edges_.size(), 0);
   for (const std::vector<Edge>& out : edges_)
@@ -227,6 +234,7 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels) {
   static std::mutex mutex;
   static std::array<std::shared_ptr<const StrategySpace>, kMostLevels + 1> spaces;
   if (levels < 1 || levels > kMostLevels) throw std::logic_error("no such strategy space");
+  // Who comes second waits for the first rather than exploring the same.
   const std::lock_guard lock(mutex);
   if (!spaces[levels]) spaces[levels].reset(new StrategySpace(levels));
   return spaces[levels];
@@ -246,7 +254,7 @@ bool StrategySpace::one_step(int from, int to) const {
 
 namespace {
 
-// Is the last state of the path one that an earlier one than the last but one reaches in one step?
+// Would `next` be a detour: does a state of the path before its last reach it in one step?
 bool is_detour(const StrategySpace& space, const std::vector<int>& path, int next) {
   if (next == space.goal()) return false;
   return std::any_of(path.begin(), path.end() - 1,
@@ -297,6 +305,7 @@ std::vector<long long> count_strategies(const StrategySpace& space, Rules rules,
 
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, const std::vector<double>& prices,
                                                 Rules rules, int most) {
+  // What is still to be paid from each state on, by one pass from the goal backwards.
   std::vector<double> remaining(space.states(), std::numeric_limits<double>::infinity());
   remaining[space.goal()] = 0;
   const std::vector<int>& order = space.in_order();
@@ -329,6 +338,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
       result.push_back(std::move(found));
       continue;
     }
+    // Whether a step is a detour depends on all of the way, so it is walked back.
     std::vector<int> path;
     if (rules == Rules::Paper) {
       for (int i = at; i >= 0; i = walked[i].before) path.push_back(walked[i].state);

@@ -1,5 +1,8 @@
 // All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction says which digits
 // vary inside a group and which are fixed, and what it does not name varies freely around the groups.
+//
+// For two levels of two below the root, devices 0 to 3: InsideGroup of slice 1 is {0 1} {2 3}, Parallel of
+// slice 1 under the root is {0 2} {1 3}, and Master of the same only {0 2}.
 #include "placement/synthesis_hierarchy.h"
 
 #include <algorithm>
@@ -60,6 +63,7 @@ std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Fa
   return result;
 }
 
+// The groups, given as places in `devices`, once around each base.
 DeviceGroups repeated(const DeviceGroups& groups, const std::vector<int>& devices,
                       const std::vector<int>& bases) {
   DeviceGroups result;
@@ -135,6 +139,8 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::ve
   return result;
 }
 
+// A group is found by its first device, in which all digits that vary are 0. Devices come in the order of
+// their numbers, so groups and what is in them are sorted.
 DeviceGroups groups_of(const std::vector<int>& sizes, const StrategyInstruction& instruction) {
   const int levels = static_cast<int>(sizes.size());
   const bool inside = instruction.form == Form::InsideGroup;
@@ -161,6 +167,8 @@ DeviceGroups groups_of(const std::vector<int>& sizes, const StrategyInstruction&
   return result;
 }
 
+// Many names mean the same groups (where a level has size 1, or at the last level, where each Master is a
+// Parallel); the first keeps them.
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
   std::vector<Grouping> result;
   const auto add = [&](const StrategyInstruction& name) {
@@ -179,6 +187,7 @@ std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
   return result;
 }
 
+// A device is the sum of an offset by the digits that the hierarchy names and one by those that it does not.
 LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strategy,
                       const ParallelismMatrix& matrix) {
   std::vector<Factor> named;
