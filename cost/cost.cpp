@@ -1,3 +1,6 @@
+// A point's time is a line over the size: steps times alpha where it starts, rounds per chunk times beta its
+// slope. Which point is best at which size is the lower envelope of these lines. It is walked and not sorted:
+// points are few, and a step of the walk looks at all of them.
 #include "cost/cost.h"
 
 #include <cassert>
@@ -31,7 +34,9 @@ double time_us(const Cost& cost, const Topology& topology, double block_bytes) {
 }
 
 // Walks along the envelope from size 0: the line that it is on loses to the flatter line that it meets first.
-// Comparisons of slopes are exact; only the sizes at which lines meet are floating point.
+// It ends, since each is flatter than the one before. Comparisons of slopes are exact; only the sizes at
+// which lines meet are floating point. Where three meet in one point, the flattest is taken, and the one
+// between gets no size.
 std::vector<SizeRange> best_sizes(std::span<const Cost> costs, double alpha_us, double beta_us_per_byte) {
   assert(alpha_us >= 0 && beta_us_per_byte >= 0 && std::isfinite(alpha_us) &&
          std::isfinite(beta_us_per_byte));

@@ -1,6 +1,10 @@
 // In the order of their digits, the devices of a group form a path through a tree of units, so at each level only the
 // crossings between neighbouring children count. Trees over nodes have no such order; their edges are added up one by one,
 // and since units then differ, each number is that of the busiest unit.
+//
+// A flow takes, at the outermost level at which its ends differ, a way between two children of one unit
+// (own); at every level inside of that it leaves the child that it starts in and enters the one that it ends
+// in (leaving). Levels outside do not see it.
 #include "cost/group_traffic.h"
 
 #include <algorithm>
@@ -33,6 +37,8 @@ void add_leaving(LevelTraffic& level) {
   }
 }
 
+// The last child of a unit sends to the first of the next unit: inside of the outermost level that is what
+// leaves and enters. A cycle closes at the outermost level only.
 GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   GroupTraffic traffic;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -57,6 +63,7 @@ void add_tree(std::vector<OuterLoads>& loads, const std::vector<int>& sizes, con
   const int outer = static_cast<int>(loads.size());
   std::vector<int> below(outer, 1);  // nodes in a child
   for (int i = outer - 1; i > 0; --i) below[i - 1] = below[i] * sizes[i];
+  // Node numbers are digits: a / sizes[i] is the unit, a % sizes[i] the child in it.
   const auto flow = [&](int from, int to, double weight) {
     bool parted = false;
     for (int i = 0; i < outer; ++i) {
@@ -76,6 +83,7 @@ void add_tree(std::vector<OuterLoads>& loads, const std::vector<int>& sizes, con
   }
 }
 
+// Each number is taken from the unit where it is largest, so different ones may be from different units.
 LevelTraffic busiest(const OuterLoads& loads, int size) {
   LevelTraffic level = silent(size);
   const auto raise = [](double& to, double value) { to = std::max(to, value); };

@@ -2,6 +2,13 @@
 // time at which something ends; over and over, until all blocks are done. Nothing is planned ahead: a transfer takes the
 // first free link in the order of readiness, as hardware queues do, so the result is what happens and not what could at
 // best. `busiest_us` says how far the best may be.
+//
+// Everything that can move at a time moves before the clock does. Times at which something ends are kept as
+// they were computed and the clock stands exactly at them, so nothing is compared within a tolerance. Each
+// time looks at all blocks, and at all transfers that wait or are on their way.
+//
+// A program that the referee accepts cannot stand still: if no time is left and a block is not done, that is
+// a bug of ours.
 #include "cost/program_time.h"
 
 #include <fmt/format.h>
@@ -59,7 +66,8 @@ class Network {
   // Something will happen then.
   void wake_at(double time) { times_.insert(time); }
 
-  // Starts what is ready and finds its links free.
+  // Starts what is ready and finds its links free, in the order of readiness. One that finds none holds up
+  // nobody behind it who needs other links.
   void start() {
     std::erase_if(waiting_, [&](int t) {
       for (LinkId l : links(transfers_[t].from, transfers_[t].to))
@@ -115,7 +123,8 @@ class Network {
     return at->second;
   }
 
-  // What a transfer over this link takes of a limit.
+  // What a transfer over this link keeps of a limit: the link's whole bandwidth, or all that there is. So it
+  // has one rate from beginning to end, and nothing is computed anew when another comes or goes.
   int share(LinkId l, int limit) const {
     return std::min(topology_.links[l].bandwidth, topology_.limits[limit].bandwidth);
   }
@@ -139,6 +148,7 @@ class Network {
     link_us_[l] += us;
     for (int i : limits_of_[l]) {
       used_[i] += share(l, i);
+      // A limit half of which was taken was in use for half of the time.
       limit_us_[i] += us * bandwidth / topology_.limits[i].bandwidth;
     }
     flying_.push_back({transfer.leaves, l});
@@ -148,8 +158,8 @@ class Network {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
   std::vector<std::vector<int>> limits_of_ = {};  // by link
   double now_ = 0;
-  std::set<double> times_ = {};
-  std::vector<Transfer> transfers_ = {};
+  std::set<double> times_ = {};                         // at which something leaves or arrives, from now_ on
+  std::vector<Transfer> transfers_ = {};                // all, also those that have ended
   std::vector<int> waiting_ = {};                       // in the order in which they became ready
   std::vector<std::pair<double, LinkId>> flying_ = {};  // until they leave
   std::vector<char> taken_ = {};                        // by link
@@ -226,7 +236,11 @@ class BlockTime {
       ++state.next;
       return true;
     }
+    // In order: what it waits for in its rank, then those that it meets at a barrier, then its message and a
+    // free place in the queue. Nothing is taken before all are there.
     if (!free_to_start(state)) return false;
+    // A barrier opens when all have come to it. Blocks go on one after the other, so those that have gone on
+    // count as come.
     if (i.barrier >= 0)
       for (const auto& [block, number] : barriers_.at({state.rank, i.barrier}))
         if (const State& other = blocks_[block];
@@ -242,6 +256,7 @@ class BlockTime {
       return true;
     }
     state.sending = network_.send(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
+    // In the queue from now on: its depth is of messages on their way as well.
     out.push_back(state.sending);
     return true;
   }

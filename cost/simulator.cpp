@@ -3,6 +3,9 @@
 // behind it: a product over levels. What is only at first places of a level (Reduce, Master) makes two kinds of
 // children, the first and the rest, and meetings() tries both at every level: 2^levels cases, whatever the machine's
 // size. Tests hold it against sending everything one by one.
+//
+// Time is latency plus the busiest link, as if all messages of a group were in flight throughout. So nothing
+// has an order, and a price is a maximum of sums.
 #include "cost/simulator.h"
 
 #include <fmt/format.h>
@@ -46,7 +49,7 @@ struct LevelLoad {
                  [&] { return fmt::format("{} port {}", level.name, direction); });
   }
 
-  // Bytes that leave from each member, or enter it.
+  // Bytes that leave from each member, or enter it, gathered by the path that consecutive children share.
   void exits(const std::vector<double>& leaving, const char* direction) const {
     const SharedPath& path = *level.link.exit;
     std::vector<double> loads(level.fan_out / path.children + 1, 0.0);
@@ -57,7 +60,8 @@ struct LevelLoad {
                  [&] { return fmt::format("{} exit {}", level.name, direction); });
   }
 
-  // Pairs of children on the level's ring.
+  // Pairs of children on the level's ring. Neighbours use their link; others the detour, or, without one, the
+  // shorter way round (ahead if both are as long), and then every link on it.
   void ring_links(const std::vector<LevelTraffic::Pair>& pairs) const {
     const int n = level.fan_out;
     std::vector<double> forward(n, 0.0), backward(n, 0.0);  // from p to p+1, from p to p-1
@@ -85,7 +89,8 @@ struct LevelLoad {
       busiest.load(load * first_bytes, detour->bandwidth_gbs, [&] { return level.name + " detour"; });
   }
 
-  // The group has these flows between children of a unit of this level.
+  // The group has these flows between children of a unit of this level. Where there is a way out of its own,
+  // ports carry only what stays in the unit.
   void joined(const LevelTraffic& traffic, double devices_in_child) const {
     const LinkModel& link = level.link;
     if (link.shape == LinkModel::Shape::Ring) {
@@ -125,7 +130,10 @@ struct LevelLoad {
   }
 };
 
-// Bytes of all groups that meet in the busiest child of each level, by the child's own place there.
+// Bytes of all groups that meet in the busiest child of each level, by the child's own place there. Groups
+// meet in a child if they are at its place at all levels down to it; of each kind of groups there are then as
+// many as the levels inside have places for it. At a joined level all groups have devices in every child, so
+// the first is like the rest.
 struct Meeting {
   double first = 0, rest = 0;
 };
@@ -231,6 +239,9 @@ StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
   double n = 1;
   for (int size : sizes) n *= size;
   const bool closed = operation != Operation::Reduce && operation != Operation::Broadcast;
+  // Round a ring, every message waits for the hops of the outermost level, which is taken to be the slowest.
+  // Along a chain each hop counts once: of the outermost level as many as it has gaps, of the next as many in
+  // each part, and so on.
   double share = 1, messages = 0;  // of b on each edge; one after the other, round the ring
   switch (operation) {
     case Operation::AllReduce:
@@ -270,6 +281,8 @@ StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
 StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   int outer = 0;
   unsigned nodes = 1;
+  // Up and down: along the chains inside a node, and between nodes over as many hops as the tree is high,
+  // each with the latency of the outermost level.
   double chain_us = 0, chains = 1, hop_us = 0;
   for (int j = 0; j < static_cast<int>(splits_.size()); ++j) {
     if (!joined[j]) continue;
