@@ -1,3 +1,6 @@
+// A machine is a few loops that list its links; what several of them share (a port of a switch, a NIC) is a
+// limit over them. These need no nodes for switches: theirs do not block, so every pair that one joins is a
+// link, and only ports bind. One whose switches block has them as nodes (topology/switches.h).
 #include "topology/builders.h"
 
 #include <algorithm>
@@ -70,6 +73,7 @@ Topology hub(int n) {
   return t;
 }
 
+// Of two ranks both links of the cycle would be the same: one each way.
 Topology ring(int n) {
   Topology t{.ranks = n};
   for (Rank i = 0; i < (n == 2 ? 1 : n); ++i) connect(t, i, (i + 1) % n);
@@ -136,6 +140,7 @@ Topology dgx_a100(int nodes) {
                            .bandwidth = 1,
                            .alpha_us = kNicAlpha,
                            .beta_us_per_byte = kUnitBeta});
+  // A rank's links to other nodes share its one NIC, those inside its twelve NVLinks, each way.
   const auto inside = [](const Link& l) { return l.src / kGpus == l.dst / kGpus; };
   limit_ports(t, "nvswitch", kNvlinks, inside);
   if (nodes > 1) limit_ports(t, "nic", 1, [&](const Link& l) { return !inside(l); });

@@ -1,3 +1,5 @@
+// Graphviz does the layout. What this adds is fewer lines: two links that are each other's reverse are one
+// with two heads.
 #include "topology/dot.h"
 
 #include <fmt/format.h>

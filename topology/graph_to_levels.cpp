@@ -35,15 +35,17 @@ bool same(double a, double b) {
   return std::abs(a - b) <= kSameRate * std::max(std::abs(a), std::abs(b));
 }
 
-// A graph by its rates, without what limits nothing.
+// A graph by its rates, without what limits nothing, so that graphs are equal that say the same in other
+// words: a link is no faster than any limit over it, and a limit as wide as all its links together is none.
+// Built from either view; the first is given, the second a guess.
 struct Rates {
   struct Line {
     double gbs = 0, alpha_us = 0;
   };
   int ranks = 0;
   std::map<std::pair<Rank, Rank>, Line> lines = {};
-  std::map<std::set<std::pair<Rank, Rank>>, double> limits = {};
-  bool parallel = false;
+  std::map<std::set<std::pair<Rank, Rank>>, double> limits = {};  // GB/s, by what they are over
+  bool parallel = false;  // several links between the same two: no levels have these
 
   explicit Rates(const Topology& graph) : ranks(graph.ranks) {
     const double unit = 1e-3 / round_beta_us_per_byte(graph);
@@ -101,7 +103,10 @@ bool alike(const Rates::Line& a, const Rates::Line& b) {
   return same(a.gbs, b.gbs) && same(a.alpha_us, b.alpha_us);
 }
 
-// The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each.
+// The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each: a
+// switch links it with all, a ring with the next and the last, a ring with a detour with these and otherwise
+// with all others; over rails with one device of a child in place of all of them. Of three children a ring
+// links the same as a switch, so a unit may have several.
 std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
   std::vector<LinkModel> result;
   const Rates::Line* const first = rates.find(0, below);
@@ -129,6 +134,9 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
 }
 
 // Fills the rates into levels whose shapes are chosen; none if some link of the graph has no way over them.
+// Which links share a port, ring link or path follows from the shapes (topology/level_ways.h), once it is
+// known how many children share a way out. So those are chosen first, by which choice makes the links of some
+// path just those of a limit; then every limit is read as the rate of its part.
 class RateReader {
  public:
   // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these links.
@@ -202,7 +210,8 @@ class RateReader {
     return take();
   }
 
-  // Of limits what they say, of other parts what can come through.
+  // Of limits what they say, of other parts what can come through: not a guess, since no limit says less, and
+  // the part then binds nothing.
   void read_parts() {
     for (const auto& [part, links] : taken_.links)
       if (const auto limit = limit_of(part)) known_[part] = *limit;
@@ -224,6 +233,7 @@ class RateReader {
     const Rates::Line& line = *rates_.find(0, below);
     model.latency_us = line.alpha_us;
     const double all = first(j, model.shape == Shape::Switch ? Kind::PortOut : Kind::Forward);
+    // A port is as fast as one link if a whole number of these makes what a child sends in all.
     const double ports = std::round(all / line.gbs);
     const bool split = model.shape == Shape::Switch && ports <= kMostPorts && same(ports * line.gbs, all);
     model.bandwidth_gbs = split ? line.gbs : all;
@@ -234,6 +244,7 @@ class RateReader {
     for (std::size_t l = 0; l < pairs_.size(); ++l)
       if (pairs_[l] == std::pair<Rank, Rank>(0, below))
         for (const LevelPart& part : taken_.parts[l]) slowest = std::min(slowest, known_.at(part));
+    // Nothing on its way slows the link down so far: then it is a stream's own rate.
     if (line.gbs < slowest && !same(line.gbs, slowest)) model.stream_gbs = line.gbs;
   }
 
@@ -264,7 +275,8 @@ class LevelSearch {
   }
 
  private:
-  // All ways to make `levels` factors of what is left, outermost first.
+  // All ways to make `levels` factors of what is left, each 2 or more, outermost first. Eight ranks in two
+  // levels: 2 x 4, then 4 x 2.
   bool divide(int left, int levels) {
     if (levels == 1) {
       fan_outs_.push_back(left);
@@ -298,6 +310,8 @@ class LevelSearch {
     return false;
   }
 
+  // Reads the rates and builds the graph of what was read. Which ways out are not the ports cannot be told
+  // from limits alone, so all combinations are tried, those with ports first.
   bool prove() {
     for (unsigned own_exits = 0; own_exits < 1u << chosen_.size();
          own_exits += 2) {  // the outermost has no way out
@@ -319,7 +333,8 @@ class LevelSearch {
   Hierarchy found_ = {};
 };
 
-// The first rank that is linked otherwise than rank 0 is: with fewer ranks, or slower.
+// The first rank that is linked otherwise than rank 0 is: with fewer ranks, or slower. Children of levels are
+// alike, so such a graph has no levels, and this says it in words that help.
 std::optional<std::string> unlike(const Rates& rates) {
   std::vector<int> links(rates.ranks, 0);
   std::vector<double> gbs(rates.ranks, 0);

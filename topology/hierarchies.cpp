@@ -1,3 +1,5 @@
+// Numbers, and where they are from. Nothing is fitted to measurements; `chorale hierarchy show NAME --json`
+// prints them for whoever knows better.
 #include "topology/hierarchies.h"
 
 #include <algorithm>

@@ -1,7 +1,11 @@
-// Ways are the rules of the levels, from the one that parts the ends inwards. Which parts of them are worth a limit is
-// implied_rate's to say: parts of one kind and level are disjoint, so all links of a given part carry at most, for each such
-// family, the sum over it of the lesser of what they send through each and its rate, and what they send through none of it. A
-// part that is as fast as the least of these limits nothing.
+// A way is a list of parts: at the level that parts its ends two ports, a ring link or the detour, and at
+// each level inside of that, on both sides, the way out, or a port where there is none. Links that have a
+// part in common share it, and that is all there is to limits.
+//
+// A part binds only if more can come to it than it carries. What can come is bounded by every family of other
+// parts: those of one kind at one level are disjoint, so through each comes at most its own rate and at most
+// what its links carry, and these add up. The least over the families is an upper bound, not the exact
+// maximum flow. So a limit may be kept that is superfluous, and none is dropped that is not.
 #include "topology/level_ways.h"
 
 #include <algorithm>
@@ -34,6 +38,8 @@ LevelWays::LevelWays(const Hierarchy& hierarchy) : hierarchy_(hierarchy), below_
   for (std::size_t j = below_.size(); j-- > 1;) below_[j - 1] = below_[j] * hierarchy.levels[j].fan_out;
 }
 
+// Groups are numbered over all units of the level; the last of a unit may be smaller, and none reaches into
+// the next.
 int LevelWays::group(int level, Rank device, int children) const {
   const int fan_out = hierarchy_.levels[level].fan_out, groups = (fan_out + children - 1) / children;
   return child(level, device) / fan_out * groups + digit(level, device) / children;
@@ -42,6 +48,7 @@ int LevelWays::group(int level, Rank device, int children) const {
 std::optional<LevelWay> LevelWays::way(Rank from, Rank to) const {
   if (from == to) return std::nullopt;
   LevelWay way;
+  // Ends at some level, since the two differ.
   while (digit(way.level, from) == digit(way.level, to)) ++way.level;
   const LinkModel& link = hierarchy_.levels[way.level].link;
   if (link.rails && from % below_[way.level] != to % below_[way.level]) return std::nullopt;
@@ -105,6 +112,7 @@ double implied_rate(const TakenParts& taken, const LevelPart& part,
   }
   double least = all;
   for (const auto& [family, sums] : by_family) {
+    // Links that no part of the family has are not held back by it.
     double carried = all - covered[family];
     for (const auto& [index, sum] : sums) {
       const auto rate = known.find({family.first, family.second, index});

@@ -28,7 +28,9 @@ std::string limit_name(const LevelPart& part, const Hierarchy& hierarchy) {
                      part.index);
 }
 
-// Euclid's algorithm, on numbers that are nearly multiples of something.
+// Euclid's algorithm, on numbers that are nearly multiples of something. The rest is taken from the nearest
+// multiple, above or below, so that a rate that is a hair under one leaves a hair and not nearly a whole
+// unit; a hair is a millionth of the least rate.
 double common_unit(std::span<const double> rates, const std::string& name) {
   const double least = *std::ranges::min_element(rates);
   double unit = least;
@@ -48,6 +50,8 @@ double common_unit(std::span<const double> rates, const std::string& name) {
   return unit;
 }
 
+// One after the other, against those that are still there: were all dropped that the first list implies, two
+// that imply each other would both be gone.
 std::map<LevelPart, double> binding_parts(const TakenParts& taken, const Hierarchy& hierarchy) {
   std::map<LevelPart, double> binding;
   for (const auto& [part, links] : taken.links) binding[part] = rate_of(part, hierarchy);
@@ -91,6 +95,7 @@ Topology graph_of(const Hierarchy& hierarchy) {
   for (const auto& [part, rate] : levels.binding) rates.push_back(rate);
   std::ranges::sort(rates);
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
+  // Rates of links and limits alike are whole numbers of units, so beta is that of one unit for all.
   const double unit = common_unit(rates, hierarchy.name);
   const auto units = [&](double rate) { return static_cast<int>(std::lround(rate / unit)); };
   for (std::size_t l = 0; l < levels.lines.size(); ++l)

@@ -1,3 +1,5 @@
+// A machine is described in one view and asked for in either; the other is made when it is asked for
+// (topology/levels.h). A graph keeps its switches here; only levels are looked for without them.
 #include "topology/machines.h"
 
 #include <algorithm>

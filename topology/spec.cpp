@@ -1,3 +1,5 @@
+// Numbers are read to the last character, so that "4x" and "4 x4" are errors that name the place and not
+// machines of four ranks.
 #include "topology/spec.h"
 
 #include <algorithm>

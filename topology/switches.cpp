@@ -1,5 +1,9 @@
 // Depth first from every rank through switches only, and what the routes share is a limit. One link for each pair, as wide
 // as a maximum flow between the two, would be fewer, but would not know which of them share a wire.
+//
+// Invariant: a set of sends over routes is within the flat machine's bandwidths if and only if the wires
+// under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
+// needs no limit; one with several has one over all of them.
 #include "topology/switches.h"
 
 #include <algorithm>
@@ -22,9 +26,12 @@ class Routes {
   const std::vector<std::vector<LinkId>>& all() const { return routes_; }
 
  private:
+  // Ways end at the first rank: what a rank passes on is a step of its own. A node is not entered twice, so
+  // there are finitely many ways, but they may be exponentially many.
   void extend(Rank start, Node at) {
     for (LinkId l : out_[at]) {
       const Node next = topology_.links[l].dst;
+      // A way is a few hops, so it is looked through and not marked.
       const bool visited = next == start || std::any_of(way_.begin(), way_.end(), [&](LinkId used) {
                              return topology_.links[used].dst == next;
                            });
@@ -48,9 +55,9 @@ class Routes {
   }
 
   const Topology& topology_;
-  std::size_t hops_ = 0;
-  std::vector<std::vector<LinkId>> out_;
-  std::vector<LinkId> way_ = {};
+  std::size_t hops_ = 0;                  // of all ways looked at, each from its beginning
+  std::vector<std::vector<LinkId>> out_;  // by node
+  std::vector<LinkId> way_ = {};          // from `start` on; through switches only
   std::vector<std::vector<LinkId>> routes_ = {};
 };
 
