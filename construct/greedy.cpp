@@ -196,7 +196,7 @@ class Filling {
   }
 
   // All sends of the orbit, or none. Others have been taken since this one was listed, so its receiver and
-  // its block are looked at again; by symmetry that is right for all of the orbit.
+  // its block are looked at again. What its receiver lacks, by symmetry those of the whole orbit lack.
   void take_orbit(const Send& send, int rounds, Step& step) {
     const Link& link = topology_.links[send.link];
     if (has_[at(send.chunk, link.dst)]) return;

@@ -54,8 +54,8 @@ class HamiltonianSearch {
   }
 
  private:
-  // A beginning of a ring, made longer by one; taken back where it leads nowhere. Without effort every call
-  // fails.
+  // A beginning of a ring, made longer by one; taken back where it leads nowhere. Without effort none is made
+  // longer.
   bool extend() {
     const Rank last = order_.back();
     if (static_cast<int>(order_.size()) == ranks_) return std::ranges::count(next_[last], 0) > 0;

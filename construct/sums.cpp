@@ -405,7 +405,7 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
   }
   std::vector<SumPlan> tried;
   std::vector<Schedule> best;
-  // The first is made in any case. Choices often come to the same plan, which is made once.
+  // The first is made in any case. Choices that come to the same plan make it once.
   for (Choice choice : {Choice::Shallow, Choice::Linked, Choice::Spread}) {
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
