@@ -78,6 +78,7 @@ class Pricing {
   std::vector<int> reduced_ = {};
 };
 
+// By charge. Each is priced once for all edges that have it; the search then only adds numbers.
 std::vector<double> prices(const Pricing& pricing, const StrategySpace& space) {
   std::vector<double> result;
   for (const Charge& charge : space.charges()) result.push_back(pricing.time(charge).us);
@@ -104,6 +105,7 @@ double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMat
   double sum = 0;
   for (const Reduction& reduction : job.reductions) {
     const Pricing pricing(hierarchy, matrix, reduction, options.algorithm);
+    // Not split over anything: every device has its sum already.
     if (pricing.levels() == 0) continue;
     const auto space = StrategySpace::of(pricing.levels());
     sum += reduction.times *

@@ -261,7 +261,8 @@ bool is_detour(const StrategySpace& space, const std::vector<int>& path, int nex
                      [&](int earlier) { return space.one_step(earlier, next); });
 }
 
-// Calls visit(edges) for every strategy.
+// Calls visit(edges) for every strategy, depth first. None goes on from the goal, where no instruction is
+// legal any more.
 template <typename Visit>
 void walk(const StrategySpace& space, Rules rules, int most, Visit visit) {
   std::vector<int> path = {space.start()};
@@ -296,6 +297,7 @@ std::vector<Strategy> all_strategies(const StrategySpace& space, Rules rules, in
   return result;
 }
 
+// One by one, and not by adding up over states: whether a step is a detour depends on the way to it.
 std::vector<long long> count_strategies(const StrategySpace& space, Rules rules, int most) {
   std::vector<long long> counts(most + 1, 0);
   walk(space, rules, most,
@@ -319,6 +321,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
     const StrategySpace::Edge* edge;
     double price;
   };
+  // Paths share their beginnings, and none is forgotten, so each is written down once.
   std::vector<Walked> walked = {{space.start(), -1, nullptr, 0}};
   using Entry = std::pair<double, int>;  // estimate, path; ties in the order of finding
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
@@ -327,6 +330,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
   while (!open.empty() && static_cast<int>(result.size()) < most) {
     const int at = open.top().second;
     open.pop();
+    // The estimate of an ended path is its price, and nothing open is less: it is the next cheapest.
     if (walked[at].state == space.goal()) {
       PricedStrategy found{.price = walked[at].price};
       for (int i = at; walked[i].edge != nullptr; i = walked[i].before) {

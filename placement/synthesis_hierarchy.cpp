@@ -54,7 +54,7 @@ std::vector<int> offsets(const ParallelismMatrix& matrix, const std::vector<Fact
   return result;
 }
 
-// All factors that are not among these.
+// All factors that are not among these. Their digits vary freely: the strategy does the same at each of them.
 std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Factor>& factors) {
   std::vector<Factor> result;
   for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)
@@ -124,6 +124,7 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::ve
       for (int i : reduction_axes)
         for (int j = 0; j < levels; ++j) add(name_of(i, j), {{i, j}});
       break;
+    // Factors of 1 would only give the same groups more names.
     case SynthesisKind::Collapsed:
       for (int j = 0; j < levels; ++j) {
         std::vector<Factor> column;
