@@ -135,7 +135,8 @@ GroupTraffic chain_traffic(const std::vector<int>& sizes) {
 DoubleTree double_tree(int n) {
   DoubleTree trees{.first = binary_tree(n), .second = std::vector<int>(n, -1)};
   for (int v = 0; v < n; ++v) {
-    // Even n: the mirror image. Odd n: moved by one place.
+    // Even n: the mirror image, in which odd and even change places. Odd n: moved by one place, where they do
+    // but for node 0: its twin, n - 1, is even as well.
     const int twin = n % 2 == 0 ? n - 1 - v : (v + n - 1) % n;
     const int parent = trees.first[twin];
     if (parent >= 0) trees.second[v] = n % 2 == 0 ? n - 1 - parent : (parent + 1) % n;
@@ -161,6 +162,8 @@ GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_p
     degree_out = traffic.back().crossing_out();
     degree_in = traffic.back().crossing_in();
   }
+  // Inside of nodes the order is that of a chain, up and down; what the trees carry enters and leaves by its
+  // first device.
   for (int i = outer; i < static_cast<int>(sizes.size()); ++i) {
     LevelTraffic level = silent(sizes[i]);
     for (int d = 0; d + 1 < sizes[i]; ++d) {

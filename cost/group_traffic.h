@@ -39,7 +39,7 @@ GroupTraffic chain_traffic(const std::vector<int>& sizes);
 GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs);
 
 // The parent of each of n nodes in either tree; -1 for its root. Inner nodes of one tree are leaves of the
-// other (Sanders, Speck, Traeff 2009).
+// other (Sanders, Speck, Traeff 2009), but for node 0 of an odd number, which is inner in both.
 struct DoubleTree {
   std::vector<int> first = {};
   std::vector<int> second = {};
