@@ -1,5 +1,10 @@
-// Counters that ranks raise and wait for, in memory that they share: release and acquire at system scope, on a
-// GPU and between threads of a CPU alike. C++17; goes along with emitted programs.
+// Counters that ranks raise and wait for, in memory that they share: release and acquire at system scope, on
+// a GPU and between threads of a CPU alike. C++17; goes along with emitted programs.
+//
+// Release and acquire on one counter are all the synchronization there is: what was stored before a counter
+// was raised is seen by whoever has read the raised value, and by whoever hears of it from there. The referee
+// of peer programs assumes no more (semantics/verify_peers.h, by vector clocks), so nothing stronger is
+// needed. Waits are bounded everywhere: a wait in vain is written down once, for all, and ends all others.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +73,9 @@ struct Patience {
   Trouble* trouble = nullptr;  // not null
 };
 
-// Waits until value_now() is at least this. False if that took too long, or somebody else has waited too long:
-// then nothing will be right any more.
+// Waits until value_now() is at least this. False if that took too long, or somebody else has waited too
+// long: then nothing will be right any more. The clock and the others' trouble are looked at every 256 turns
+// only, and the time counts from the first such look: most waits are over before it.
 template <typename ValueNow>
 CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Patience& patience, int block,
                              int slice, int row) {
@@ -83,6 +89,7 @@ CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Pati
     const std::uint64_t now = nanoseconds();
     if (start == 0) start = now;
     if (now - start < patience.nanoseconds) continue;
+    // The first one describes itself. State 2 comes last, so who sees it sees the rest.
     if (claim(patience.trouble)) {
       patience.trouble->block = block;
       patience.trouble->slice = slice;

@@ -55,6 +55,8 @@ struct HalfNumber {
     const int exponent = bits >> mantissa_bits & most;
     const std::uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
     if (exponent == most) return float_of_bits(sign | 0x7f800000u | mantissa << (23 - mantissa_bits));
+    // The scale of bfloat16, 2^-133, is no normal float and cannot be written as an exponent; 2^24 times as
+    // much can. Both products are exact.
     if (exponent == 0) {  // subnormal: mantissa * 2^(1 - bias - mantissa_bits)
       const float scale =
           float_of_bits(static_cast<std::uint32_t>(127 + 1 - bias - mantissa_bits + 24) << 23);
@@ -85,6 +87,10 @@ struct HalfNumber {
     if ((raw & 0x7fffffffu) > 0x7f800000u)
       return static_cast<std::uint16_t>(sign | infinity | 1u << (mantissa_bits - 1));
     const int field = static_cast<int>(raw >> 23 & 0xff);
+    // The exponent in the half's own bias. A mantissa with its leading bit is shifted to the half's; an
+    // exponent below 1 shifts further, to a subnormal one. The leading bit, where it is left, adds one to the
+    // exponent's field, and so does a carry out of the mantissa: rounding up to the next power of two, and to
+    // infinity, needs no case of its own.
     const int exponent = (field > 1 ? field : 1) - 127 + bias;
     const std::uint32_t mantissa = (raw & 0x7fffffu) | (field > 0 ? 0x800000u : 0);
     if (exponent >= most) return static_cast<std::uint16_t>(sign | infinity);

@@ -42,8 +42,9 @@ CHORALE_DEVICE R chosen(R which, R a, R b) {
   return which != R(0) ? a : b;
 }
 
-// To the type in which values are kept. Integers are truncated, and what does not fit becomes the nearest that does;
-// what is no number, the smallest.
+// To the type in which values are kept. Integers are truncated, and what does not fit becomes the nearest
+// that does; what is no number, the smallest. Compared in double, where the largest 64-bit integers are
+// rounded up to 2^63 (2^64), which does not fit: so `most` itself is the answer from there on.
 template <typename T, typename R>
 CHORALE_DEVICE T rounded_to(R value) {
   if constexpr (std::is_integral_v<T>) {

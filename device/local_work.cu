@@ -1,3 +1,11 @@
+// The sums and copies of a step, in one launch. A row of the grid is a chain, and an element is done by one
+// thread through all sums of its chain, which loads all sources of a sum before it stores: so sums may depend
+// on each other, a destination may be a source, and no barrier is needed. The grid is as wide as the longest
+// chain wants, at four elements a thread and at most 256 blocks; a chain that is longer goes round again, and
+// in a row that is shorter the rest of the threads have nothing to do.
+//
+// 16 bytes are moved at a time where every address of a chain is aligned; otherwise, and for the last
+// elements, one element. An element is in one of the two loops, and there in one turn of one thread.
 #include <algorithm>
 
 #include "device/elements.h"
@@ -21,6 +29,8 @@ __device__ T finished(const LocalWork& work, T sum, std::int64_t index) {
 }
 
 // Elements e .. e + width - 1 of all sums of a chain.
+// The range of sums is found anew for each pack, from ends that are in constant memory: they come with the
+// argument.
 template <typename T, Combination op, int width>
 __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int divisor) {
   for (int s = chain > 0 ? work.sums_end[chain - 1] : 0; s < work.sums_end[chain]; ++s) {

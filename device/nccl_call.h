@@ -2,6 +2,12 @@
 // share memory, scratch.
 //
 // Host code in C++17; it is also copied into emitted programs.
+//
+// Three ways, by where the buffers lie: apart; in place as NCCL means it, by a plan that knows that; and with
+// the input copied to scratch first, where the plan would lose what it still needs or where buffers overlap
+// in some other way. Each rank decides for itself, since the messages are the same in all three.
+//
+// Nothing is kept for a communicator: one that takes the place of a destroyed one is not taken for it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -161,6 +167,7 @@ class NcclAlgorithm {
 
   std::int64_t shift(int rank, std::int64_t elements) const { return input_shift_ * rank * elements; }
 
+  // As numbers: pointers of different allocations may not be compared.
   Overlap overlap_of(const NcclRun& run, const StepPlan& plan, std::int64_t elements) const {
     const std::int64_t size = size_of(run.type);
     const std::int64_t input = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(run.input)),
@@ -171,6 +178,8 @@ class NcclAlgorithm {
     return input == output + shift(run.rank, elements) * size ? Overlap::InPlace : Overlap::Other;
   }
 
+  // Type and operation change no plan. They are in the key because the kernel of each is to be loaded before
+  // its first launch. A plan that is dropped while another thread uses it lives on there.
   std::shared_ptr<const StepPlan> plan_for(const NcclRun& run, std::int64_t elements, bool in_place) {
     const std::tuple<int, std::int64_t, ncclDataType_t, ncclRedOp_t, bool> key{run.rank, elements, run.type,
                                                                                run.op, in_place};

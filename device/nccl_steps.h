@@ -1,8 +1,13 @@
-// Runs the steps of a plan over NCCL: the messages of a step as one group of sends and receives, then its sums
-// and copies in as few launches as they fit into (one, almost always). Everything is enqueued on the stream
-// and nothing waits, so it can be captured into a graph.
+// Runs the steps of a plan over NCCL: the messages of a step as one group of sends and receives, then its
+// sums and copies in as few launches as they fit into (one, almost always). Everything is enqueued on the
+// stream and nothing waits, so it can be captured into a graph.
 //
 // Host code in C++17; it is also copied into emitted programs.
+//
+// The stream orders everything: the launch of a step reads what its group has received, and the next group
+// sends what the launch has stored. Ranks wait for each other in groups alone, which come in the order of the
+// steps everywhere and have both ends of each message, so none waits for ever. NCCL moves bytes; it never
+// adds.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -80,6 +85,8 @@ class NcclSteps {
     return add_up(plan_.steps[s].chains, 1);
   }
 
+  // An average is divided once, at the end and in place: one sum of one source. Where a function is applied,
+  // it was divided before that, where the sum was complete.
   ncclResult_t enqueue_division() {
     if (run_.op != ncclAvg || !plan_.adds || plan_.applies || plan_.output == 0) return ncclSuccess;
     const Span whole{1, 0, plan_.output};
@@ -128,6 +135,8 @@ class NcclSteps {
     return text.empty() ? "nobody" : (spans.size() > 1 ? "ranks " : "rank ") + text;
   }
 
+  // Looks at both: NCCL says that a peer is gone, the stream says that all is done; a peer that is only late
+  // says nothing.
   ncclResult_t wait(const PlannedStep& step, std::chrono::milliseconds timeout) {
     const auto start = std::chrono::steady_clock::now();
     const auto what = [&] { return "messages from " + peers(step.recvs) + ", to " + peers(step.sends); };
@@ -146,6 +155,8 @@ class NcclSteps {
     }
   }
 
+  // As bytes, so that there is one path for all types. A group that was begun is ended even after an error,
+  // or the next one of this thread would be part of it.
   ncclResult_t exchange(const PlannedStep& step) {
     if (step.sends.empty() && step.recvs.empty()) return ncclSuccess;
     ncclResult_t code = failed(nccl_.group_start(), "ncclGroupStart");
@@ -169,7 +180,9 @@ class NcclSteps {
   }
 
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
-  // cut anywhere.
+  // cut anywhere but before a sum's second source: where a message was added to the input in place, that is
+  // the input which lies under dst, and it has to be read before dst is stored. The function is applied by
+  // the last part of a sum only.
   ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
     LocalWork work = no_work();
     for (const Chain& chain : chains) {

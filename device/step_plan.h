@@ -2,6 +2,17 @@
 // ranges of elements in place of slots. For transports that move the messages of a step as one group and do
 // its sums in one launch (device/nccl_steps.h).
 //
+// All that does not depend on addresses is decided here, once for a size, so that a call has nothing left to
+// do but to enqueue. Slots of a block of n elements in k pieces begin where its pieces do, so slots are equal
+// or do not touch, and a slot of an input in place lies exactly over one of the output: two spans overlap
+// only if they begin at one place, and `Place` is enough to compare them.
+//
+// Two things must hold. Both ends of a message see the same messages in the same order, since NCCL matches
+// those of a pair by order alone; so merging looks only at what is the same at both ends, and not at whether
+// a rank's memory is shared. And in place no input is read after it was overwritten: messages that would land
+// on one that the step still reads go to a mailbox beside it, and `sound` says whether that was enough for
+// all steps. Where it was not, the caller copies the input first.
+//
 // Plain host code in C++17 that includes nothing of ours: it is also copied into emitted programs.
 #pragma once
 
@@ -17,7 +28,8 @@
 namespace chorale {
 
 // A program as tables. Buffers are 0 input, 1 output, 2 scratch; slots, pieces and the rules of a step are
-// those of ir/program.h. Messages of a pair of ranks are sent in the order of the table.
+// those of ir/program.h. Messages of a pair are sent by address (StepPlanner::merged), whatever their order
+// here.
 struct StepMessage {
   int step, from, from_buffer, from_slot, to, to_buffer, to_slot, piece;
 };
@@ -136,6 +148,9 @@ class StepPlanner {
     return a.buffer == b.buffer && a.begin + a.count == b.begin;
   }
 
+  // What this rank does, by step. Whether anybody adds is asked of all ranks: one that only copies still has
+  // to divide an average. Pieces without elements, where a block has fewer elements than pieces, are left
+  // out.
   std::vector<Step> collected(StepPlan& plan) const {
     std::vector<Step> steps(tables_.steps);
     for (const StepMessage* m = tables_.messages; m != tables_.messages + tables_.message_count; ++m) {
@@ -158,7 +173,9 @@ class StepPlanner {
     return steps;
   }
 
-  // Both ends of a pair must get the same here, so nothing in it depends on whose end it is.
+  // Both ends of a pair must get the same here, so nothing in it depends on whose end it is: of two messages
+  // 0 -> 1, from slots 4 and 5 into slots 7 and 8, either end makes one. The parts are kept, since what a
+  // message lands on is asked slot by slot.
   static std::vector<Merged> merged(std::vector<Message> messages) {
     const auto where = [](const Message& m) {
       return std::tuple(m.peer, m.from.buffer, m.from.begin, m.to.buffer, m.to.begin);
@@ -185,6 +202,11 @@ class StepPlanner {
     return in_place_.shared && s.buffer == 0 ? Place{1, s.begin + in_place_.shift} : Place{s.buffer, s.begin};
   }
 
+  // In the order in which memory changes: sends read while receives write, then work is done. An input is
+  // lost where the output over it was written, by a receive that lands there or by work; reading it
+  // afterwards makes the plan unsound. A copy of an input onto its own place loses nothing. What came into a
+  // mailbox is copied to where it belongs before all other work, which in the sums that follow becomes their
+  // first source: out = mailbox + in, read before out is stored.
   void finish(Step& step, PlannedStep& result, bool& sound) {
     std::set<Place> read;  // of the input, in this step
     for (const Message& send : step.sends)
@@ -227,8 +249,11 @@ class StepPlanner {
     return std::any_of(spans.begin(), spans.end(), [&](const Span& s) { return place(s) == place(span); });
   }
 
-  // Consecutive additions to a slot are one sum, unless something between them looks at it or changes what is
-  // to be added.
+  // Consecutive additions to a slot are one sum, which reads each source once and stores once, unless
+  // something between them looks at it or changes what is to be added. An addition is moved up to the last
+  // sum of its slot; from the latest back, a sum on the way forbids that if it writes what is added or reads
+  // the slot. So after a += b, c = a the addition a += d stays where it is, and begins a sum of its own with
+  // a as its first source.
   std::vector<SpanSum> sums_of(const std::vector<Work>& all) const {
     std::vector<SpanSum> sums;
     for (const Work& work : all) {
@@ -254,7 +279,11 @@ class StepPlanner {
     return sums;
   }
 
-  // Sums that depend on each other are in one chain, in their order.
+  // Sums that depend on each other, by a slot that one of them writes, are in one chain, in their order:
+  // chains have no order among themselves. In a chain element e of a sum depends on elements e of the others
+  // alone, since a slot has one length in a step (scratch is handed on in later steps only), so a thread can
+  // do its elements without any barrier. head[j] is the first sum of j's chain; joining two rewrites the
+  // heads. At worst cubic in the sums of a step, and done once for a size.
   std::vector<Chain> chains_of(const std::vector<SpanSum>& sums) const {
     std::vector<std::size_t> head(sums.size());
     for (std::size_t j = 0; j < sums.size(); ++j) {
@@ -277,7 +306,8 @@ class StepPlanner {
     return chains;
   }
 
-  // Chains of one sum each that lie one after the other in all their spans are one.
+  // Chains of one sum each that lie one after the other in all their spans are one: adding 16 consecutive
+  // chunks to as many is one sum over one long span. With a function the indices must follow, too.
   static std::vector<Chain> joined(std::vector<Chain> chains) {
     std::vector<Chain> result;
     for (Chain& chain : chains) {
@@ -305,6 +335,8 @@ class StepPlanner {
   const int rank_;
   const std::int64_t n_;
   const InPlace in_place_;
+  // Elements of scratch: the program's own slots, and after them the mailboxes of the step that is being
+  // planned.
   std::int64_t scratch_ = 0, own_scratch_ = 0;
   std::set<Place> lost_ = {};  // places of the input that the output has overwritten
 };
