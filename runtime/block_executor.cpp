@@ -1,3 +1,11 @@
+// An executor that is easy to believe: a thread a block, a mutex a rank, messages as vectors that are handed
+// over. Blocks go on as their dependencies allow and not in steps, so every order that the program permits
+// may happen, and bounded queues block a sender as those of a real executor do. It is not made to be fast.
+//
+// What orders blocks: done[b] counts the instructions of block b that are complete, message sent and all, and
+// rises under the rank's mutex; whoever waits for a number, a queue or a barrier waits at that rank. A queue
+// lies with its receiver, has one sender and one receiver, and a sender looks for room under the receiver's
+// mutex while it holds none of its own: no thread ever holds two, so only the program itself can hang.
 #include "runtime/block_executor.h"
 
 #include <fmt/format.h>
@@ -188,6 +196,7 @@ class Machine {
           for (int i = 0; i < times; ++i) {
             barrier.arrive_and_wait();
             try {
+              // A block that fails, or is stopped, still comes to the barriers, so that all threads end.
               block(n, b);
             } catch (const Stopped&) {
             } catch (...) {
@@ -202,6 +211,7 @@ class Machine {
   }
 
  private:
+  // A barrier is met once in a run, by each block that has its number.
   void count_barriers(Rank n) {
     meeting_[n].missing.clear();
     for (const Block& block : program_.ranks[n].blocks)
@@ -209,6 +219,8 @@ class Machine {
         if (i.barrier >= 0) ++meeting_[n].missing[i.barrier];
   }
 
+  // The first failure counts. The mutexes are taken for nothing but this: whoever has tested its condition
+  // and not yet gone to sleep holds one, and would miss the call.
   void fail(const std::exception_ptr& failure) {
     {
       const std::lock_guard lock(failing_);
@@ -236,6 +248,9 @@ class Machine {
                        to_string(program_.ranks[n].blocks[b].instructions[i]));
   }
 
+  // One block, once. An instruction waits for its dependencies, for its barrier and for its message, in this
+  // order; then it works without any lock, on slots that the referee has shown to be its own at that time;
+  // then it sends, and only then is it done.
   void block(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     Rendezvous& mine = meeting_[n];
@@ -296,7 +311,8 @@ class Machine {
     }
   }
 
-  // Chunk after chunk; the results, if they are to be sent.
+  // Chunk after chunk; the results, if they are to be sent. What is received is one more operand, the first.
+  // A result that is stored nowhere is made beside memory and only sent.
   Bytes work(Rank n, const DataOperation& op, const Bytes& message) {
     Memory& memory = *memory_[n];
     Bytes out;
@@ -332,14 +348,16 @@ class Machine {
   const EpilogueRun epilogue_;
   const EpilogueFunction function_;  // the program's own, or the caller's
   std::vector<std::unique_ptr<Memory>> memory_ = {};
-  std::vector<Rendezvous> meeting_;
-  int blocks_ = 0;
+  std::vector<Rendezvous> meeting_;  // by rank
+  int blocks_ = 0;                   // of all ranks
   bool reduces_ = false;
-  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stopped_ = false;  // a block has failed: all waits end
   std::mutex failing_ = {};
   std::exception_ptr failure_ = {};
 };
 
+// With less room than the program says, blocks that receive and send in a ring would wait for each other:
+// each has taken a message and wants room for the next.
 void require_depth(const BlockProgram& program, const BlockRunOptions& options) {
   if (options.queue_depth < program.queue_depth)
     throw InputError(

@@ -1,3 +1,6 @@
+// Loops over elements, compiled for each type and operation; what is done with one is in device/elements.h,
+// as the kernels have it. Operands do not overlap, which is said to the compiler (__restrict), so loops
+// become vectors.
 #include "runtime/elements.h"
 
 #include <algorithm>
@@ -41,6 +44,8 @@ void divide(ElementType type, std::byte* bytes, std::int64_t elements, int count
   });
 }
 
+// Where dst is one of the operands, the others are added to what lies there: copying the first one there
+// would lose it.
 std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst,
                    std::int64_t elements) {
   if (elements == 0) return dst;

@@ -1,3 +1,7 @@
+// A function after sums, done and judged in two ways: executors go through it as a stack of operations over
+// tensors in memory, the judge goes down the expression from its end and asks what a tensor would have at an
+// index. Test numbers are functions of operand and index (device/test_tensors.h), so it needs no tensors.
+// What both share is the noun, and in which type is computed and how it is rounded in the end.
 #include "runtime/epilogue.h"
 
 #include <cmath>
@@ -69,6 +73,8 @@ struct Judge {
 
 }  // namespace
 
+// A process that is one rank fills that rank's tensors only; those of others are there and empty, so that
+// addresses keep their places.
 void EpilogueRun::fill(Rank only) {
   if (epilogue_.expression.empty()) return;
   for (const ExpressionNode& node : epilogue_.expression)

@@ -1,3 +1,12 @@
+// A machine of CPU threads for the kernel: one for each thread of each slice of each block of each rank, all
+// at once, since they wait for each other. They are kept for all launches and meet at barriers in between, so
+// a launch costs no start of threads. A block that has waited in vain still comes to every barrier; the
+// others see its trouble where they wait and come, too, so all can be joined before Hang is thrown.
+//
+// Two ways to launch. `timed` lets all ranks begin together, with a barrier whose last thread takes the time
+// and prepares the next launch. `free` lets a rank begin its next launch when its own blocks have ended the
+// last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of their own
+// may be.
 #include "runtime/peer_executor.h"
 
 #include <fmt/format.h>
@@ -31,9 +40,9 @@ struct Between {  // std::barrier wants what never throws
   }
 };
 
-// What launches and waits, whatever is moved. The kernel, with its many types and operations, is behind one virtual
-// function: compiled once for each, it is most of what this file costs a compiler (with the loops below as templates
-// around it, twice of that).
+// What launches and waits, whatever is moved. The kernel, with its many types and operations, is behind one
+// virtual function: compiled once for each, it is most of what this file costs a compiler (38 CPU seconds;
+// with the loops below as templates around it, two of them, 72).
 class ThreadedMachine : public PeerMachine {
  public:
   using PeerMachine::PeerMachine;
@@ -45,6 +54,7 @@ class ThreadedMachine : public PeerMachine {
     std::vector<double> took;
     Clock::time_point start;
     int next = 0;
+    // Opens before each launch and once after the last: launch i takes from its i-th opening to the next.
     std::barrier<Between> barrier(
         everybody(), Between{[&] {
           if (next > 0)
@@ -97,6 +107,8 @@ class ThreadedMachine : public PeerMachine {
     return static_cast<std::ptrdiff_t>(program_.ranks[n].blocks.size()) * options_.slices * options_.threads;
   }
 
+  // `before` is called before each launch and once more in the end, `done` between the kernel and what
+  // finishes its outputs, both by every thread, with its rank.
   void run(ReduceOp op, int launches, std::chrono::milliseconds timeout,
            const std::function<void(Rank)>& before, const std::function<void(Rank)>& done) {
     const bool average = op == ReduceOp::Avg && reduces(program_);
@@ -175,6 +187,8 @@ class TypedMachine : public ThreadedMachine {
         });
   }
 
+  // By rank, with the pointers into them that the kernel wants; they must not grow any more. Counters and
+  // launches go on from launch to launch, as on a GPU.
   std::vector<std::vector<W>> scratch_ = {}, wide_ = {};
   std::vector<T*> inputs_ = {}, outputs_ = {};
   std::vector<W*> works_ = {}, scratches_ = {};
@@ -230,6 +244,8 @@ std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& col
                                const BlockShape& shape, ReduceOp op, int launches,
                                const PeerRunOptions& options, std::chrono::milliseconds timeout) {
   check(program, options, shape.accumulation);
+  // Launch i has the inputs of seed i + 1, and `between` judges launch i - 1 before it writes them: what
+  // arrives too late, or too early, is of another seed and so is wrong.
   std::atomic<std::int64_t> wrong = 0;
   const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, options);
   machine->free(op, launches, timeout, [&](Rank n, int i) {

@@ -1,3 +1,9 @@
+// Where a program is for one memory, its table says in which buffer each slot lies, so inputs go in and
+// outputs come out slot by slot.
+//
+// Long messages are done in segments only where each rank has one block. A launch is to begin when all blocks
+// of the rank have ended the last one (ir/peer_program.h), and between the segments of a kernel nothing makes
+// the blocks of a rank wait for each other.
 #include "runtime/peer_machine.h"
 
 #include <fmt/format.h>
@@ -54,6 +60,7 @@ void PeerMachine::spoil_output(Rank n) {
   TestData::spoil_output(output_[n]);
 }
 
+// The table numbers the blocks of all ranks in one row; in words they are numbered in each rank.
 void PeerMachine::require_no_trouble(const Trouble& trouble, std::chrono::milliseconds timeout) const {
   if (trouble.state == 0) return;
   const PeerBlockRow& block = table_.blocks[trouble.block];

@@ -1,3 +1,10 @@
+// All that follows from the size is done once: slots become addresses and pieces lengths, so that a run is an
+// exchange and a loop for each epoch, and what is timed is that alone. Blocks of a rank are gone here: within
+// an epoch they share slots only for reading (ir/program.h), so their local work may be done one after the
+// other.
+//
+// Sums of halves in float32 have a second pair of buffers of that type: widened at the beginning, narrowed at
+// the end, and all messages are of the wide type.
 #include "runtime/rank_plan.h"
 
 #include <algorithm>
@@ -49,6 +56,7 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
   }
 }
 
+// A slot of scratch may hold any piece, so it has room for the longest.
 std::byte* RankPlan::address(const Slot& slot) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(kept_type_));
   if (slot.buffer == Buffer::Scratch) return scratch_.data() + slot.index * pieces_.longest() * size;

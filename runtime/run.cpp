@@ -1,3 +1,4 @@
+// One plan a row and rank, over threads or processes alike; runtime/rows.h has what is done with it.
 #include "runtime/run.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,15 @@
-// A message is an address: the receiver copies from the sender's buffer, and the sender goes on when that is done. So there is
-// nothing to allocate and no queue, and an epoch ends when both ends say so. A rank looks again a few times before it sleeps;
-// each has a doorbell of its own, so that a message wakes only the rank that it concerns.
+// Messages between threads without a queue. A mailbox is a flag and a pointer: the sender publishes where its
+// data lie, the receiver copies from there and takes the flag away, and the sender does not return before
+// that. So data move once, and when exchange() returns the box is empty again and may carry the same message
+// in the next run.
 //
-// Invariant: no rank's buffers go while another one may copy from them. So a rank that fails, or has waited too long, closes
-// the hall and unwinds only when all ranks have said that they touch no memory of others any more.
+// An exchange publishes all its sends before it waits for anything, and takes all that it receives before it
+// waits for those who receive from it. So its receives wait for nothing but the others' coming, and its last
+// wait for nothing but their receives: where messages match it ends, however threads are scheduled.
+//
+// The flags are atomic and waits are bounded. A rank that fails must not unwind while another one copies from
+// its buffers, so each counts itself out of use, by returning or by failing, and those who fail wait until
+// all have.
 #include "runtime/thread_transport.h"
 
 #include <fmt/format.h>
@@ -61,7 +67,8 @@ class Hall {  // what the ranks share
     doorbells_[n].rung.notify_all();
   }
 
-  // A message from a running rank is there within a few turns of the scheduler; sleeping costs more.
+  // A message from a running rank is there within a few turns of the scheduler; sleeping costs more. Whoever
+  // waits longer sleeps at its own rank's doorbell, which is rung after the flag has changed.
   template <typename Condition, typename Complaint>  // bool(); std::string()
   void wait(Rank n, Condition condition, Complaint complaint) {
     for (int i = 0; i < 50; ++i) {
@@ -89,6 +96,9 @@ class Hall {  // what the ranks share
     quiet_.notify_all();
   }
 
+  // The last one to arrive sets the count back before it opens the next generation, so whoever leaves and is
+  // at once at the next barrier counts from 0. barriers_ is for the complaint alone: who has come to fewer of
+  // them is missing.
   void barrier(Rank n) {
     const int generation = generation_.load(), mine = barriers_[n].fetch_add(1) + 1;
     if (arrived_.fetch_add(1) + 1 == ranks()) {

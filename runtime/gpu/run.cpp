@@ -1,3 +1,6 @@
+// Peer programs on one GPU that has the memory of all ranks: the same kernel, rows and judge as on CPU
+// threads, with the buffers of runtime/peer_machine.h as the host's side. Inputs are written and outputs read
+// between launches, untimed; a time is that of the kernels on the device, between two events.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -74,7 +77,8 @@ void require_gpu() {
   if (devices == 0) throw InputError("gpu", "no GPU here", "use --transport kernel");
 }
 
-// As many slices as can all be resident.
+// As many slices as can all be resident, since slices of different blocks wait for each other: residents /
+// blocks.
 PeerRunOptions fitting(const PeerProgram& program, const PeerKernelChoice& choice) {
   int resident = 0;
   require(resident_blocks(choice, kThreads, &resident), "the kernel");
@@ -107,6 +111,7 @@ class GpuMachine : public PeerMachine {
         launches_(table_.blocks.size() * options_.slices),
         trouble_(1) {
     const std::size_t kept = choice.wide ? sizeof(float) : size_of(shape.type);
+    // The kernel's own rule, of which only the size of an element matters.
     const std::int64_t pitch = choice.wide              ? scratch_pitch<float>(tables_, shape_)
                                : kept == sizeof(double) ? scratch_pitch<double>(tables_, shape_)
                                : kept == sizeof(float)  ? scratch_pitch<float>(tables_, shape_)
@@ -193,6 +198,8 @@ class GpuMachine : public PeerMachine {
   const PeerKernelChoice choice_;
   const bool average_;
   const std::chrono::milliseconds timeout_;
+  // On the device: the program, what is kept from launch to launch, and memory by rank. Counters and launches
+  // have to begin at zero, which a DeviceArray does.
   const DeviceArray<PeerRow> rows_;
   const DeviceArray<PeerPlaceRow> places_;
   const DeviceArray<PeerBlockRow> blocks_;

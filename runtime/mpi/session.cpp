@@ -1,4 +1,9 @@
-// MPI's messages as a Transport.
+// MPI's messages as a Transport: all receives and sends of an epoch are posted at once, receives first, and
+// tested until they are complete. MPI has no waits with a limit, so every wait here is a loop of tests with a
+// clock; what it cannot say, whom it waits for, follows from which request is not done.
+//
+// Messages and meetings share a communicator, meetings with tag 0, as a message may have. They do not mix up:
+// every rank has the same exchanges and meetings in the same order, and MPI keeps the order of a pair.
 #include <fmt/format.h>
 
 #include "runtime/mpi_session.h"
@@ -58,9 +63,11 @@ class MpiTransport : public Transport {
   double all_reduce(ReduceOp op, double mine) override { return meet("a sum", op, mine); }
 
  private:
-  // Every rank tells rank 0 its number, and is told the result down a binomial tree. MPI's own collectives would
-  // do, but could not say for whom they wait: here rank 0, which speaks, waits for each by name, and for nobody
-  // afterwards.
+  // Every rank tells rank 0 its number, and is told the result down a binomial tree: of 8 ranks, 0 tells 1, 2
+  // and 4, 1 tells 3 and 5, 2 tells 6, 3 tells 7. MPI's own collectives would do, but could not say for whom
+  // they wait: here rank 0, which speaks, waits for each by name, and for nobody afterwards. A roll call
+  // before MPI's own barrier was not enough: a rank that stopped after the one and before the end of the
+  // other was not named.
   double meet(const char* where, ReduceOp op, double mine) {
     if (rank_ > 0) {
       send_number(0, mine, where);

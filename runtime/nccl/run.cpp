@@ -1,3 +1,7 @@
+// Programs over NCCL's sends and receives, and NCCL's own collectives, in the shape that runtime/rows.h
+// times: a GPU a rank. What the ranks tell each other besides (a communicator's id, times, counts) goes over
+// a Transport. A time is from the call on the host to the end of the stream's work, so it has what a launch
+// costs.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <mpi.h>
@@ -104,7 +108,8 @@ class Gpu {
   }
 };
 
-// Buffers on the host and their likes on the GPU.
+// Buffers on the host and their likes on the GPU, with a byte to spare, so that an empty one has an address,
+// too.
 class GpuBuffers {
  public:
   explicit GpuBuffers(RankBuffers host) : host_(std::move(host)) {
@@ -220,6 +225,7 @@ ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const vo
   }
 }
 
+// Among the processes that share memory with this one: it says which GPU is whose.
 int rank_on_host() {
   MPI_Comm host = MPI_COMM_NULL;
   int rank = 0;
@@ -240,6 +246,7 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Progr
   const StepProgram tables(program);
   const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
                            ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
+  // For all sizes; in place only the buffers differ, and it sees that they overlap.
   NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), calls);
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
