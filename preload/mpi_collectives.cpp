@@ -1,3 +1,14 @@
+// A call goes through four questions: is it one of ours at all (reduction, copying, plan); have the ranks of
+// its communicator loaded the same (companion_of); is there an algorithm for it (Algorithms::has); how is it
+// done, which is decided at the first call of its kind (make_plan). Then its data are copied into the plan's
+// buffers, it is run, and the result is copied out. A no to any of them passes the call on to MPI.
+//
+// Every answer must be the same in all ranks, or they wait for each other in different collectives. The first
+// and the third follow from what MPI wants to be equal in all ranks and from files that were compared. The
+// second and the fourth depend on what a rank has, so ranks meet for them in an MPI_Allreduce, and what fails
+// in one before that is carried there as `good`: between two points where ranks meet nothing may throw or
+// return in one of them alone. So a new communicator costs a meeting and a new kind of call another; all
+// other calls look things up and meet nobody but in the algorithm.
 #include "preload/mpi_collectives.h"
 
 #include <fmt/format.h>
@@ -73,10 +84,8 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
 }
 
-Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule) {
-  return lower(topology, collective, schedule);
-}
-
+// Do elements lie one after the other without gaps, so that their bytes can be copied? Asked of named types
+// only: what derived ones have is for MPI to pack.
 bool is_dense(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
   int size = 0;
@@ -108,7 +117,8 @@ void unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_
   }
 }
 
-// Is all well in each rank, and the value the same?
+// Is all well in each rank, and the value the same? One reduction: the most of ~value is the complement of
+// the least value, and values are equal if the most is the least.
 bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
   const std::uint64_t mine[3] = {good ? 0u : 1u, value, ~value};
   std::uint64_t most[3] = {};
@@ -162,6 +172,7 @@ void MpiCollectives::add(Algorithms more) {
   ++additions_;
 }
 
+// MPI calls it when the communicator is freed.
 int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   Companion* const mine = static_cast<Companion*>(companion);
   if (mine == nullptr) return MPI_SUCCESS;
@@ -171,7 +182,9 @@ int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   return MPI_SUCCESS;
 }
 
-// Null: its ranks loaded different algorithms, and MPI does what they do together.
+// Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
+// is kept like any other companion: ranks that differed once are not asked again. A communicator made from
+// this one has none.
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   int key = MPI_KEYVAL_INVALID, additions = 0;
   std::uint64_t fingerprint = 0;
@@ -252,7 +265,10 @@ void MpiCollectives::complain_of_memory(MPI_Comm comm) const {
   }
 }
 
-// The first call of a kind: all ranks make a plan for it, or none.
+// The first call of a kind: all ranks make a plan for it, or none. What needs memory stands inside of the
+// try; the two calls in which ranks meet, MPI_Comm_dup and all_agree, stand outside, so that every rank comes
+// to them. The number of the algorithm is compared, too: a rank that could not lower the best one would have
+// chosen the next.
 bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& companion) {
   if (companion.comm == MPI_COMM_NULL) PMPI_Comm_dup(comm, &companion.comm);
   // Which is dropped must not depend on the rank, so all are.
@@ -392,6 +408,7 @@ int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send
   return MPI_SUCCESS;
 }
 
+// The root has its data already, so nothing is copied out there.
 int MpiCollectives::bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const std::int64_t bytes = packed_bytes(type, count);
   const MpiCall call{

@@ -1,4 +1,5 @@
-// libchorale-mpi: include/chorale/mpi.h.
+// libchorale-mpi: include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value, and kept
+// by thread.
 #define OMPI_SKIP_MPICXX 1
 #include <chorale/mpi.h>
 #include <fmt/format.h>
@@ -75,7 +76,8 @@ bool same_everywhere(std::uint64_t mine) {
 int load(const std::string& path) {
   Algorithms found(path);
   const bool good = found.complaints().empty() && found.size() > 0;
-  // Ranks that differed would wait for each other in different collectives.
+  // Ranks that differed would wait for each other in different collectives. Both questions are asked before
+  // any answer is looked at: a rank that returned early would leave the others waiting.
   const bool good_everywhere = same_everywhere(good ? 1 : 0);
   const bool same = same_everywhere(found.fingerprint());
   if (!found.complaints().empty())

@@ -33,6 +33,7 @@ int rank_in(MPI_Comm comm) {
 
 class Preload {
  public:
+  // Made in the first call of ours, when MPI is up: only then are there ranks, of which one speaks.
   static Preload& here() {
     static Preload preload;
     return preload;

@@ -1,3 +1,11 @@
+// Chooses for each call between an algorithm of ours and NCCL. The choice follows from the call and the
+// communicator's size, which NCCL wants to be equal in all ranks, from the device, and from the files, which
+// the preload library compares once a communicator. A call that is captured cannot wait for other ranks, so
+// before that comparison it is NCCL's.
+//
+// An algorithm is lowered when it is first chosen and stays; its plans are by size (device/nccl_call.h). The
+// mutex guards the tables and is not held where ranks wait for each other: two ranks may be threads of one
+// process.
 #include "preload/nccl_collectives.h"
 
 #include <fmt/format.h>
@@ -132,7 +140,8 @@ std::vector<std::uint64_t> NcclCollectives::fingerprints(ncclComm_t comm, const 
   return all;
 }
 
-// Ranks that differ would wait for each other in different algorithms.
+// Ranks that differ would wait for each other in different algorithms. What was compared is kept by the
+// communicator's address, until forget().
 bool NcclCollectives::loaded_the_same(const NcclCall& call, const Place& mine, std::string& why) {
   if (nccl_.all_gather == nullptr) return true;
   std::uint64_t own = 0;
@@ -170,7 +179,8 @@ void NcclCollectives::forget(ncclComm_t comm) {
   same_.erase(comm);
 }
 
-// The one for this call; null: there is none, and why.
+// The one for this call; null: there is none, and why. Counts are bounded so that no number of bytes, of all
+// ranks together, is beyond 63 bits.
 NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, std::string& why) {
   if (!StreamMemory::available())
     why = "the device has no memory pools";
@@ -199,6 +209,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
   return &lowered->algorithm;
 }
 
+// Calls that move nothing are NCCL's without a word: it may find something wrong with them.
 std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   if (call.comm == nullptr || call.count == 0) return std::nullopt;
   const Place mine = place(call.comm);
