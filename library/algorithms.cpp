@@ -1,3 +1,10 @@
+// Files are read whole and once; a schedule is lowered when it is first chosen, since most never are. What
+// ranks compare is a hash of the contents of the files that were loaded, in the order of reading, so it does
+// not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
+//
+// Two questions are kept apart. has() depends on the files alone, so ranks that loaded the same agree on it
+// without asking each other. choose() may also fail, or take the next best, where lowering does: ranks that
+// use it in a call compare its answer.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
@@ -92,6 +99,8 @@ void Algorithms::read(const std::string& file) {
   }
 }
 
+// The fingerprint stays: who adds has compared the other's. Addresses of algorithms stay, too, since others
+// hold them.
 void Algorithms::add(Algorithms other) {
   results_.reserve(results_.size() + other.results_.size());
   points_.reserve(points_.size() + other.points_.size());
@@ -127,6 +136,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const Lowe
     if (!algorithm.why.empty()) why = algorithm.name + ": " + algorithm.why;
     return algorithm.why.empty();
   };
+  // Each turn returns, or leaves one more point that is not usable.
   while (const std::optional<Choice> best = select(results_, call, usable)) {
     LoadedAlgorithm& algorithm = *points_[best->result][best->point];
     if (algorithm.program) return &algorithm;
