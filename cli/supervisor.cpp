@@ -1,3 +1,20 @@
+// Two threads and one rule: what is said in the end is said by one of them. The floor is Free while the work
+// goes on. The work takes it before it writes files and prints (Work, then Done); the watcher takes it when a
+// limit or a signal has come and the grace after it is over (Watcher), tells the last word, and ends the
+// process while the work goes on in vain. Who finds it taken waits for the end. A lack of memory takes it
+// from anybody, since the thread that wanted some then stands still in operator new.
+//
+// All that wakes the watcher are two files: one for signals, which are blocked in every thread and so come
+// nowhere else, and one for events, to which a signal handler, operator new and the work may write. It sleeps
+// until the next time at which something is due, and for ever if nothing is.
+//
+// The work has the main thread because MPI is initialized there and because glibc gives other threads an
+// arena that grows by one system call a page. The memory limit is RLIMIT_DATA: RLIMIT_AS counts the 64 MiB
+// that each thread's arena only reserves. It is lifted, and a reserve freed, before the last word, which so
+// has memory to be made of.
+//
+// A library may take memory and end the process without asking us. GMP aborts, which is seen (SIGABRT);
+// whether a megabyte can still be mapped tells a bug's abort from that one.
 #include "cli/supervisor.h"
 
 #include <fmt/format.h>
@@ -122,6 +139,7 @@ Supervisor::~Supervisor() {
   close(events_);
 }
 
+// A result and an InputError wait for the floor before they get out: the watcher may be speaking already.
 Outcome Supervisor::run(const std::function<Outcome()>& work) {
   const auto done = [this] {
     take_floor();
@@ -180,6 +198,7 @@ void Supervisor::take_floor() {
   wait_for_the_end();
 }
 
+// A limit of the process that is lower already stays.
 void Supervisor::limit_memory(std::int64_t bytes) {
   if (bytes == Limits::kAllMemory || kSanitized) return;
   rlimit now = {};
@@ -234,6 +253,7 @@ void Supervisor::out_of_memory() {
   wait_for_the_end();
 }
 
+// Each turn: what ends all at once (over, no memory, a second signal), then the limits, then the line.
 void Supervisor::watch() {
   for (;;) {
     pollfd ready[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
@@ -258,6 +278,7 @@ void Supervisor::watch() {
         stop_ = true;
         cut_ = now + kGrace;
       }
+      // Work that is writing is not cut, however late: half a file is worse.
       if (cut_ && now >= *cut_ && floor_ == Floor::Free) floor_ = Floor::Watcher;
       floor = floor_;
     }
@@ -276,6 +297,7 @@ bool Supervisor::note_signal() {
   return !first || floor_ == Floor::Done;
 }
 
+// Until the deadline; after it until the cut, unless the floor is taken, when nothing is due any more.
 milliseconds Supervisor::until_next(steady_clock::time_point now) const {
   const std::lock_guard lock(mutex_);
   std::optional<steady_clock::time_point> next = deadline_;
