@@ -1,3 +1,7 @@
+// An emitted directory is the kernel's own sources, byte for byte, and two headers of numbers: the rows of
+// ir/peer_table.h, one program right out of place, one in place. What runs in the tests is what is emitted,
+// so there is no second kernel to be wrong. The promise goes along as rows, too, and the programs check every
+// element against it.
 #include "codegen/cuda_source.h"
 
 #include <fmt/format.h>
@@ -95,6 +99,8 @@ std::vector<NamedText> to_cuda_sources(const Collective& collective, const PeerP
   return files;
 }
 
+// By counting: in step 0 all messages of a chunk go to one rank, and there are ranks - 1 of them; in step 1
+// that rank sends it ranks - 1 times. The program is right, so they come from, and go to, different ranks.
 std::vector<Rank> all_pairs_owners(const Collective& collective, const Program& program) {
   if (collective.kind != CollectiveKind::AllReduce || program.steps != 2) return {};
   const int ranks = static_cast<int>(program.ranks.size()), chunks = program.chunks_per_block;

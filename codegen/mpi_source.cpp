@@ -1,3 +1,5 @@
+// codegen/mpi/program.cpp is a program that compiles and runs by itself, with an algorithm's tables in
+// tables.h; emitting puts others in the place of that include.
 #include "codegen/mpi_source.h"
 
 #include <fmt/format.h>

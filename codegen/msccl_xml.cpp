@@ -1,3 +1,9 @@
+// Prints a block program in the form of MSCCL's executors, whose steps can do less than ours: wait for one
+// other step, and move so many chunks. So an instruction may become several steps: `nop`s that wait for all
+// dependencies but the last, and then its chunks in parts, of which the first waits for the last dependency.
+// Who waits for the instruction waits for its last part. Numbers of steps are therefore not those of
+// instructions; last_step has them by instruction, and is known for all blocks of a rank before any
+// dependency is printed.
 #include "codegen/msccl_xml.h"
 
 #include <fmt/format.h>
@@ -14,6 +20,7 @@
 namespace chorale {
 namespace {
 
+// Loaders want counts below MSCCL_MAX_COUNT, which is 72.
 constexpr int kMostChunksAStep = 71, kMostChannels = 32, kMostBlocksAChannel = 32;
 
 const char* buffer_name(Buffer buffer) {
@@ -48,7 +55,8 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
                        bool waited_for) {
   const bool nothing = does_nothing(step.does);
   const OperationShape& shape = *shape_of(step.does);
-  // What a shape does not use is filled with the other one.
+  // What a shape does not use is filled with the other one: loaders want both. hasdep is 1 where somebody
+  // waits.
   const Slot src = nothing ? Slot{Buffer::Input, -1} : shape.reads ? src_of(step.does) : dst_of(step.does);
   const Slot dst = nothing ? Slot{Buffer::Output, -1} : shape.stores ? dst_of(step.does) : src_of(step.does);
   return fmt::format(
@@ -95,6 +103,8 @@ std::optional<Fault> not_expressible(const Collective& collective, const BlockPr
   return fault;
 }
 
+// As executors count: blocks that send and blocks that receive on a channel, each for itself; one that does
+// both is in both counts.
 std::optional<Fault> beyond_channels(const BlockProgram& program) {
   std::map<std::pair<int, int>, int> senders, receivers;  // rank, channel
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
@@ -178,6 +188,9 @@ std::string to_msccl_xml(const Collective& collective, const BlockProgram& progr
   return text + "</algo>\n";
 }
 
+// How long blocks may be is in steps and relaxing counts instructions, so it is tried with ever fewer, a
+// quarter less each time, until the steps fit. In place comes first, since such a file serves both kinds of
+// calls, if it leaves the inputs of the other kind alone; else it is done again for calls out of place.
 BlockProgram relax_for_msccl(const Collective& collective, const Program& program,
                              const MscclOptions& options) {
   Relaxed result{.fault = limit({}, "blocks of less than 4 steps are not enough", "raise the limit")};

@@ -1,7 +1,7 @@
 // MSCCL XML: the algorithm files of Microsoft's executors for NCCL and RCCL, and of ASTRA-sim.
 //
 // Rules of the loader and the kernel that are kept (msccl-executor-nccl): all attributes that it requires;
-// one dependency a step, further ones on `nop`s before it, and hasdep on what is waited for; at most 72
+// one dependency a step, further ones on `nop`s before it, and hasdep on what is waited for; fewer than 72
 // chunks a step; at most `most_steps` steps a block (64 in the executor's default build, 256 in
 // microsoft/msccl); at most 32 channels, and 32 blocks a channel and direction; sums, products, minima and
 // maxima come from the call.

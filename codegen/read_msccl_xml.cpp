@@ -1,3 +1,10 @@
+// Reads what others wrote, so everything is looked at before it is believed: numbers have limits, names no
+// control characters, blocks and steps are numbered as loaders want them, and what is wrong is said with its
+// path in the file. Nothing is judged here but the form; whether the algorithm is right is the referee's.
+//
+// The form does not say which piece of its block an instruction moves, and where a block is not divisible
+// pieces differ in length. find_pieces() runs the program for that alone.
+//
 // The only file that sees pugixml. It expands no entities of a document's own, and we give it no document
 // type.
 #include <fmt/format.h>
@@ -72,6 +79,7 @@ class Reader {
       if (!seen[n])
         throw InputError(file_, fmt::format("gpu {} is missing", n),
                          "the file says ngpus=" + std::to_string(ranks));
+    // Before the pieces are found, which takes time and memory for each chunk that the file claims to move.
     if (const std::string words = excess(result.program); !words.empty())
       throw InputError(file_, words, "use a smaller program");
     find_pieces(result.program);
@@ -79,6 +87,7 @@ class Reader {
   }
 
  private:
+  // "ring.xml: algo/gpu[0]/tb[1]/step[3]": by the numbers that the file gives.
   std::string where(const pugi::xml_node& node) const {
     std::string path;
     for (pugi::xml_node at = node; at && at.type() == pugi::node_element; at = at.parent()) {
@@ -165,7 +174,11 @@ class Reader {
   }
 
   // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in
-  // scratch has it from there. Instructions that can never run have what their own slots say.
+  // scratch has it from there, or from the message that brought it. So the program is run with pieces in
+  // place of data, each block as far as it goes, until none goes on. In which order blocks take turns does
+  // not matter in a right program: a queue has one sender and one receiver, and dependencies order the uses
+  // of scratch. Each instruction runs once. Those that can never run have what their own slots say; the
+  // referee will tell why they do not run.
   static void find_pieces(BlockProgram& program) {
     const int k = program.chunks_per_block;
     std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;

@@ -1,3 +1,5 @@
+// Programs and promises as rows of integers. An emitted program that checks itself is told what each output
+// slot is the sum of, from the promise and not from the program, so it cannot confirm what it does wrong.
 #include "codegen/source_tables.h"
 
 #include <fmt/format.h>
@@ -43,6 +45,7 @@ NumberTable promise_table(const Promise& promise) {
   return promised;
 }
 
+// Each input has a first place of its data; only those that are not it are listed.
 NumberTable same_table(const Promise& promise) {
   NumberTable same;
   for (Rank n = 0; n < promise.ranks(); ++n)
@@ -69,6 +72,8 @@ std::string printed_slices(const Program& program) {
       fmt::join(slices, ", "));
 }
 
+// CUDA's headers of halves stay where they are: behind an #ifdef, since hosts without CUDA compile the same
+// text.
 std::string without_includes(const std::string& text, std::set<std::string>& includes) {
   std::istringstream lines(text);
   std::string result;
