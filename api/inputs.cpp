@@ -1,3 +1,6 @@
+// What comes from outside, by name or file, is made whole here: machines without switches, collectives in
+// which every chunk can arrive, and, where a result is to be shown or run, schedules that do what it says of
+// them.
 #include "api/inputs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What tables and pages say of a result beyond its numbers: where a point is the best, and what proves it.
 #include "api/report.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,8 @@ std::string proven_by(const Result& result, const Point& point) {
                      fraction(point.bound.rounds, point.bound.chunks));
 }
 
+// The certificate of a claim for any number of steps shows a rate for all numbers of chunks; the strongest
+// counts.
 Rate rate_bound(const Result& result) {
   Rate best;
   for (const Claim& claim : result.claims) {

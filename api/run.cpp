@@ -1,3 +1,6 @@
+// The other way on from a schedule: lowered, made right for one memory, given what follows its sums, in this
+// order, and then executed. Buffers are held against the machine's memory before anything is made: the kernel
+// grants more than there is, and ends the process when it is used.
 #include "api/run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Questions are looked at before they go to the rooms behind, which take them for granted, and machines lose
+// their switches. What is made without a search gets its bounds, so that it is a result like others.
 #include "api/search.h"
 
 #include <fmt/format.h>
@@ -63,6 +65,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
   require_question(machine, one_chunk);
   const Topology topology = flatten(machine);
   const Collective collective = with_chunks(one_chunk, question.chunks);
+  // The cheap bounds first, and each told when it is there: a limit may end what follows.
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);
   };
