@@ -20,10 +20,13 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// "none": no schedule has so few steps.
 std::string shown(const Claim& claim) {
   return claim.rounds == kNoSchedule ? "none" : std::to_string(claim.rounds);
 }
 
+// What one question has found the next one uses (LowerBounds), as in a search; so each lap is what a question
+// costs after those before it, and not alone.
 void measure(const std::string& spec, const std::string& name, int chunks) {
   const Topology topology = machine(spec);
   const Collective collective = communication(name, topology);

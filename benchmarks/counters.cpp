@@ -2,7 +2,9 @@
 // solved afresh, no bounds and no symmetry: what is measured is the encoding. docs/encodings.md cites the
 // result.
 //
-// Both orders of asking are used in turn, so that a noisy machine harms both alike.
+// Both orders of asking are used in turn, so that a noisy machine harms both alike. Last measured, the
+// sequential counter took 1.16 times as long as the totalizer in the geometric mean of 16 questions, from
+// 0.08 to 3.57 (benchmarks/results/counters.log).
 
 #include <fmt/format.h>
 
@@ -61,6 +63,8 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// From the machine to the answer, the formula's making included: a smaller formula is part of what a counter
+// is chosen for. Where the conflicts run out, the time up to there counts.
 Measured measure(const Question& q, Counter counter, std::int64_t conflicts, int seed) {
   const double from = cpu_seconds();
   const Topology topology = machine(q.topology);
@@ -100,6 +104,7 @@ int run(int argc, char** argv) {
         last[which] = measure(q, which == 0 ? Counter::Totalizer : Counter::Sequential, conflicts, i);
         seconds[which].push_back(last[which].seconds);
       }
+    // Medians of seeds, then one ratio a question: a slow question counts no more than a quick one.
     const double ratio = median(seconds[1]) / median(seconds[0]);
     ratios.push_back(ratio);
     const bool decided = last[0].verdict != Verdict::Unknown;

@@ -53,6 +53,9 @@ void factorings(int n, int factors, std::vector<int>& so_far, std::vector<std::v
   }
 }
 
+// Levels of the hierarchy over which the reduction's strategies are written, without its root. How many
+// programs there are depends on nothing else, which is the rule that the counts are held against: 3 for one
+// level, 47 for two.
 int nontrivial_levels(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
                       const ParallelismMatrix& matrix, const std::vector<int>& reduced) {
   return static_cast<int>(
@@ -246,6 +249,7 @@ std::vector<Measurement> table4() {
           {"L1", "v100:4", {32}, {{4, 8}}, {0}, ring, 4.83, 3.45}};
 }
 
+// Where each value comes in order, from 0; equal ones share the mean of their places.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -260,6 +264,8 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return result;
 }
 
+// The correlation of ranks: do our times order the rows as the measured ones do? It asks for no factor
+// between them.
 double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> x = ranks(a), y = ranks(b);
   const double n = static_cast<double>(x.size()), mean = (n - 1) / 2;
@@ -273,6 +279,7 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 void tables() {
+  // The paper's own size and number of runs, so that figures stand side by side.
   constexpr double kBytes = 4.0 * (1 << 29), kRuns = 10;
   fmt::print(
       "\ntables 3 and 4: seconds of ten runs of 2^29 float32 a GPU, measured by the paper and simulated by "

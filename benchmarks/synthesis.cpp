@@ -4,6 +4,10 @@
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
+//
+// The questions of the comparison are the corners of the frontiers: the best budgets, and those a round
+// below, where the answer turns. An engine that disagrees on one of them, with ours or with the grid, stops
+// the measurement.
 
 #include <fmt/format.h>
 
@@ -65,6 +69,7 @@ struct Question {
   Verdict expected;
 };
 
+// Is any of the claims that prove the point a refutation by a solver, and not a bound?
 bool needs_refutation(const Result& result, const Point& point) {
   const Reasons because = reasons(result, point);
   const auto refuted = [](const std::vector<const Claim*>& claims) {
@@ -130,6 +135,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
             slowest_name = fmt::format("{} {} ({},{},{})", topology_name, collective_name, point.cost.steps,
                                        point.cost.rounds, point.cost.chunks);
           }
+          // Only points that were found as answers to the question itself, or to its dual.
           if (point.method != Method::Direct && point.method != Method::Dual) continue;
           questions.push_back({topology_name,
                                collective_name,
