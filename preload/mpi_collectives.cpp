@@ -84,6 +84,10 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
 }
 
+Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  return lower(topology, collective, schedule);
+}
+
 // Do elements lie one after the other without gaps, so that their bytes can be copied? Asked of named types
 // only: what derived ones have is for MPI to pack.
 bool is_dense(MPI_Datatype type) {
