@@ -48,7 +48,8 @@ __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int div
         for (int i = 0; i < width; ++i) sum.element[i] = averaged(sum.element[i], divisor);
     if constexpr (!std::is_same_v<StepFunction, NoFunction>)
       if (work.index[s] >= 0)
-        for (int i = 0; i < width; ++i) sum.element[i] = finished(work, sum.element[i], work.index[s] + e + i);
+        for (int i = 0; i < width; ++i)
+          sum.element[i] = finished(work, sum.element[i], work.index[s] + e + i);
     *reinterpret_cast<Pack<T, width>*>(static_cast<T*>(work.dst[s]) + e) = sum;
   }
 }

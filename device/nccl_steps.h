@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -180,14 +181,16 @@ class NcclSteps {
   }
 
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
-  // cut anywhere but before a sum's second source: where a message was added to the input in place, that is
-  // the input which lies under dst, and it has to be read before dst is stored. The function is applied by
-  // the last part of a sum only.
+  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be read
+  // before a part of the sum is stored there. The function is applied by the last part only.
   ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
     LocalWork work = no_work();
     for (const Chain& chain : chains) {
       bool open = false;  // has this launch the chain?
-      for (const SpanSum& sum : chain) {
+      for (const SpanSum& planned : chain) {
+        const bool cut = work.sources + planned.sources.size() > LocalWork::kMostSources;
+        SpanSum turned;
+        const SpanSum& sum = cut ? (turned = own_first(planned)) : planned;
         std::size_t next = 0;
         while (next < sum.sources.size()) {
           if (work.chains + !open > LocalWork::kMostChains || work.sums == LocalWork::kMostSums ||
@@ -214,6 +217,13 @@ class NcclSteps {
       }
     }
     return launch(work, divisor);
+  }
+
+  // The same sum with what lies under its result as the first source, before a part of it is written there.
+  SpanSum own_first(SpanSum sum) const {
+    std::stable_partition(sum.sources.begin(), sum.sources.end(),
+                          [&](const Span& source) { return address(source) == address(sum.dst); });
+    return sum;
   }
 
   LocalWork no_work() const {

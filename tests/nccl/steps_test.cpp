@@ -105,6 +105,25 @@ TEST(NcclSteps, LongSumsAreCut) {
               5 * sources * (sources - 1) / 2 + sources * e + 100 * e);
 }
 
+// In place: the last of many sources lies where the sum goes, and is not lost when the first part of it is written.
+TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
+  constexpr int sources = 300;
+  const DeviceMemory memory(sources * 5 * sizeof(int));
+  int* const all = reinterpret_cast<int*>(memory.data());
+  for (int i = 0; i < sources * 5; ++i) all[i] = i;
+  SpanSum sum{.dst = {1, 0, 5}};
+  for (int i = 0; i < sources; ++i) sum.sources.push_back({0, 5 * i, 5});
+  const StepPlan plan{.input = sources * 5, .output = 5, .steps = {{.chains = {{sum}}}}};
+  int* const last = all + 5 * (sources - 1);
+  const auto thrown = on_gpus(1, [&](GpuRank& mine) {
+    const NcclRun run{
+        .type = ncclInt32, .input = all, .output = last, .comm = mine.comm, .stream = mine.stream};
+    require(NcclSteps(plan, nccl, run).enqueue(), "enqueue");
+  });
+  EXPECT_THAT(thrown, Each(IsEmpty()));
+  for (int e = 0; e < 5; ++e) EXPECT_EQ(last[e], 5 * sources * (sources - 1) / 2 + sources * e);
+}
+
 // Four ranks do a ring AllReduce, rank 1 by a changed plan. What each rank says.
 std::vector<std::string> said(const std::function<void(StepPlan&)>& change) {
   const StepProgram program = by_hand("ring_allreduce", 4);
