@@ -24,7 +24,8 @@ struct WrittenPlan {
 // Requires a program that the referee accepts (semantics/verify_peers.h), or a lane of one (peer_lowering.h).
 WrittenPlan plan_of(const PeerProgram&);
 
-// The operation of a Move that a rank does; null: there is none.
+// The operation of a Move that a rank does; null: there is none. What is copied and sent on is a `res` of one source:
+// the executor adds up what follows the first one (handleReduceSend), be it nothing.
 const Shape* shape_for(Rank, const DataOperation&);
 
 }  // namespace chorale::mscclpp
