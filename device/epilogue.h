@@ -102,10 +102,16 @@ CHORALE_DEVICE W applied(const Function& function, W element, std::int64_t index
   return rounded_to<W>(function.template value<R>(real<R>(element), index, tensors));
 }
 
+// Is what it computes known only when it runs? Then its loop is compiled once, for any number of places: in all the loops
+// of all types and operations it took ptxas more than twenty minutes, and three so, as without it.
+template <typename Function>
+inline constexpr bool is_interpreted = false;
+
 // What a kernel applies, over the tensors of all ranks that it works for.
 template <typename Function>
 struct KernelEpilogue {
   static constexpr bool kMayApply = !std::is_same_v<Function, NoFunction>;
+  static constexpr bool kInterpreted = is_interpreted<Function>;
   Function function;
   const void* const* tensors;  // by rank, then operand
   int operands;

@@ -242,7 +242,10 @@ class PeerKernel {
         const std::int64_t end = begin + shape_.tile < elements ? begin + shape_.tile : elements;
         if constexpr (kMayApply)
           if (row.position >= 0 && memory_.epilogue.applies()) {
-            move<true>(row, c, begin, end);
+            if constexpr (Memory::Epilogue::kInterpreted)
+              move_many<true>(row, c, begin, end);
+            else
+              move<true>(row, c, begin, end);
             continue;
           }
         move<false>(row, c, begin, end);

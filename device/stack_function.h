@@ -122,4 +122,7 @@ struct StackFunction {
   }
 };
 
+template <>
+inline constexpr bool is_interpreted<StackFunction> = true;
+
 }  // namespace chorale
