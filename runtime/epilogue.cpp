@@ -12,6 +12,8 @@
 namespace chorale {
 namespace {
 
+static_assert(StackFunction::kDeepest == kDeepestExpression);
+
 // By the meaning of each node, from the last one back: the value of the expression that ends at node `at`, which is
 // then the end of the one before it. No stack, no tensors.
 template <typename R>

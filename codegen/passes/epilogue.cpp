@@ -11,7 +11,6 @@
 #include "semantics/verify_program.h"
 
 namespace chorale {
-
 namespace {
 
 // Where in the inputs the outputs of each rank begin. That they follow each other there is for the referee to say.
