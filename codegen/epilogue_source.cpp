@@ -24,9 +24,14 @@ constexpr const char* kForms[] = {"",
                                   "x",
                                   "static_cast<R>(index)",
                                   "",
+                                  "",
                                   "(-{0})",
                                   "chorale::root_of({0})",
                                   "chorale::exponential({0})",
+                                  "chorale::logarithm({0})",
+                                  "chorale::hyperbolic_tangent({0})",
+                                  "chorale::magnitude({0})",
+                                  "",
                                   "({0} + {1})",
                                   "({0} - {1})",
                                   "({0} * {1})",
@@ -36,11 +41,16 @@ constexpr const char* kForms[] = {"",
                                   "R({0} < {1})",
                                   "R({0} <= {1})",
                                   "R({0} == {1})",
+                                  "chorale::power({0}, {1})",
                                   "chorale::chosen({0}, {1}, {2})"};
-static_assert(std::size(kForms) == static_cast<std::size_t>(Op::Select) + 1);
+static_assert(std::size(kForms) == kExpressionOperators);
 
-const char* c_type(const EpilogueOperand& operand) {
-  return kTypes[static_cast<int>(operand.type)];
+const char* c_type(ElementType type) {
+  return kTypes[static_cast<int>(type)];
+}
+// Of operators whose functions hosts and devices have of their own.
+bool is_exact(const ExpressionNode& node) {
+  return node.op != Op::Exp && node.op != Op::Log && node.op != Op::Tanh && node.op != Op::Pow;
 }
 // Names of operands may be words of C++.
 std::string variable(const EpilogueOperand& operand) {
@@ -53,10 +63,15 @@ std::string printed(const Epilogue& epilogue) {
     std::vector<std::string> values(stack.end() - arity(node.op), stack.end());
     stack.resize(stack.size() - values.size());
     values.resize(3);
-    stack.push_back(node.op == Op::Constant  ? fmt::format("R({})", node.constant)
-                    : node.op == Op::Operand ? variable(epilogue.operands[node.operand])
-                                             : fmt::format(fmt::runtime(kForms[static_cast<int>(node.op)]),
-                                                           values[0], values[1], values[2]));
+    stack.push_back(
+        node.op == Op::Constant  ? fmt::format("R({})", node.constant)
+        : node.op == Op::Operand ? variable(epilogue.operands[node.operand])
+        : node.op == Op::Random  ? fmt::format("chorale::random_at<R>(tensors.seed, {}u, index)",
+                                               static_cast<unsigned>(node.constant))
+        : node.op == Op::Convert
+            ? fmt::format("chorale::converted<{}>({})", c_type(static_cast<ElementType>(node.operand)),
+                          values[0])
+            : fmt::format(fmt::runtime(kForms[static_cast<int>(node.op)]), values[0], values[1], values[2]));
   }
   return stack.back();
 }
@@ -64,18 +79,19 @@ std::string printed(const Epilogue& epilogue) {
 }  // namespace
 
 std::string printed_function(const Epilogue& epilogue, const std::string& name) {
-  const bool exact =
-      std::ranges::find(epilogue.expression, Op::Exp, &ExpressionNode::op) == epilogue.expression.end();
+  const bool exact = std::ranges::all_of(epilogue.expression, is_exact);
   std::string loads, tensors;
   for (int k = 0; k < static_cast<int>(epilogue.operands.size()); ++k) {
     const EpilogueOperand& operand = epilogue.operands[k];
     const bool sliced = operand.layout == OperandLayout::Sliced;
-    if (std::ranges::find(epilogue.expression, k, &ExpressionNode::operand) != epilogue.expression.end())
+    if (std::ranges::any_of(epilogue.expression, [&](const ExpressionNode& node) {
+          return node.op == Op::Operand && node.operand == k;
+        }))
       loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n", variable(operand),
-                           sliced ? "sliced" : "whole", c_type(operand), k,
+                           sliced ? "sliced" : "whole", c_type(operand.type), k,
                            operand.period > 0 ? fmt::format(" % {}", operand.period) : "");
     tensors += fmt::format("      case {}:  // {}\n        return chorale::test_tensor<{}>({}, {}, {});\n", k,
-                           operand.name, c_type(operand), k, sliced ? "slice" : "0",
+                           operand.name, c_type(operand.type), k, sliced ? "slice" : "0",
                            sliced               ? "outputs"
                            : operand.period > 0 ? std::to_string(operand.period)
                                                 : "whole");

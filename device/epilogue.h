@@ -29,6 +29,28 @@ CHORALE_DEVICE inline float exponential(float x) {
 CHORALE_DEVICE inline double exponential(double x) {
   return exp(x);
 }
+CHORALE_DEVICE inline float logarithm(float x) {
+  return logf(x);
+}
+CHORALE_DEVICE inline double logarithm(double x) {
+  return log(x);
+}
+CHORALE_DEVICE inline float hyperbolic_tangent(float x) {
+  return tanhf(x);
+}
+CHORALE_DEVICE inline double hyperbolic_tangent(double x) {
+  return tanh(x);
+}
+CHORALE_DEVICE inline float power(float x, float y) {
+  return powf(x, y);
+}
+CHORALE_DEVICE inline double power(double x, double y) {
+  return pow(x, y);
+}
+template <typename R>
+CHORALE_DEVICE R magnitude(R x) {
+  return x < R(0) ? -x : x;
+}
 template <typename R>
 CHORALE_DEVICE R least(R a, R b) {
   return b < a ? b : a;
@@ -66,11 +88,37 @@ CHORALE_DEVICE R real(T value) {
     return static_cast<R>(value);
 }
 
+// A value, rounded as if it had been stored as a T and read again.
+template <typename T, typename R>
+CHORALE_DEVICE R converted(R value) {
+  return real<R>(rounded_to<T>(value));
+}
+
+// In [0, 1), a multiple of 2^-24: Philox 4x32 with 10 rounds (Salmon et al., SC 2011), keyed by the seed, of the counter
+// that index and stream make. No state: whoever computes an element, in whatever order, has the same number.
+template <typename R>
+CHORALE_DEVICE R random_at(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
+  std::uint32_t c0 = static_cast<std::uint32_t>(index),
+                c1 = static_cast<std::uint32_t>(static_cast<std::uint64_t>(index) >> 32), c2 = stream, c3 = 0;
+  std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = std::uint64_t{0xd2511f53u} * c0, b = std::uint64_t{0xcd9e8d57u} * c2;
+    c0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ k0;
+    c1 = static_cast<std::uint32_t>(b);
+    c2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ k1;
+    c3 = static_cast<std::uint32_t>(a);
+    k0 += 0x9e3779b9u;
+    k1 += 0xbb67ae85u;
+  }
+  return static_cast<R>(c0 >> 8) * static_cast<R>(1.0 / 16777216);
+}
+
 // Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has the index
 // `slice`.
 struct RankTensors {
   const void* const* data;
   std::int64_t slice;
+  std::uint64_t seed = 0;
 
   template <typename R, typename T>
   CHORALE_DEVICE R whole(int operand, std::int64_t index) const {

@@ -3,7 +3,7 @@
 //
 // A kernel of the `run` command is compiled long before its user writes a function, so it goes through the
 // operations, element by element. The stack is as deep as ir/epilogue.h lets an expression be, so nothing is
-// tested here. Operators are numbered by how many values they take: 0 to 3 none, 4 to 6 one, 7 to 15 two, 16
+// tested here. Operators are numbered by how many values they take: 0 to 4 none, 5 to 11 one, 12 to 21 two, 22
 // three. Sources that are emitted have the function printed as code instead (codegen/epilogue_source.h).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace chorale {
 
-// The numbers are those of ExpressionOperator in ir/epilogue.h.
+// The numbers are those of ExpressionOperator in ir/expression.h.
 struct ExpressionRow {
   int op;
   int operand;
@@ -42,14 +42,16 @@ struct StackFunction {
     int top = -1;
     for (int i = 0; i < count; ++i) {
       const ExpressionRow& row = rows[i];
-      if (row.op <= 3) {
+      if (row.op <= 4) {
         stack[++top] = row.op == 0   ? static_cast<R>(row.constant)
                        : row.op == 1 ? element
                        : row.op == 2 ? static_cast<R>(index)
-                                     : loaded<R>(row.operand, index, tensors);
-      } else if (row.op <= 6) {
-        stack[top] = of_one(row.op, stack[top]);
-      } else if (row.op <= 15) {
+                       : row.op == 3
+                           ? loaded<R>(row.operand, index, tensors)
+                           : random_at<R>(tensors.seed, static_cast<std::uint32_t>(row.constant), index);
+      } else if (row.op <= 11) {
+        stack[top] = of_one(row, stack[top]);
+      } else if (row.op <= 21) {
         --top;
         stack[top] = of_two(row.op, stack[top], stack[top + 1]);
       } else {
@@ -62,30 +64,73 @@ struct StackFunction {
 
  private:
   template <typename R>
-  CHORALE_DEVICE static R of_one(int op, R a) {
-    return op == 4 ? -a : op == 5 ? root_of(a) : exponential(a);
+  CHORALE_DEVICE static R of_one(const ExpressionRow& row, R a) {
+    switch (row.op) {
+      case 5:
+        return -a;
+      case 6:
+        return root_of(a);
+      case 7:
+        return exponential(a);
+      case 8:
+        return logarithm(a);
+      case 9:
+        return hyperbolic_tangent(a);
+      case 10:
+        return magnitude(a);
+      default:
+        return as_stored(row.operand, a);
+    }
   }
   template <typename R>
   CHORALE_DEVICE static R of_two(int op, R a, R b) {
     switch (op) {
-      case 7:
-        return a + b;
-      case 8:
-        return a - b;
-      case 9:
-        return a * b;
-      case 10:
-        return a / b;
-      case 11:
-        return least(a, b);
       case 12:
-        return greatest(a, b);
+        return a + b;
       case 13:
-        return R(a < b);
+        return a - b;
       case 14:
+        return a * b;
+      case 15:
+        return a / b;
+      case 16:
+        return least(a, b);
+      case 17:
+        return greatest(a, b);
+      case 18:
+        return R(a < b);
+      case 19:
         return R(a <= b);
-      default:
+      case 20:
         return R(a == b);
+      default:
+        return power(a, b);
+    }
+  }
+  // By the numbers of ElementType in ir/elements.h.
+  template <typename R>
+  CHORALE_DEVICE static R as_stored(int type, R a) {
+    switch (type) {
+      case 0:
+        return converted<float>(a);
+      case 1:
+        return converted<double>(a);
+      case 2:
+        return converted<std::int32_t>(a);
+      case 3:
+        return converted<std::int64_t>(a);
+      case 4:
+        return converted<std::int8_t>(a);
+      case 5:
+        return converted<std::uint8_t>(a);
+      case 6:
+        return converted<std::uint32_t>(a);
+      case 7:
+        return converted<std::uint64_t>(a);
+      case 8:
+        return converted<Float16>(a);
+      default:
+        return converted<Bfloat16>(a);
     }
   }
 

@@ -23,6 +23,7 @@ CHORALE_DEVICE inline int test_number(int operand, std::int64_t index) {
 
 // As RankTensors has them, for who judges: no memory, no types, no slices.
 struct TestTensors {
+  static constexpr std::uint64_t seed = 0;
   template <typename R, typename T>
   CHORALE_DEVICE R whole(int operand, std::int64_t index) const {
     return static_cast<R>(test_number(operand, index));

@@ -28,11 +28,12 @@ struct OperatorText {
   int precedence;  // of those between two values; 0: a function
 };
 
-constexpr OperatorText kTexts[] = {{Op::Less, "<", 1},       {Op::LessEqual, "<=", 1}, {Op::Equal, "==", 1},
-                                   {Op::Add, "+", 2},        {Op::Subtract, "-", 2},   {Op::Multiply, "*", 3},
-                                   {Op::Divide, "/", 3},     {Op::Negate, "-", 4},     {Op::Sqrt, "sqrt", 0},
-                                   {Op::Exp, "exp", 0},      {Op::Min, "min", 0},      {Op::Max, "max", 0},
-                                   {Op::Select, "select", 0}};
+constexpr OperatorText kTexts[] = {{Op::Less, "<", 1},   {Op::LessEqual, "<=", 1}, {Op::Equal, "==", 1},
+                                   {Op::Add, "+", 2},    {Op::Subtract, "-", 2},   {Op::Multiply, "*", 3},
+                                   {Op::Divide, "/", 3}, {Op::Negate, "-", 4},     {Op::Sqrt, "sqrt", 0},
+                                   {Op::Exp, "exp", 0},  {Op::Log, "log", 0},      {Op::Tanh, "tanh", 0},
+                                   {Op::Abs, "abs", 0},  {Op::Min, "min", 0},      {Op::Max, "max", 0},
+                                   {Op::Pow, "pow", 0},  {Op::Select, "select", 0}};
 
 const OperatorText& text_of(Op op) {
   return *std::ranges::find(kTexts, op, &OperatorText::op);
@@ -66,6 +67,7 @@ class ExpressionParser {
     bool function = false;  // the parenthesis is of one
     Op op = Op::Constant;
     int values = 1;  // in the parenthesis
+    int type = -1;   // of Convert
   };
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -117,12 +119,33 @@ class ExpressionParser {
         if (!takes("(")) fail("has a function without its values");
         return push({.parenthesis = true, .function = true, .op = function.op});
       }
+    // Conversions have the names of types, "float16(x)"; random has the number of its stream, "random(1)".
+    for (int type = 0; type < kElementTypes; ++type)
+      if (name == to_string(static_cast<ElementType>(type))) {
+        skip();
+        if (!takes("(")) fail("has a conversion without its value");
+        return push({.parenthesis = true, .function = true, .op = Op::Convert, .type = type});
+      }
+    if (name == "random") return stream(), false;
     if (name == "x") return emit({.op = Op::Element}), false;
     if (name == "index") return emit({.op = Op::Index}), false;
     const auto operand = std::ranges::find(operands_, name, &EpilogueOperand::name);
     if (operand == operands_.end()) fail(fmt::format("names '{}', which is no operand", name));
     emit({.op = Op::Operand, .operand = static_cast<int>(operand - operands_.begin())});
     return false;
+  }
+
+  void stream() {
+    skip();
+    unsigned number = 0;
+    if (!takes("(")) fail("has random without the number of a stream");
+    skip();
+    const auto [rest, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
+    if (error != std::errc()) fail("has random without the number of a stream");
+    at_ = static_cast<std::size_t>(rest - text_.data());
+    skip();
+    if (!takes(")")) fail("has random with more than the number of a stream");
+    emit({.op = Op::Random, .constant = static_cast<double>(number)});
   }
 
   bool after_value() {
@@ -132,7 +155,7 @@ class ExpressionParser {
       open_.pop_back();
       if (open.function && open.values != arity(open.op))
         fail("has a function with another number of values");
-      if (open.function) emit({.op = open.op});
+      if (open.function) emit({.op = open.op, .operand = open.type});
       return false;
     }
     if (takes(",")) {
@@ -175,18 +198,24 @@ class ExpressionParser {
   int depth_ = 0;
 };
 
+bool is_type_name(const std::string& name) {
+  for (int type = 0; type < kElementTypes; ++type)
+    if (name == to_string(static_cast<ElementType>(type))) return true;
+  return false;
+}
 bool is_name(const std::string& name) {
   const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
   return !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-         std::ranges::all_of(name, fits) && name != "x" && name != "index" &&
+         std::ranges::all_of(name, fits) && name != "x" && name != "index" && name != "random" &&
+         !is_type_name(name) &&
          std::ranges::none_of(kTexts, [&](const OperatorText& each) { return name == each.text; });
 }
 
 }  // namespace
 
 int arity(ExpressionOperator op) {
-  if (op <= Op::Operand) return 0;
-  if (op <= Op::Exp) return 1;
+  if (op <= Op::Random) return 0;
+  if (op <= Op::Convert) return 1;
   return op == Op::Select ? 3 : 2;
 }
 
@@ -200,8 +229,14 @@ std::string flaw(const Epilogue& epilogue) {
     if (node.op == Op::Operand &&
         (node.operand < 0 || node.operand >= static_cast<int>(epilogue.operands.size())))
       return "names an operand that it has not";
-    if (node.op == Op::Constant && !(node.constant >= 0 && std::isfinite(node.constant)))
+    if ((node.op == Op::Constant || node.op == Op::Random) &&
+        !(node.constant >= 0 && std::isfinite(node.constant)))
       return "has a constant that is negative or no number";
+    if (node.op == Op::Convert && (node.operand < 0 || node.operand >= kElementTypes))
+      return "has a conversion to a type that there is none of";
+    if (node.op == Op::Random &&
+        !(node.constant <= 4294967295.0 && node.constant == std::floor(node.constant)))
+      return "has a stream of random numbers that is no whole number of 32 bits";
     if (depth < arity(node.op)) return "has an operator without its values";
     depth += 1 - arity(node.op);
     if (depth > kDeepestExpression) return "is nested too deeply";
@@ -238,6 +273,10 @@ std::string to_string(const Expression& expression, const std::vector<EpilogueOp
     if (node.op == Op::Constant)
       stack.push_back(node.constant < 0 ? fmt::format("({})", node.constant)
                                         : fmt::format("{}", node.constant));
+    else if (node.op == Op::Random)
+      stack.push_back(fmt::format("random({})", static_cast<unsigned>(node.constant)));
+    else if (node.op == Op::Convert)
+      stack.push_back(fmt::format("{}({})", to_string(static_cast<ElementType>(node.operand)), values[0]));
     else if (values.empty())
       stack.push_back(node.op == Op::Element ? "x"
                       : node.op == Op::Index ? "index"

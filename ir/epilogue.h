@@ -12,43 +12,9 @@
 #include <vector>
 
 #include "ir/elements.h"
+#include "ir/expression.h"
 
 namespace chorale {
-
-// The numbers are those of device/stack_function.h.
-enum class ExpressionOperator {
-  Constant,
-  Element,  // the sum
-  Index,    // of the element in the contributors' inputs, from 0
-  Operand,  // what a tensor has for that index
-  Negate,
-  Sqrt,
-  Exp,
-  Add,
-  Subtract,
-  Multiply,
-  Divide,
-  Min,
-  Max,
-  Less,  // these three: 1 or 0
-  LessEqual,
-  Equal,
-  Select,  // of three: the second where the first is not 0, else the third
-};
-
-struct ExpressionNode {
-  ExpressionOperator op = ExpressionOperator::Constant;
-  double constant = 0;  // of Constant: not negative
-  int operand = -1;     // of Operand: which
-  bool operator==(const ExpressionNode&) const = default;
-};
-
-// How many values an operator takes.
-int arity(ExpressionOperator);
-
-// In the order of a stack machine: each node takes its values from the stack, the last one on top, and puts one there;
-// in the end there is one.
-using Expression = std::vector<ExpressionNode>;
 
 // How a tensor lies. Replicated: each rank has all of it. Sliced: each rank has the part that its outputs have, so a sum
 // has to be completed where it is wanted.

@@ -37,12 +37,23 @@ struct Judge {
         return static_cast<R>(index);
       case Op::Operand:
         return static_cast<R>(test_number(node.operand, index_in(node.operand)));
+      case Op::Random:
+        return random_at<R>(0, static_cast<std::uint32_t>(node.constant), index);
       case Op::Negate:
         return -a;
       case Op::Sqrt:
         return std::sqrt(a);
       case Op::Exp:
         return std::exp(a);
+      case Op::Log:
+        return std::log(a);
+      case Op::Tanh:
+        return std::tanh(a);
+      case Op::Abs:
+        return std::abs(a);
+      case Op::Convert:
+        return with_type(static_cast<ElementType>(node.operand),
+                         [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(a)); });
       case Op::Add:
         return a + b;
       case Op::Subtract:
@@ -61,6 +72,8 @@ struct Judge {
         return a <= b ? R(1) : R(0);
       case Op::Equal:
         return a == b ? R(1) : R(0);
+      case Op::Pow:
+        return std::pow(a, b);
       case Op::Select:
         return a != R(0) ? b : c;
     }

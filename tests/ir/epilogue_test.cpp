@@ -42,16 +42,21 @@ TEST(Epilogue, OperatorsBindAsUsual) {
   EXPECT_EQ(read("select(int < 1, 0, (x + bias) * scale)"), "select((int < 1), 0, ((x + bias) * scale))");
   EXPECT_EQ(read("max(min(x, 1e3), -.5)+sqrt(exp(x))"), "(max(min(x, 1000), (-0.5)) + sqrt(exp(x)))");
   EXPECT_EQ(read(" ( ( x ) ) "), "x");
+  EXPECT_EQ(read("select(random( 7 ) < 0.1, 0, float16(tanh(x)))"),
+            "select((random(7) < 0.1), 0, float16(tanh(x)))");
+  EXPECT_EQ(read("pow(abs(x), 2) + log(bias)"), "(pow(abs(x), 2) + log(bias))");
 }
 
 // A tree of nodes at random, as a stack machine has them.
 void add_random(Expression& expression, int depth, std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  const Op op = static_cast<Op>(depth == 0 ? below(4) : below(static_cast<int>(Op::Select) + 1));
+  const Op op = static_cast<Op>(depth == 0 ? below(5) : below(kExpressionOperators));
   for (int k = 0; k < arity(op); ++k) add_random(expression, depth - 1, random);
   ExpressionNode node{.op = op};
   if (op == Op::Constant) node.constant = below(2) == 0 ? below(100) : below(1'000'000) / 1024.0 * 1e-9;
   if (op == Op::Operand) node.operand = below(3);
+  if (op == Op::Random) node.constant = below(1000);
+  if (op == Op::Convert) node.operand = below(kElementTypes);
   expression.push_back(node);
 }
 
@@ -71,6 +76,12 @@ TEST(Epilogue, BadTextIsRefusedWithItsPlace) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"", "ends where a value is awaited, at character 1"},
       {"x +", "ends where a value is awaited"},
+      {"random(x)", "random without the number of a stream"},
+      {"random", "random without the number of a stream"},
+      {"random(1, 2)", "random with more than the number of a stream"},
+      {"random(4294967296)", "random without the number of a stream"},
+      {"float16 x", "a conversion without its value"},
+      {"float16(x, x)", "a function with another number of values"},
       {"x x", "something else where an operator is awaited, at character 3"},
       {"(x", "a parenthesis that is not closed"},
       {"x)", "closes what is not open"},
@@ -116,7 +127,7 @@ TEST(Epilogue, FlawsOfValues) {
   EXPECT_THAT(of({{.op = Op::Constant, .constant = -1}}), HasSubstr("constant"));
   EXPECT_THAT(of({{.op = Op::Constant, .constant = std::numeric_limits<double>::quiet_NaN()}}),
               HasSubstr("constant"));
-  EXPECT_THAT(of({{.op = static_cast<Op>(17)}}), HasSubstr("operator that there is none of"));
+  EXPECT_THAT(of({{.op = static_cast<Op>(kExpressionOperators)}}), HasSubstr("operator that there is none of"));
   EXPECT_THAT(of(Expression(17, {.op = Op::Element})), HasSubstr("nested too deeply"));
   for (const EpilogueOperand& bad :
        {EpilogueOperand{.name = "2x"}, EpilogueOperand{.name = "x"}, EpilogueOperand{.name = "min"},

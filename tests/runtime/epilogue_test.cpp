@@ -37,12 +37,14 @@ int below(int n, std::mt19937& random) {
 }
 
 void add_random(Epilogue& epilogue, int depth, std::mt19937& random) {
-  const int operators = depth == 0 ? (epilogue.operands.empty() ? 3 : 4) : static_cast<int>(Op::Select) + 1;
+  const int operators = depth == 0 ? (epilogue.operands.empty() ? 3 : 5) : kExpressionOperators;
   Op op = static_cast<Op>(below(operators, random));
   if (op == Op::Operand && epilogue.operands.empty()) op = Op::Element;
   for (int k = 0; k < arity(op); ++k) add_random(epilogue, depth - 1, random);
   ExpressionNode node{.op = op};
   if (op == Op::Constant) node.constant = below(9, random) / 4.0;
+  if (op == Op::Random) node.constant = below(3, random);
+  if (op == Op::Convert) node.operand = below(kElementTypes, random);
   if (op == Op::Operand) node.operand = below(static_cast<int>(epilogue.operands.size()), random);
   epilogue.expression.push_back(node);
 }
