@@ -1,0 +1,96 @@
+#include "ir/workload.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace chorale {
+
+const Operation* find(const Workload& workload, std::string_view name) {
+  const auto it = std::ranges::find(workload.operations, name, &Operation::name);
+  return it == workload.operations.end() ? nullptr : &*it;
+}
+
+const Operation& operation(const Workload& workload, std::string_view name) {
+  const Operation* const found = find(workload, name);
+  assert(found != nullptr);
+  return *found;
+}
+
+bool is_communication(OperationKind kind) {
+  return kind >= OperationKind::AllReduce;
+}
+
+std::int64_t elements(const TensorType& type) {
+  std::int64_t count = 1;
+  for (const Extent& extent : type.shape) count *= extent.value;
+  return count;
+}
+
+int ranks_of(const Workload& workload, const TensorType& type) {
+  return type.scope == Scope::World ? workload.ranks * workload.groups : workload.ranks;
+}
+
+std::int64_t part_begin(std::int64_t length, int count, int index) {
+  return length / count * index + std::min<std::int64_t>(index, length % count);
+}
+
+std::string to_string(const Extent& extent) {
+  if (extent.sizes.empty()) return std::to_string(extent.factor);
+  const std::string product = fmt::format("{}", fmt::join(extent.sizes, "*"));
+  return extent.factor == 1 ? product : fmt::format("{}*{}", extent.factor, product);
+}
+
+std::string to_string(const TensorShape& shape) {
+  std::vector<std::string> sides;
+  for (const Extent& extent : shape) sides.push_back(to_string(extent));
+  return fmt::format("[{}]", fmt::join(sides, ", "));
+}
+
+std::string to_string(const TensorLayout& layout) {
+  switch (layout.kind) {
+    case LayoutKind::Replicated:
+      return "Replicated";
+    case LayoutKind::Local:
+      return "Local";
+    case LayoutKind::Rooted:
+      return fmt::format("Rooted({})", layout.root);
+    case LayoutKind::Sliced:
+      break;
+  }
+  return layout.dim == kFlat ? "Sliced(flat)" : fmt::format("Sliced({})", layout.dim);
+}
+
+std::string to_string(const TensorType& type) {
+  return fmt::format("{}{} {}{}", short_name(type.element), to_string(type.shape), to_string(type.layout),
+                     type.scope == Scope::Group ? " GROUP" : "");
+}
+
+std::string to_string(OperationKind kind) {
+  static constexpr const char* kNames[] = {"Tensor",    "RANK",      "GROUP",         "WORLD",
+                                           "Pointwise", "MatMul",    "Convolution",   "ReduceTensor",
+                                           "Slice",     "AllReduce", "ReduceScatter", "AllGather",
+                                           "Reduce",    "Broadcast", "AllToAll",      "Send"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string short_name(ElementType type) {
+  switch (type) {
+    case ElementType::Float64:
+      return "fp64";
+    case ElementType::Float32:
+      return "fp32";
+    case ElementType::Float16:
+      return "fp16";
+    case ElementType::Bfloat16:
+      return "bf16";
+    case ElementType::Int32:
+      return "int32";
+    default:
+      return to_string(type);
+  }
+}
+
+}  // namespace chorale

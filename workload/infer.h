@@ -1,0 +1,25 @@
+// The types of results, from those of operands: every rule with the error that it gives. docs/workloads.md has them as a
+// table.
+#pragma once
+
+#include <string>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+// Of an operation whose operands are in the workload, with their types; not of Input, whose type is declared. Throws
+// InputError that names `where` and the rule.
+TensorType inferred_type(const Workload&, const Operation&, const std::string& where);
+
+// With all types inferred anew, after all that can be said about a workload was looked at: names, order, updates,
+// kernels and overlaps (workload/kernels.h), outputs. Throws InputError that names `where` and the operation.
+Workload inferred(Workload, const std::string& where);
+
+// The type that elements have after an operator on both, as PyTorch promotes them: halves of two kinds become fp32.
+ElementType promoted(ElementType, ElementType);
+
+// Do two layouts say the same of a tensor with so many dimensions? (kFlat and 0 do, of one.)
+TensorLayout normal(TensorLayout, int dimensions);
+
+}  // namespace chorale

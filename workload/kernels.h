@@ -1,0 +1,43 @@
+// What is done as one: the operations of a fused kernel, and the kernels and operations that are overlapped. What each
+// may consist of, and why not more.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/fault.h"
+#include "ir/workload.h"
+
+namespace chorale {
+
+// Computation    pointwise operations on one shape (or what broadcasts to it) and layout, and reductions of them to
+//                scalars, which nothing else in the kernel reads
+// AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of the same
+//                type on: each slice is computed with while it is in registers, and gathered from there
+// ReduceScatter  a ReduceScatter, and computations on its slices
+// AllGather      computations on slices, and the AllGather of one of them
+// Reduce         a Reduce, and computations on its root
+// Broadcast      computations on a root, and the Broadcast of one of them
+// Send           computations, and the Send of one of them
+enum class KernelKind { Single, Computation, AllReduce, ReduceScatter, AllGather, Reduce, Broadcast, Send };
+
+// A run of the list: one operation, or those of a kernel. Inputs and RANK, GROUP, WORLD are in none.
+struct Unit {
+  KernelKind kind = KernelKind::Single;
+  std::string name = {};        // of the kernel, or of the operation
+  std::vector<int> operations;  // places in the list
+  std::string overlap = {};
+};
+std::vector<Unit> units(const Workload&);  // in order; requires a workload that inferred() has passed
+
+// Why these operations of the list cannot be one kernel; empty if they can. Types are inferred.
+std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operations);
+
+// Why these units cannot be overlapped: each must read what the one before has made, and the pair be one of MatMul or
+// Convolution with a collective (or fused one); AllGather or AllToAll with MatMul, MatMul with AllToAll; ReduceScatter
+// with Send, Send with AllGather (fused or not).
+std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
+
+std::string to_string(KernelKind);  // "fused AllReduce"
+
+}  // namespace chorale
