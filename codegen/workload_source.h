@@ -1,0 +1,50 @@
+// A workload as C++17 that needs nothing of ours but the headers that are written beside it: a class template over a
+// transport, so that the same source runs with MPI and with ranks as threads of one process.
+//
+//   chorale::MpiTransport transport(MPI_COMM_WORLD);
+//   adam::Program<chorale::MpiTransport> program(transport, sizes);     // sizes.N = ...: known when it runs
+//   adam::Tensors tensors;                                              // tensors.g = ..., where this rank's parts are
+//   program.run(tensors);
+//
+// adam::elements_g(sizes, rank) says how many elements rank's part has. What inference could only look at for the sizes'
+// defaults (sides that must be equal, or divisible) is checked in the constructor, which throws std::invalid_argument.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/files.h"
+#include "ir/program.h"
+#include "ir/workload.h"
+
+namespace chorale {
+
+// How a communication of the workload is done: a lowered program that performs the collective.
+struct WorkloadAlgorithm {
+  std::string operation = {};  // name, in the workload
+  Collective collective = {};
+  Program program = {};
+};
+
+struct WorkloadSourceOptions {
+  std::string name = {};  // of the namespace and the files; empty: the workload's
+};
+
+// What the algorithm of a communication has to perform, with one chunk a block: AllReduce allreduce, ReduceScatter
+// reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with their root), AllToAll alltoall; among the
+// ranks of a group where the operation's scope is that. Sends need none, and have no row.
+struct NeededCollective {
+  std::string operation = {};
+  Collective collective = {};
+};
+std::vector<NeededCollective> needed_collectives(const Workload&);
+
+// NAME.h, NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
+// (make threads; make mpi), and device/*.h, which they include. Requires a workload that inferred() has passed, and an
+// algorithm for each of needed_collectives() with any number of chunks. Throws InputError where one is missing or does
+// something else.
+std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
+                                           const WorkloadSourceOptions& = {});
+
+}  // namespace chorale
