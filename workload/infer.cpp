@@ -1,6 +1,95 @@
 #include "workload/infer.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/epilogue.h"
+#include "ir/error.h"
+#include "ir/words.h"
+#include "workload/typing.h"
+
 namespace chorale {
+namespace {
+
+// How many operands a kind takes; -1: any number.
+int operand_count(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::Input:
+    case OperationKind::Rank:
+    case OperationKind::Group:
+    case OperationKind::Ranks:
+      return 0;
+    case OperationKind::Pointwise:
+      return -1;
+    case OperationKind::MatMul:
+    case OperationKind::Convolution:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+TensorType type_by_rules(const Typing& typing) {
+  switch (typing.operation.kind) {
+    case OperationKind::Input:
+      break;
+    case OperationKind::Rank:
+    case OperationKind::Group:
+      return {.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
+    case OperationKind::Ranks:
+      return {.element = ElementType::Int32};
+    case OperationKind::Pointwise:
+      return pointwise_type(typing);
+    case OperationKind::MatMul:
+      return matmul_type(typing);
+    case OperationKind::Convolution:
+      return convolution_type(typing);
+    case OperationKind::ReduceTensor:
+      return reduce_tensor_type(typing);
+    case OperationKind::Slice:
+      return slice_type(typing);
+    case OperationKind::AllReduce:
+      return all_reduce_type(typing);
+    case OperationKind::ReduceScatter:
+      return reduce_scatter_type(typing);
+    case OperationKind::AllGather:
+      return all_gather_type(typing);
+    case OperationKind::Reduce:
+      return reduce_type(typing);
+    case OperationKind::Broadcast:
+      return broadcast_type(typing);
+    case OperationKind::AllToAll:
+      return all_to_all_type(typing);
+    case OperationKind::Send:
+      return send_type(typing);
+  }
+  return typing.operation.type;
+}
+
+}  // namespace
+
+TensorType inferred_type(const Workload& workload, const Operation& operation, const std::string& where) {
+  Typing typing{workload, operation, where};
+  if (operation.operands.size() > kMostOperands)
+    typing.fail(fmt::format("reads {} tensors; {} are the most", operation.operands.size(), kMostOperands),
+                "make several statements of it");
+  for (const std::string& name : operation.operands) {
+    const Operation* const operand = find(workload, name);
+    if (operand == nullptr || operand == &operation)
+      typing.fail(fmt::format("there is no '{}' before it", name), "declare or compute it first");
+    typing.operands.push_back(&operand->type);
+  }
+  const int takes = operand_count(operation.kind);
+  if (takes >= 0 && takes != static_cast<int>(operation.operands.size()))
+    typing.fail(fmt::format("{} takes {}, and not {}", to_string(operation.kind), counted(takes, "tensor"),
+                            operation.operands.size()));
+  TensorType result = type_by_rules(typing);
+  if (counted_elements(result.shape) < 0)
+    typing.fail(fmt::format("{} are too many elements", to_string(result.shape)),
+                fmt::format("{} are the most", kMostElements));
+  return result;
+}
 
 // Integers give way to real numbers, and narrow ones to wide; of the two halves neither holds the other.
 ElementType promoted(ElementType a, ElementType b) {

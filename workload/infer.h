@@ -2,6 +2,7 @@
 // table.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "ir/workload.h"
@@ -14,7 +15,15 @@ TensorType inferred_type(const Workload&, const Operation&, const std::string& w
 
 // With all types inferred anew, after all that can be said about a workload was looked at: names, order, updates,
 // kernels and overlaps (workload/kernels.h), outputs. Throws InputError that names `where` and the operation.
+//
+// What can be said in several ways is said in one: sides have the values that the sizes give; operands of expressions are
+// there once each, in the order in which the expression has them; RANK, GROUP and WORLD come first, if anything reads
+// them; fields that mean nothing for a kind have their defaults.
 Workload inferred(Workload, const std::string& where);
+
+// Likewise; where the operation, kernel or overlap of a name stands ("": the program), errors are told.
+using Whereabouts = std::function<std::string(const std::string& name)>;
+Workload inferred(Workload, const Whereabouts&);
 
 // The type that elements have after an operator on both, as PyTorch promotes them: halves of two kinds become fp32.
 ElementType promoted(ElementType, ElementType);

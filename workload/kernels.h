@@ -25,7 +25,7 @@ enum class KernelKind { Single, Computation, AllReduce, ReduceScatter, AllGather
 struct Unit {
   KernelKind kind = KernelKind::Single;
   std::string name = {};        // of the kernel, or of the operation
-  std::vector<int> operations;  // places in the list
+  std::vector<int> operations = {};  // places in the list
   std::string overlap = {};
 };
 std::vector<Unit> units(const Workload&);  // in order; requires a workload that inferred() has passed

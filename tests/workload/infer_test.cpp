@@ -1,11 +1,16 @@
 #include "workload/infer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "ir/error.h"
+#include "workload/kernels.h"
 
 namespace chorale::test {
 namespace {
 
 using enum ElementType;
+using Kind = OperationKind;
 
 TEST(Promotion, IsThatOfPyTorch) {
   EXPECT_EQ(promoted(Int32, Float16), Float16);
@@ -13,6 +18,145 @@ TEST(Promotion, IsThatOfPyTorch) {
   EXPECT_EQ(promoted(Float16, Float32), Float32);
   EXPECT_EQ(promoted(Bfloat16, Float64), Float64);
   EXPECT_EQ(promoted(Int32, Int32), Int32);
+}
+
+constexpr TensorLayout kReplicated{.kind = LayoutKind::Replicated}, kLocal{.kind = LayoutKind::Local},
+    kFlatSlices{.kind = LayoutKind::Sliced};
+constexpr TensorLayout sliced(int dim) {
+  return {.kind = LayoutKind::Sliced, .dim = dim};
+}
+constexpr TensorLayout rooted(int root) {
+  return {.kind = LayoutKind::Rooted, .root = root};
+}
+
+TensorShape shape(const std::vector<std::int64_t>& sides) {
+  TensorShape result;
+  for (const std::int64_t side : sides) result.push_back({.factor = side, .value = side});
+  return result;
+}
+
+Operation input(const std::string& name, const std::vector<std::int64_t>& sides, TensorLayout layout,
+                ElementType element = Float32) {
+  return {.name = name, .type = {.element = element, .shape = shape(sides), .layout = layout}};
+}
+
+const ExpressionNode kFirst{.op = ExpressionOperator::Operand, .operand = 0},
+    kSecond{.op = ExpressionOperator::Operand, .operand = 1};
+Operation sum_of(const std::string& name, const std::string& a, const std::string& b) {
+  return {.kind = Kind::Pointwise,
+          .name = name,
+          .operands = {a, b},
+          .expression = {kFirst, kSecond, {.op = ExpressionOperator::Add}}};
+}
+
+// "a + b" of inputs of the types; or what was refused.
+std::string type_of_sum(const Operation& a, const Operation& b) try {
+  const Workload workload{.name = "w", .ranks = 3, .operations = {a, b}};
+  return to_string(inferred_type(workload, sum_of("c", a.name, b.name), "here"));
+} catch (const InputError& error) {
+  return error.what();
+}
+
+// Sides are aligned at the end; slices stay along the same side, which has another number then.
+TEST(PointwiseType, BroadcastsLayoutsWithShapes) {
+  EXPECT_EQ(type_of_sum(input("a", {2, 6}, sliced(1)), input("b", {6}, sliced(0))), "fp32[2, 6] Sliced(1)");
+  EXPECT_EQ(type_of_sum(input("a", {2, 1}, kReplicated), input("b", {7}, sliced(0))), "fp32[2, 7] Sliced(1)");
+  EXPECT_EQ(type_of_sum(input("a", {6}, kFlatSlices), input("b", {}, kReplicated)), "fp32[6] Sliced(0)");
+  EXPECT_EQ(type_of_sum(input("a", {5, 1}, kLocal), input("b", {5}, kLocal)), "fp32[5, 5] Local");
+  EXPECT_EQ(type_of_sum(input("a", {5}, rooted(2)), input("b", {}, kReplicated)), "fp32[5] Rooted(2)");
+  // Slices of [6, 1] along its first side are rows of the result; of [1, 6] along its first, of length 1, they are not.
+  EXPECT_EQ(type_of_sum(input("a", {6, 1}, sliced(0)), input("b", {6, 4}, sliced(0))),
+            "fp32[6, 4] Sliced(0)");
+  EXPECT_THAT(type_of_sum(input("a", {1, 4}, sliced(0)), input("b", {6, 4}, sliced(0))),
+              testing::HasSubstr("along what it is sliced along"));
+  EXPECT_THAT(type_of_sum(input("a", {6, 4}, sliced(0)), input("b", {6, 4}, kFlatSlices)),
+              testing::HasSubstr("have other slices"));
+}
+
+Operation matmul(const std::string& name) {
+  return {.kind = Kind::MatMul, .name = name, .operands = {"a", "b"}};
+}
+
+// Which pairs of layouts a matrix product takes, out of all: the rule as a table, judged by what a rank can compute.
+TEST(MatMulType, TakesWhatRanksCanComputeByThemselves) {
+  const std::vector<TensorLayout> layouts = {kReplicated, kLocal,      sliced(0),
+                                             sliced(1),   kFlatSlices, rooted(0)};
+  // Rows: layout of [4, 6]; columns: of [6, 8]. "" is refused.
+  const std::vector<std::vector<std::string>> table = {{"Replicated", "Local", "", "Sliced(1)", "", ""},
+                                                       {"Local", "Local", "", "", "", ""},
+                                                       {"Sliced(0)", "", "", "", "", ""},
+                                                       {"", "", "Local", "", "", ""},
+                                                       {"", "", "", "", "", ""},
+                                                       {"", "", "", "", "", ""}};
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    for (std::size_t j = 0; j < layouts.size(); ++j) {
+      const Workload workload{.name = "w",
+                              .ranks = 2,
+                              .operations = {input("a", {4, 6}, layouts[i]), input("b", {6, 8}, layouts[j])}};
+      std::string found;
+      try {
+        found = to_string(inferred_type(workload, matmul("c"), "here").layout);
+      } catch (const InputError&) {
+      }
+      EXPECT_EQ(found, table[i][j]) << to_string(layouts[i]) << " by " << to_string(layouts[j]);
+    }
+}
+
+Workload gathered() {
+  return {
+      .name = "w",
+      .ranks = 2,
+      .operations = {input("g", {5}, kLocal),
+                     input("m", {5}, sliced(0)),
+                     {.kind = Kind::ReduceScatter, .name = "rs", .operands = {"g"}, .layout = kFlatSlices},
+                     sum_of("s", "rs", "m"),
+                     {.kind = Kind::AllGather, .name = "ag", .operands = {"s"}}},
+      .outputs = {"ag"}};
+}
+
+// Everything that can be written in two ways comes out in one.
+TEST(Inferred, SaysThingsInOneWay) {
+  Workload workload = gathered();
+  workload.operations.push_back({.kind = Kind::Ranks, .name = "WORLD"});
+  workload.operations.push_back({.kind = Kind::Rank, .name = "RANK"});
+  // ag / WORLD, with operands in another order, and one that is not read.
+  workload.operations.push_back({.kind = Kind::Pointwise,
+                                 .name = "mean",
+                                 .operands = {"WORLD", "m", "ag"},
+                                 .expression = {{.op = ExpressionOperator::Operand, .operand = 2},
+                                                kFirst,
+                                                {.op = ExpressionOperator::Divide}},
+                                 .stride = 5});
+  const Workload result = inferred(workload, "here");
+  EXPECT_EQ(result.operations.front().name, "WORLD");
+  EXPECT_EQ(find(result, "RANK"), nullptr);
+  EXPECT_EQ(operation(result, "mean").operands, (std::vector<std::string>{"ag", "WORLD"}));
+  EXPECT_EQ(operation(result, "mean").stride, 1);
+  EXPECT_EQ(operation(result, "rs").layout, sliced(0));
+  EXPECT_EQ(to_string(operation(result, "mean").type), "fp32[5] Replicated");
+  EXPECT_EQ(inferred(result, "here"), result);
+}
+
+TEST(Units, AreKernelsAndSingleOperations) {
+  Workload workload = gathered();
+  for (const int index : {2, 3}) workload.operations[index].kernel = "fused";
+  workload = inferred(workload, "here");
+  const std::vector<Unit> all = units(workload);
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[0].kind, KernelKind::ReduceScatter);
+  EXPECT_EQ(all[0].name, "fused");
+  EXPECT_EQ(all[0].operations, (std::vector<int>{2, 3}));
+  EXPECT_EQ(all[1].kind, KernelKind::Single);
+  EXPECT_EQ(all[1].name, "ag");
+  EXPECT_TRUE(kernel_faults(workload, {2, 3, 4}).empty());
+  // The ReduceScatter is not what the AllGather gathers then, and what it gathers is not made there.
+  ASSERT_FALSE(kernel_faults(workload, {2, 4}).empty());
+}
+
+TEST(Inferred, RefusesOverlapsThatNobodyCanDo) {
+  Workload workload = gathered();
+  workload.operations[2].overlap = workload.operations[3].overlap = "both";
+  EXPECT_THROW(inferred(workload, "here"), InputError);
 }
 
 }  // namespace

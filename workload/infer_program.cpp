@@ -1,0 +1,349 @@
+// inferred(): a program is gone through from the top, and each operation sees what stands before it, so that order,
+// names and types are looked at in one walk. Updates, kernels, overlaps and outputs are looked at afterwards, since they
+// are about several operations. First of all what can be said in several ways is said in one, so that two programs that
+// say the same are equal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+#include "workload/infer.h"
+#include "workload/kernels.h"
+#include "workload/names.h"
+#include "workload/typing.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostOperations = 1024, kMostSizes = 256, kMostDimensions = 8;
+
+bool is_constant_kind(OperationKind kind) {
+  return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;
+}
+
+// Operands once each, in the order of the expression, and only those that it has; a conversion at the very end is the
+// cast of the result.
+void tidy_expression(Operation& operation) {
+  Expression& expression = operation.expression;
+  std::vector<std::string> operands;
+  for (ExpressionNode& node : expression) {
+    if (node.op != ExpressionOperator::Operand) continue;
+    if (node.operand < 0 || node.operand >= static_cast<int>(operation.operands.size()))
+      return;  // refused later
+    const std::string& name = operation.operands[node.operand];
+    if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
+  }
+  for (ExpressionNode& node : expression)
+    if (node.op == ExpressionOperator::Operand)
+      node.operand =
+          static_cast<int>(std::ranges::find(operands, operation.operands[node.operand]) - operands.begin());
+  operation.operands = operands;
+  if (!operation.casts && expression.size() > 1 && expression.back().op == ExpressionOperator::Convert &&
+      is_workload_type(static_cast<ElementType>(expression.back().operand))) {
+    operation.casts = true;
+    operation.type.element = static_cast<ElementType>(expression.back().operand);
+    expression.pop_back();
+  }
+}
+
+// With the fields of its kind, and defaults for the others.
+Operation tidied(const Operation& operation) {
+  Operation result{.kind = operation.kind,
+                   .name = operation.name,
+                   .operands = operation.operands,
+                   .type = operation.type,
+                   .updates = operation.updates,
+                   .kernel = operation.kernel,
+                   .overlap = operation.overlap};
+  switch (operation.kind) {
+    case OperationKind::Input:
+      result.state = operation.state;
+      result.scattered = operation.scattered;
+      break;
+    case OperationKind::Rank:
+    case OperationKind::Group:
+    case OperationKind::Ranks:
+      result.kernel = result.overlap = "";
+      break;
+    case OperationKind::Pointwise:
+      result.expression = operation.expression;
+      result.casts = operation.casts;
+      tidy_expression(result);
+      break;
+    case OperationKind::ReduceTensor:
+    case OperationKind::AllReduce:
+      result.reduction = operation.reduction;
+      break;
+    case OperationKind::ReduceScatter:
+    case OperationKind::Reduce:
+      result.reduction = operation.reduction;
+      result.layout = operation.layout;
+      break;
+    case OperationKind::Slice:
+      result.layout = operation.layout;
+      break;
+    case OperationKind::Send:
+      result.shift = operation.shift;
+      break;
+    case OperationKind::Convolution:
+      result.stride = operation.stride;
+      result.padding = operation.padding;
+      break;
+    default:
+      break;
+  }
+  return result;
+}
+
+void tidy_operations(std::vector<Operation>& operations) {
+  std::ranges::transform(operations, operations.begin(), tidied);
+  std::set<std::string> read;
+  for (const Operation& operation : operations)
+    read.insert(operation.operands.begin(), operation.operands.end());
+  std::erase_if(operations, [&](const Operation& operation) {
+    return is_constant_kind(operation.kind) && !read.contains(operation.name);
+  });
+  std::ranges::stable_sort(operations, {}, [](const Operation& operation) {
+    return is_constant_kind(operation.kind) ? static_cast<int>(operation.kind)
+                                            : std::numeric_limits<int>::max();
+  });
+}
+
+class ProgramCheck {
+ public:
+  ProgramCheck(Workload given, const Whereabouts& where) : given_(std::move(given)), where_(where) {}
+
+  Workload run() {
+    tidy_operations(given_.operations);
+    look_at_heading();
+    walk();
+    look_at_runs(&Operation::kernel, "kernel");
+    look_at_runs(&Operation::overlap, "overlap");
+    look_at_units();
+    look_at_outputs();
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& name, const std::string& problem,
+                         const std::string& remedy) const {
+    throw InputError(where_(name), problem, remedy);
+  }
+  [[noreturn]] void fail_at(const Operation& operation, const std::string& problem,
+                            const std::string& remedy) const {
+    fail(operation.name, fmt::format("{}: {}", operation.name, problem), remedy);
+  }
+
+  // Each name once, whatever it is of.
+  void take_name(const std::string& what, const std::string& name) {
+    if (const std::string flaw = name_flaw(name); !flaw.empty())
+      fail(name, fmt::format("the name '{}' of {} {}", name, what, flaw), "choose another one");
+    if (!names_.insert(name).second)
+      fail(name, fmt::format("the name '{}' is that of two things", name), "give each its own");
+  }
+
+  void look_at_heading() {
+    if (const std::string flaw = name_flaw(given_.name); !flaw.empty())
+      fail("", fmt::format("the name '{}' of the program {}", given_.name, flaw), "choose another one");
+    if (given_.ranks < 1 || given_.groups < 1 ||
+        std::int64_t{given_.ranks} * given_.groups > std::int64_t{kMostRanks})
+      fail("",
+           fmt::format("{} in each of {}", counted(given_.ranks, "rank"), counted(given_.groups, "group")),
+           fmt::format("there are 1 to {} in all", kMostRanks));
+    if (given_.operations.size() > kMostOperations || given_.sizes.size() > kMostSizes)
+      fail("",
+           fmt::format("{} and {}", counted(static_cast<long long>(given_.operations.size()), "operation"),
+                       counted(static_cast<long long>(given_.sizes.size()), "size")),
+           fmt::format("{} operations and {} sizes are the most", kMostOperations, kMostSizes));
+    for (const WorkloadSize& size : given_.sizes) {
+      take_name("a size", size.name);
+      if (size.value < 1 || size.value > kMostElements)
+        fail(size.name, fmt::format("the size {} is {}", size.name, size.value),
+             fmt::format("sizes are 1 to {}", kMostElements));
+    }
+  }
+
+  void walk() {
+    result_ = given_;
+    result_.operations.clear();
+    for (Operation operation : given_.operations) {
+      take_operation_name(operation);
+      require_unchanged(operation);
+      if (operation.kind == OperationKind::Input) look_at_input(operation);
+      operation.type = inferred_type(result_, operation, where_(operation.name));
+      const int dimensions = static_cast<int>(operation.type.shape.size());
+      if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
+      if (dimensions > static_cast<int>(kMostDimensions))
+        fail_at(operation, fmt::format("has {} dimensions", dimensions),
+                fmt::format("{} are the most", kMostDimensions));
+      if (!operation.updates.empty()) look_at_update(operation);
+      result_.operations.push_back(std::move(operation));
+    }
+  }
+
+  void take_operation_name(const Operation& operation) {
+    if (!is_constant_kind(operation.kind)) return take_name("an operation", operation.name);
+    if (operation.name != to_string(operation.kind) || !names_.insert(operation.name).second)
+      fail_at(operation, fmt::format("there is one {}, and that is its name", to_string(operation.kind)), "");
+  }
+
+  void require_unchanged(const Operation& operation) const {
+    for (const std::string& name : operation.operands)
+      if (const auto update = updates_.find(name); update != updates_.end())
+        fail_at(operation, fmt::format("reads {}, whose memory has {} from there on", name, update->second),
+                fmt::format("read {}, or read {} before", update->second, name));
+  }
+
+  void look_at_input(Operation& input) const {
+    TensorType& type = input.type;
+    for (Extent& extent : type.shape) extent = valued(input, extent);
+    const int dimensions = static_cast<int>(type.shape.size());
+    if (type.scope == Scope::World) type.first_group = type.last_group = 0;
+    if (!is_workload_type(type.element))
+      fail_at(input, fmt::format("has elements of {}", to_string(type.element)),
+              "use fp64, fp32, fp16, bf16 or int32");
+    if (type.first_group < 0 || type.first_group > type.last_group || type.last_group >= given_.groups)
+      fail_at(input, fmt::format("is of the groups {} to {}", type.first_group, type.last_group),
+              fmt::format("the groups are 0 to {}", given_.groups - 1));
+    if (const std::string what = layout_flaw(type.layout, dimensions, ranks_of(given_, type)); !what.empty())
+      fail_at(input, what, "choose a layout that the tensor can have");
+    type.layout = normal(type.layout, dimensions);
+    if (type.layout.kind != LayoutKind::Sliced) type.layout.dim = kFlat;
+    if (type.layout.kind != LayoutKind::Rooted) type.layout.root = 0;
+    if (input.scattered && dimensions != 1)
+      fail_at(input, fmt::format("is scattered, and has the shape {}", to_string(type.shape)),
+              "scattered tensors are a list, with one side for all their elements");
+    if (!input.kernel.empty() || !input.overlap.empty())
+      fail_at(input, "is an input, and no part of a kernel or overlap", "declare it before");
+  }
+
+  // With its value, its sizes sorted.
+  Extent valued(const Operation& input, Extent extent) const {
+    constexpr std::size_t kMostFactors = 16;
+    std::ranges::sort(extent.sizes);
+    extent.value = extent.factor;
+    if (extent.sizes.size() > kMostFactors)
+      fail_at(input, "has a side of too many sizes", fmt::format("{} are the most", kMostFactors));
+    for (const std::string& name : extent.sizes) {
+      const auto size = std::ranges::find(given_.sizes, name, &WorkloadSize::name);
+      if (size == given_.sizes.end())
+        fail_at(input, fmt::format("there is no size '{}'", name), "write \"size NAME = NUMBER\" before");
+      if (extent.value < 1 || extent.value > kMostElements / size->value)
+        extent.value = -1;
+      else
+        extent.value *= size->value;
+    }
+    if (extent.value < 1 || extent.value > kMostElements)
+      fail_at(input, fmt::format("the side {} is too long, or nothing", to_string(extent)),
+              fmt::format("sides are 1 to {}", kMostElements));
+    return extent;
+  }
+
+  void look_at_update(const Operation& operation) {
+    using enum OperationKind;
+    const OperationKind kind = operation.kind;
+    if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast && kind != Send)
+      fail_at(operation, fmt::format("{} cannot store its result in a tensor that is there", to_string(kind)),
+              "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");
+    const Operation* const input = find(result_, operation.updates);
+    if (input == nullptr || input->kind != Input)
+      fail_at(operation, fmt::format("updates '{}', which is no tensor from outside", operation.updates),
+              "declare it as a Tensor before");
+    if (const auto other = updates_.find(operation.updates); other != updates_.end())
+      fail_at(operation, fmt::format("updates {}, which {} updates, too", operation.updates, other->second),
+              "update a tensor once");
+    const TensorType &mine = operation.type, &its = input->type;
+    if (mine.element != its.element || !same_sides(mine.shape, its.shape))
+      fail_at(operation,
+              fmt::format("is {}, and {}, which it updates, is {}", to_string(mine), operation.updates,
+                          to_string(its)),
+              "shape and element type have to be the same; Cast changes the type");
+    if (mine.layout != its.layout || mine.scope != its.scope || mine.first_group != its.first_group ||
+        mine.last_group != its.last_group)
+      fail_at(operation,
+              fmt::format("is {}{}, and {}, which it updates, is {}{}", to_string(mine), group_words(mine),
+                          operation.updates, to_string(its), group_words(its)),
+              "layout and groups have to be the same");
+    updates_[operation.updates] = operation.name;
+  }
+  static std::string group_words(const TensorType& type) {
+    if (type.scope == Scope::World) return "";
+    return type.first_group == type.last_group ? fmt::format(" {}", type.first_group)
+                                               : fmt::format(" {}..{}", type.first_group, type.last_group);
+  }
+
+  // Runs of operations that are of the same kernel (overlap).
+  void look_at_runs(std::string Operation::*member, const std::string& what) {
+    std::string before;
+    for (const Operation& operation : result_.operations) {
+      const std::string& name = operation.*member;
+      if (name != before && !name.empty()) {
+        const bool seen = !runs_.insert(name).second;
+        if (seen)
+          fail(name,
+               fmt::format("{} {}: its operations do not follow each other; {} stands apart", what, name,
+                           operation.name),
+               "move them together");
+        take_name("a " + what, name);
+      }
+      before = name;
+    }
+  }
+
+  void look_at_units() const {
+    const std::vector<Unit> all = units(result_);
+    std::map<std::string, std::vector<Unit>> overlaps;
+    for (const Unit& unit : all) {
+      if (unit.kind != KernelKind::Single) look_at_kernel(unit);
+      if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
+    }
+    for (const auto& [name, members] : overlaps)
+      if (const std::vector<Fault> faults = overlap_faults(result_, members); !faults.empty())
+        fail(name, fmt::format("overlap {}: {}", name, faults[0].words), faults[0].remedy);
+  }
+  void look_at_kernel(const Unit& unit) const {
+    for (const int index : unit.operations)
+      if (result_.operations[index].overlap != unit.overlap)
+        fail(unit.name, fmt::format("kernel {}: only some of it is overlapped", unit.name),
+             "overlap kernels as wholes");
+    if (const std::vector<Fault> faults = kernel_faults(result_, unit.operations); !faults.empty())
+      fail(unit.name, fmt::format("kernel {}: {}", unit.name, faults[0].words), faults[0].remedy);
+  }
+
+  void look_at_outputs() const {
+    std::set<std::string> seen;
+    for (const std::string& name : result_.outputs) {
+      const Operation* const output = find(result_, name);
+      if (output == nullptr)
+        fail(name, fmt::format("'{}' is returned, and there is no such operation", name),
+             "return what was computed");
+      if (output->kind == OperationKind::Input || is_constant_kind(output->kind))
+        fail(name, fmt::format("{} is returned as it was given", name), "return what was computed");
+      if (!seen.insert(name).second) fail(name, fmt::format("{} is returned twice", name), "");
+    }
+    if (result_.outputs.empty() && updates_.empty())
+      fail("", "the program returns and updates nothing", "end it with \"return NAME\"");
+  }
+
+  Workload given_, result_ = {};
+  const Whereabouts& where_;
+  std::set<std::string> names_ = {}, runs_ = {};
+  std::map<std::string, std::string> updates_ = {};  // by input: what updates it
+};
+
+}  // namespace
+
+Workload inferred(Workload workload, const Whereabouts& where) {
+  return ProgramCheck(std::move(workload), where).run();
+}
+
+Workload inferred(Workload workload, const std::string& where) {
+  return inferred(std::move(workload), [&](const std::string&) { return where; });
+}
+
+}  // namespace chorale

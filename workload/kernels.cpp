@@ -1,0 +1,300 @@
+// A kernel goes over the elements of one tensor, the domain, and does everything that is to be done with an element while
+// it is in registers. So what it computes lies as the domain does; what is smaller and broadcast to it is computed again
+// for each element that wants it, and therefore never stored. Communication comes in at most once before the
+// computations, and once after them.
+#include "workload/kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "workload/typing.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+class KernelCheck {
+ public:
+  KernelCheck(const Workload& workload, const std::vector<int>& operations)
+      : workload_(workload), members_(operations) {}
+
+  std::vector<Fault> run() {
+    for (const int index : members_) look_at_kind(index);
+    if (!faults_.empty()) return faults_;
+    look_at_communication();
+    if (!faults_.empty()) return faults_;
+    domain_ = domain();
+    for (const int index : members_) look_at(index);
+    return faults_;
+  }
+
+ private:
+  void fault(int index, const std::string& words, const std::string& remedy) {
+    faults_.push_back({.place = {.instruction = index},
+                       .words = fmt::format("{} {}", workload_.operations[index].name, words),
+                       .remedy = remedy});
+  }
+  const Operation& at(int index) const { return workload_.operations[index]; }
+
+  // Null: it is made outside.
+  const Operation* member(const std::string& name) const {
+    for (const int index : members_)
+      if (at(index).name == name) return &at(index);
+    return nullptr;
+  }
+
+  void look_at_kind(int index) {
+    switch (at(index).kind) {
+      case Kind::AllReduce:
+        return fault(index, "is an AllReduce, which hands nothing over before it has ended",
+                     "split it into ReduceScatter and AllGather first");
+      case Kind::MatMul:
+      case Kind::Convolution:
+        return fault(index, fmt::format("is a {}, which a library computes", to_string(at(index).kind)),
+                     "overlap it with the kernel");
+      case Kind::Slice:
+        return fault(index, "is a Slice", "read the Replicated tensor itself: each rank takes what it needs");
+      case Kind::AllToAll:
+        return fault(index, "is an AllToAll, with which nothing is fused", "overlap it with a MatMul");
+      case Kind::Input:
+      case Kind::Rank:
+      case Kind::Group:
+      case Kind::Ranks:
+        return fault(index, "is no computation", "a kernel consists of operations");
+      default:
+        return;
+    }
+  }
+
+  void look_at_communication() {
+    int before = -1, after = -1;  // the computations
+    for (const int index : members_) {
+      const Kind kind = at(index).kind;
+      if (!is_communication(kind)) continue;
+      int& place = kind == Kind::ReduceScatter || kind == Kind::Reduce ? before : after;
+      if (place >= 0)
+        return fault(index,
+                     fmt::format("is a {}, and so much communication has the kernel without it: {}",
+                                 to_string(kind), at(place).name),
+                     "make two kernels");
+      place = index;
+    }
+    if (before < 0 || after < 0) return;
+    const Operation &first = at(before), &second = at(after);
+    if (first.kind != Kind::ReduceScatter || second.kind != Kind::AllGather)
+      return fault(after,
+                   fmt::format("is a {}, and {} is a {}: they are no fused collective",
+                               to_string(second.kind), first.name, to_string(first.kind)),
+                   "of two, only ReduceScatter and AllGather can be in one kernel; make two");
+    if (first.type.element != second.type.element)
+      fault(after,
+            fmt::format("gathers {}, and {} scatters {}", short_name(second.type.element), first.name,
+                        short_name(first.type.element)),
+            "a fused AllReduce sends elements of one type: Cast before, or fuse apart");
+  }
+
+  TensorType domain() const {
+    TensorType largest;
+    bool found = false;
+    for (const int index : members_) {
+      const Operation& each = at(index);
+      const bool operand_counts = is_after(each.kind) || each.kind == Kind::ReduceTensor;
+      const TensorType& type = operand_counts ? operation(workload_, each.operands[0]).type : each.type;
+      if (is_communication(each.kind)) return type;
+      if (!found || elements(type) > elements(largest)) largest = type;
+      found = true;
+    }
+    return largest;
+  }
+
+  static bool is_after(Kind kind) {
+    return kind == Kind::AllGather || kind == Kind::Broadcast || kind == Kind::Send;
+  }
+
+  bool same_place(const TensorType& type) const {
+    return type.scope == domain_.scope && type.first_group == domain_.first_group &&
+           type.last_group == domain_.last_group;
+  }
+  bool in_domain(const TensorType& type) const {
+    return same_sides(type.shape, domain_.shape) && type.layout == domain_.layout && same_place(type);
+  }
+  bool broadcasts_to_domain(const TensorType& type) const {
+    if (same_sides(type.shape, domain_.shape) || !broadcasts(type.shape, domain_.shape)) return false;
+    if (type.layout.kind == LayoutKind::Replicated) return type.scope == Scope::World || same_place(type);
+    const auto size = [](const TensorShape& shape) { return static_cast<int>(shape.size()); };
+    return aligned(type.layout, size(type.shape), size(domain_.shape)) == domain_.layout && same_place(type);
+  }
+
+  void look_at(int index) {
+    const Operation& each = at(index);
+    look_at_reads(index);
+    if (each.kind == Kind::Pointwise) look_at_pointwise(index);
+    if (each.kind == Kind::ReduceTensor && !in_domain(operation(workload_, each.operands[0]).type))
+      fault(index,
+            fmt::format("reduces {}, and the kernel goes over {}", each.operands[0], to_string(domain_)),
+            "reduce what the kernel goes over, or outside of it");
+    const Operation* const read = each.operands.empty() ? nullptr : member(each.operands[0]);
+    if ((each.kind == Kind::ReduceScatter || each.kind == Kind::Reduce) && read != nullptr)
+      fault(index, fmt::format("adds up {}, which is made in the kernel", read->name),
+            "compute that before the kernel");
+    if (is_after(each.kind) && read == nullptr)
+      fault(index, fmt::format("sends {}, which is not made in the kernel", each.operands[0]),
+            "fuse it with what makes that");
+  }
+
+  // Sums, and what comes back from other ranks, are there only in the end.
+  void look_at_reads(int index) {
+    for (const std::string& name : at(index).operands) {
+      const Operation* const read = member(name);
+      if (read != nullptr && (is_after(read->kind) || read->kind == Kind::ReduceTensor))
+        fault(index, fmt::format("reads {}, which is complete only at the end of the kernel", name),
+              "compute it after the kernel");
+    }
+  }
+
+  void look_at_pointwise(int index) {
+    const Operation& each = at(index);
+    if (in_domain(each.type)) return;
+    if (!broadcasts_to_domain(each.type))
+      return fault(
+          index, fmt::format("is {}, and the kernel goes over {}", to_string(each.type), to_string(domain_)),
+          "shape, layout and groups have to be the same, or the shape broadcast to it");
+    const auto reads = [&](const Operation& reader) {
+      return std::ranges::count(reader.operands, each.name) > 0 && member(reader.name) == nullptr;
+    };
+    const bool stored = !each.updates.empty() || std::ranges::count(workload_.outputs, each.name) > 0 ||
+                        std::ranges::any_of(workload_.operations, reads);
+    if (stored)
+      fault(index,
+            fmt::format("is {}, which the kernel computes for each element of {}, and never stores",
+                        to_string(each.type), to_string(domain_)),
+            "compute it before the kernel");
+  }
+
+  const Workload& workload_;
+  const std::vector<int>& members_;
+  TensorType domain_ = {};
+  std::vector<Fault> faults_ = {};
+};
+
+KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operations) {
+  const auto has = [&](Kind kind) {
+    return std::ranges::any_of(operations,
+                               [&](int index) { return workload.operations[index].kind == kind; });
+  };
+  if (has(Kind::ReduceScatter))
+    return has(Kind::AllGather) ? KernelKind::AllReduce : KernelKind::ReduceScatter;
+  if (has(Kind::AllGather)) return KernelKind::AllGather;
+  if (has(Kind::Reduce)) return KernelKind::Reduce;
+  if (has(Kind::Broadcast)) return KernelKind::Broadcast;
+  if (has(Kind::Send)) return KernelKind::Send;
+  return KernelKind::Computation;
+}
+
+// What a unit is to its neighbours in an overlap.
+enum class Role { Product, AllToAll, AllGather, ReduceScatter, Send, OtherCollective, Other };
+
+Role role_of(const Workload& workload, const Unit& unit) {
+  switch (unit.kind) {
+    case KernelKind::Single:
+      break;
+    case KernelKind::Computation:
+      return Role::Other;
+    case KernelKind::AllGather:
+      return Role::AllGather;
+    case KernelKind::ReduceScatter:
+      return Role::ReduceScatter;
+    case KernelKind::Send:
+      return Role::Send;
+    default:
+      return Role::OtherCollective;
+  }
+  switch (workload.operations[unit.operations.front()].kind) {
+    case Kind::MatMul:
+    case Kind::Convolution:
+      return Role::Product;
+    case Kind::AllToAll:
+      return Role::AllToAll;
+    case Kind::AllGather:
+      return Role::AllGather;
+    case Kind::ReduceScatter:
+      return Role::ReduceScatter;
+    case Kind::Send:
+      return Role::Send;
+    case Kind::AllReduce:
+    case Kind::Reduce:
+    case Kind::Broadcast:
+      return Role::OtherCollective;
+    default:
+      return Role::Other;
+  }
+}
+
+bool can_overlap(Role first, Role second) {
+  if (first == Role::Product) return second != Role::Product && second != Role::Send && second != Role::Other;
+  if (second == Role::Product) return first == Role::AllGather || first == Role::AllToAll;
+  return (first == Role::ReduceScatter && second == Role::Send) ||
+         (first == Role::Send && second == Role::AllGather);
+}
+
+bool reads_from(const Workload& workload, const Unit& reader, const Unit& made) {
+  for (const int r : reader.operations)
+    for (const int m : made.operations)
+      if (std::ranges::count(workload.operations[r].operands, workload.operations[m].name) > 0) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Unit> units(const Workload& workload) {
+  std::vector<Unit> result;
+  std::string kernel;  // of the operation before
+  for (int index = 0; index < static_cast<int>(workload.operations.size()); ++index) {
+    const Operation& each = workload.operations[index];
+    if (each.kind <= Kind::Ranks) continue;
+    if (each.kernel.empty() || each.kernel != kernel)
+      result.push_back({.name = each.kernel.empty() ? each.name : each.kernel, .overlap = each.overlap});
+    result.back().operations.push_back(index);
+    kernel = each.kernel;
+  }
+  for (Unit& unit : result)
+    if (!workload.operations[unit.operations[0]].kernel.empty())
+      unit.kind = kernel_kind(workload, unit.operations);
+  return result;
+}
+
+std::vector<Fault> kernel_faults(const Workload& workload, const std::vector<int>& operations) {
+  if (operations.empty()) return {{.words = "there is nothing in it", .remedy = "name operations"}};
+  return KernelCheck(workload, operations).run();
+}
+
+std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Unit>& members) {
+  if (members.size() < 2)
+    return {{.words = "there are not two in it that could be overlapped", .remedy = "name two or more"}};
+  std::vector<Fault> faults;
+  for (std::size_t k = 1; k < members.size(); ++k) {
+    const Unit &first = members[k - 1], &second = members[k];
+    if (!reads_from(workload, second, first))
+      faults.push_back({.place = {.instruction = second.operations[0]},
+                        .words = fmt::format("{} does not read what {} makes", second.name, first.name),
+                        .remedy = "overlap a producer with its consumer"});
+    else if (!can_overlap(role_of(workload, first), role_of(workload, second)))
+      faults.push_back(
+          {.place = {.instruction = second.operations[0]},
+           .words = fmt::format("{} and {} are no pair that can be overlapped", first.name, second.name),
+           .remedy = "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with MatMul, "
+                     "ReduceScatter with Send, and Send with AllGather"});
+  }
+  return faults;
+}
+
+std::string to_string(KernelKind kind) {
+  static constexpr const char* kNames[] = {"operation",           "fused computation", "fused AllReduce",
+                                           "fused ReduceScatter", "fused AllGather",   "fused Reduce",
+                                           "fused Broadcast",     "fused Send"};
+  return kNames[static_cast<int>(kind)];
+}
+
+}  // namespace chorale

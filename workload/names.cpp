@@ -1,0 +1,32 @@
+#include "workload/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace chorale {
+
+bool is_reserved(std::string_view word) {
+  static constexpr std::string_view kWords[] = {
+      "workload", "ranks",      "groups",        "size",      "op",          "Tensor",       "Scalar",
+      "kernel",   "overlap",    "return",        "fp64",      "fp32",        "fp16",         "bf16",
+      "int32",    "Replicated", "Local",         "Sliced",    "Rooted",      "RANK",         "GROUP",
+      "WORLD",    "AllReduce",  "ReduceScatter", "AllGather", "Reduce",      "AllToAll",     "Broadcast",
+      "Send",     "Slice",      "MatMul",        "Norm",      "Convolution", "ReduceTensor", "Update",
+      "Cast",     "Dropout",    "Random",        "Select",    "Min",         "Max",          "Sqrt",
+      "Exp",      "Log",        "Tanh",          "ReLU",      "Abs",         "Pow"};
+  return std::ranges::find(kWords, word) != std::ranges::end(kWords);
+}
+
+std::string name_flaw(std::string_view name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  if (name.empty()) return "is empty";
+  if (name.size() > kLongestName) return fmt::format("has more than {} characters", kLongestName);
+  if (!std::ranges::all_of(name, fits) || std::isdigit(static_cast<unsigned char>(name[0])))
+    return "is not of letters, digits and _, with no digit first";
+  if (is_reserved(name)) return "is a word of the language";
+  return "";
+}
+
+}  // namespace chorale

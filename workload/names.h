@@ -1,0 +1,17 @@
+// What operations, sizes, kernels and overlaps may be called.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace chorale {
+
+inline constexpr std::size_t kLongestName = 64;
+
+// Has the language a meaning for the word?
+bool is_reserved(std::string_view word);
+
+// Why this is no name, in words: "is a word of the language"; empty if it is one.
+std::string name_flaw(std::string_view name);
+
+}  // namespace chorale

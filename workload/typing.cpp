@@ -1,0 +1,87 @@
+#include "workload/typing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "workload/infer.h"
+
+namespace chorale {
+
+void Typing::fail(const std::string& problem, const std::string& remedy) const {
+  throw InputError(where, fmt::format("{}: {}", operation.name, problem), remedy);
+}
+
+std::string Typing::shown_operand(std::size_t k) const {
+  return fmt::format("{} ({})", operation.operands[k], to_string(*operands[k]));
+}
+
+TensorType scoped(const Typing& typing) {
+  const auto in_groups = [](const TensorType* type) { return type->scope == Scope::Group; };
+  const auto first = std::ranges::find_if(typing.operands, in_groups);
+  if (first == typing.operands.end()) return {};
+  TensorType result{
+      .scope = Scope::Group, .first_group = (*first)->first_group, .last_group = (*first)->last_group};
+  for (std::size_t k = 0; k < typing.operands.size(); ++k) {
+    const TensorType& type = *typing.operands[k];
+    if (type.scope == Scope::World) {
+      const bool anywhere =
+          type.layout.kind == LayoutKind::Replicated || type.layout.kind == LayoutKind::Local;
+      if (anywhere) continue;
+      typing.fail(
+          fmt::format("{} is laid out over the world, and {} over groups", typing.shown_operand(k),
+                      typing.shown_operand(first - typing.operands.begin())),
+          "in groups, only Replicated and Local tensors of the world can be read: declare both with GROUP");
+    }
+    result.first_group = std::max(result.first_group, type.first_group);
+    result.last_group = std::min(result.last_group, type.last_group);
+  }
+  if (result.first_group > result.last_group)
+    typing.fail("no group has all of its operands",
+                "declare them for the same groups, or Send one to where the others are");
+  return result;
+}
+
+TensorLayout aligned(TensorLayout layout, int dimensions, int to_dimensions) {
+  if (layout.kind == LayoutKind::Sliced && layout.dim != kFlat) layout.dim += to_dimensions - dimensions;
+  return layout;
+}
+
+bool same_sides(const TensorShape& a, const TensorShape& b) {
+  return std::ranges::equal(a, b, {}, &Extent::value, &Extent::value);
+}
+
+bool broadcasts(const TensorShape& shape, const TensorShape& to) {
+  if (shape.size() > to.size()) return false;
+  return std::equal(shape.rbegin(), shape.rend(), to.rbegin(),
+                    [](const Extent& a, const Extent& b) { return a.value == 1 || a.value == b.value; });
+}
+
+std::string layout_flaw(const TensorLayout& layout, int dimensions, int ranks) {
+  if (layout.kind == LayoutKind::Rooted && (layout.root < 0 || layout.root >= ranks))
+    return fmt::format("{} names rank {}, and the ranks are 0 to {}", to_string(layout), layout.root,
+                       ranks - 1);
+  if (layout.kind != LayoutKind::Sliced) return "";
+  if (dimensions == 0) return "a scalar has no slices";
+  if (layout.dim != kFlat && (layout.dim < 0 || layout.dim >= dimensions))
+    return fmt::format("{} names dimension {}, and those of the tensor are 0 to {}", to_string(layout),
+                       layout.dim, dimensions - 1);
+  return "";
+}
+
+bool is_workload_type(ElementType type) {
+  return type == ElementType::Float64 || type == ElementType::Float32 || type == ElementType::Float16 ||
+         type == ElementType::Bfloat16 || type == ElementType::Int32;
+}
+
+std::int64_t counted_elements(const TensorShape& shape) {
+  std::int64_t count = 1;
+  for (const Extent& extent : shape) {
+    if (extent.value < 1 || extent.value > kMostElements / count) return -1;
+    count *= extent.value;
+  }
+  return count;
+}
+
+}  // namespace chorale

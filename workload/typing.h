@@ -1,0 +1,64 @@
+// What the rules of types have in common (workload/infer.h): an operation with its operands' types, and what several of
+// them ask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;  // of a tensor
+
+struct Typing {
+  const Workload& workload;
+  const Operation& operation;
+  const std::string& where;
+  std::vector<const TensorType*> operands = {};
+
+  // Throws InputError: "where: name: problem; remedy".
+  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "") const;
+  // "g (fp16[N] Local)"
+  std::string shown_operand(std::size_t k) const;
+  const TensorType& only() const { return *operands.front(); }
+};
+
+// The rules, a family a file; layouts of results are normal().
+TensorType pointwise_type(const Typing&);      // workload/pointwise_type.cpp
+TensorType matmul_type(const Typing&);         // workload/product_types.cpp
+TensorType convolution_type(const Typing&);    //
+TensorType reduce_tensor_type(const Typing&);  // workload/communication_types.cpp, and all from here on
+TensorType slice_type(const Typing&);
+TensorType all_reduce_type(const Typing&);
+TensorType reduce_scatter_type(const Typing&);
+TensorType all_gather_type(const Typing&);
+TensorType reduce_type(const Typing&);
+TensorType broadcast_type(const Typing&);
+TensorType all_to_all_type(const Typing&);
+TensorType send_type(const Typing&);
+
+// Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a tensor that
+// the world has replicated, or every rank has of its own, is each group's, too.
+TensorType scoped(const Typing&);
+
+// Which dimension of a tensor with more dimensions a slice is along, once it is broadcast to that: they are counted from
+// the end.
+TensorLayout aligned(TensorLayout, int dimensions, int to_dimensions);
+
+// Have shapes the same sides, whatever they are called?
+bool same_sides(const TensorShape&, const TensorShape&);
+// Does a tensor of the first shape broadcast to the second?
+bool broadcasts(const TensorShape&, const TensorShape& to);
+
+// Why the layout cannot be of a tensor with so many dimensions, among so many ranks, in words; empty if it can.
+std::string layout_flaw(const TensorLayout&, int dimensions, int ranks);
+
+// Is it one of fp64, fp32, fp16, bf16, int32?
+bool is_workload_type(ElementType);
+
+// The number of elements, or -1 if they are more than kMostElements.
+std::int64_t counted_elements(const TensorShape&);
+
+}  // namespace chorale
