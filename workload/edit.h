@@ -1,0 +1,34 @@
+// What transformations have in common: how they look at a program, and the door through which what they made leaves.
+// `where` is the transformation, for its errors: "split avg".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+// Throws InputError if there is none of that name.
+const Operation& operation_for(const Workload&, const std::string& name, const std::string& where);
+// Places in the list of the operations of these names; the name of a kernel stands for all that is in it. Sorted. Throws
+// InputError for a name that is neither, and for an operation that is named twice.
+std::vector<int> places_for(const Workload&, const std::vector<std::string>& names, const std::string& where);
+int place(const Workload&, const std::string& name);  // of an operation, which there is
+
+std::vector<std::string> readers(const Workload&, const std::string& name);
+bool is_output(const Workload&, const std::string& name);
+// Has it a result that is wanted by name: is it read, an output, or in the memory of an input?
+bool is_wanted(const Workload&, const Operation&);
+
+// Throw InputError: the name cannot be that of something new; the operation is done as one with others.
+void check_new_name(const Workload&, const std::string& name, const std::string& where);
+void check_alone(const Operation&, const std::string& where);
+
+// Of operations that both have: those whose types differ.
+std::vector<std::string> retyped(const Workload& before, const Workload& after);
+// `after` with its types, judged by all rules of workloads (InputError). Operations that were there before have the type
+// that they had (std::logic_error).
+Workload rewritten(const Workload& before, Workload after, const std::string& where);
+
+}  // namespace chorale

@@ -1,0 +1,219 @@
+// An AllGather moved behind operations that read it: f(AllGather(x)) = AllGather(f(x)) where f works on each slice by
+// itself. (And Broadcast likewise, with what the root has in the place of slices.)
+//
+// One walk down the list. `sliced_` says for names of the old program which operation of the new one has the slices; it
+// begins with the gather itself, and what it gathers. An operation that is to be moved reads slices in the place of
+// whatever has them, and the rules of types (workload/infer.h) say what comes out:
+//   slices       it takes a new name, and an AllGather that follows has the old one, if anyone reads it
+//   a partial    of a reduction to a scalar: an AllReduce that follows has the old name
+//   what it was  it worked on slices before, of another gather, and goes on to
+// Whatever the rules refuse cannot be sliced along. Replicated operands adapt by themselves: each rank reads its part.
+// An operation that has nothing sliced to read, but is to be moved as well (the norm of weights beside that of updates),
+// reads an explicit Slice of an operand.
+//
+// A kernel is moved as a whole, since its operations stay next to each other: gathers come after it, and what does not
+// depend on the gather stays before it, under its old name.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+#include "workload/edit.h"
+#include "workload/infer.h"
+#include "workload/transform.h"
+#include "workload/typing.h"
+
+namespace chorale {
+namespace {
+
+bool can_be_sliced(OperationKind kind) {
+  return kind == OperationKind::Pointwise || kind == OperationKind::MatMul ||
+         kind == OperationKind::Convolution || kind == OperationKind::ReduceTensor ||
+         kind == OperationKind::Send;
+}
+
+class Reordering {
+ public:
+  Reordering(const Workload& before, const Operation& gather, const std::vector<std::string>& operations,
+             const std::string& prefix, const std::string& where)
+      : before_(before), gather_(gather), prefix_(prefix), where_(where), known_(before) {
+    for (const int i : places_for(before, operations, where)) moved_.insert(before.operations[i].name);
+    by_name_ = {operations.begin(), operations.end()};
+    sliced_[gather.name] = gather.operands[0];
+    known_.operations.clear();
+  }
+
+  Workload result() {
+    for (const std::string& name : moved_) check_movable(operation(before_, name));
+    Workload after = before_;
+    after.operations.clear();
+    for (const Operation& old : before_.operations) {
+      if (old.kernel.empty() || old.kernel != kernel_) end_of_kernel(after);
+      kernel_ = old.kernel;
+      if (moved_.contains(old.name))
+        move(old);
+      else
+        keep(old);
+    }
+    end_of_kernel(after);
+    if (const Operation& gather = operation(after, gather_.name); !is_wanted(after, gather))
+      after.operations.erase(after.operations.begin() + place(after, gather_.name));
+    return after;
+  }
+
+ private:
+  void check_movable(const Operation& old) const {
+    if (old.name == gather_.name) throw InputError(where_, "it cannot be moved behind itself");
+    if (!can_be_sliced(old.kind))
+      throw InputError(
+          where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
+          "Pointwise, ReduceTensor, MatMul, Convolution and Send can be sliced");
+    if (!old.overlap.empty())
+      throw InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
+                       "overlap comes after this");
+  }
+
+  void keep(const Operation& old) {
+    for (const std::string& operand : old.operands)
+      if (!old.kernel.empty() && renamed_.contains(operand) &&
+          operation(before_, operand).kernel == old.kernel)
+        throw InputError(where_,
+                         fmt::format("{} stays, but is in the kernel {} with {}, which is moved", old.name,
+                                     old.kernel, operand),
+                         fmt::format("move {} as a whole", old.kernel));
+    staying_.push_back(old);
+    known_.operations.push_back(old);
+  }
+
+  void move(const Operation& old) {
+    Operation now = old;
+    bool slices = false;
+    for (std::string& operand : now.operands)
+      if (const auto it = sliced_.find(operand); it != sliced_.end()) {
+        operand = it->second;
+        slices = true;
+      }
+    if (!slices && !(slices = slice_operand(now))) return stays_whole(old);
+
+    now.type = inferred_type(known_, now, fmt::format("{}: {} of slices", where_, old.name));
+    if (now.type == old.type) {
+      staying_.push_back(now);
+      known_.operations.push_back(std::move(now));
+      return;
+    }
+    now.name = new_name(old.name);
+    now.updates = {};
+    Operation whole = {.name = old.name, .operands = {now.name}, .type = old.type, .updates = old.updates};
+    if (old.type.layout.kind != LayoutKind::Replicated)
+      throw InputError(where_, fmt::format("{} is {}, and would become {}", old.name, to_string(old.type),
+                                           to_string(now.type)));
+    if (now.type.layout.kind == gathered().layout.kind) {
+      whole.kind = gather_.kind;
+      sliced_[old.name] = now.name;
+    } else if (now.kind == OperationKind::ReduceTensor && now.type.layout.kind == LayoutKind::Local) {
+      whole.kind = OperationKind::AllReduce;
+      whole.reduction = old.reduction;
+      summed_.insert(old.name);
+    } else {
+      throw InputError(where_, fmt::format("{} would become {}, which no {} makes whole", old.name,
+                                           to_string(now.type), to_string(gather_.kind)));
+    }
+    renamed_.insert(old.name);
+    if (!old.kernel.empty()) now.kernel = kernel_name(old.kernel);
+    known_.operations.push_back(now);
+    known_.operations.push_back(whole);
+    moving_.push_back(std::move(now));
+    if (whole.kind == OperationKind::AllReduce || is_read_outside(old)) wholes_.push_back(std::move(whole));
+  }
+
+  // What reads only sums of slices is as it was, and so is what came along with its kernel.
+  void stays_whole(const Operation& old) {
+    const bool reads_moved = std::ranges::any_of(
+        old.operands, [&](const std::string& operand) { return summed_.contains(operand); });
+    if (!reads_moved && by_name_.contains(old.name))
+      throw InputError(
+          where_, fmt::format("{} reads neither {} nor slices that are made of it", old.name, gather_.name),
+          "of others only Replicated tensors of the same shape can be sliced along");
+    if (reads_moved) summed_.insert(old.name);
+    keep(old);
+  }
+
+  // The first replicated operand of the gathered shape gives way to a slice of it.
+  bool slice_operand(Operation& now) {
+    if (!by_name_.contains(now.name) || gather_.kind != OperationKind::AllGather) return false;
+    if (now.kind != OperationKind::Pointwise && now.kind != OperationKind::ReduceTensor) return false;
+    for (std::string& operand : now.operands) {
+      const Operation& whole = operation(before_, operand);
+      if (whole.type.layout.kind != LayoutKind::Replicated ||
+          !same_sides(whole.type.shape, gather_.type.shape) || whole.type.scope != gather_.type.scope)
+        continue;
+      Operation slice = {.kind = OperationKind::Slice,
+                         .name = new_name(operand),
+                         .operands = {operand},
+                         .layout = gathered().layout};
+      slice.type = inferred_type(known_, slice, where_);
+      sliced_[operand] = slice.name;
+      known_.operations.push_back(slice);
+      slices_.push_back(slice);
+      std::ranges::replace(now.operands, operand, slice.name);
+      return true;
+    }
+    return false;
+  }
+
+  // Slices, then what stays of a kernel, then what is moved, then what makes that whole.
+  void end_of_kernel(Workload& after) {
+    for (auto* part : {&slices_, &staying_, &moving_, &wholes_}) {
+      for (Operation& operation : *part) after.operations.push_back(std::move(operation));
+      part->clear();
+    }
+    kernel_names_.clear();
+  }
+
+  bool is_read_outside(const Operation& old) const {
+    if (!old.updates.empty() || is_output(before_, old.name)) return true;
+    return std::ranges::any_of(readers(before_, old.name),
+                               [&](const std::string& reader) { return !moved_.contains(reader); });
+  }
+
+  const TensorType& gathered() const { return operation(before_, gather_.operands[0]).type; }
+
+  std::string new_name(const std::string& old) const {
+    check_new_name(before_, prefix_ + old, where_);
+    return prefix_ + old;
+  }
+
+  const std::string& kernel_name(const std::string& old) {
+    if (!kernel_names_.contains(old)) kernel_names_[old] = new_name(old);
+    return kernel_names_[old];
+  }
+
+  const Workload& before_;
+  const Operation& gather_;
+  const std::string prefix_, where_;
+  Workload known_;  // of both programs what was seen so far, for the rules of types
+  std::set<std::string> moved_, by_name_, renamed_, summed_;
+  std::map<std::string, std::string> sliced_, kernel_names_;
+  std::string kernel_;
+  std::vector<Operation> slices_, staying_, moving_,
+      wholes_;  // of the kernel, or operation, that is being looked at
+};
+
+}  // namespace
+
+Workload reorder(const Workload& workload, const std::string& gather,
+                 const std::vector<std::string>& operations, const std::string& prefix) {
+  const std::string where = "reorder " + gather;
+  const Operation& first = operation_for(workload, gather, where);
+  if (first.kind != OperationKind::AllGather && first.kind != OperationKind::Broadcast)
+    throw InputError(
+        where, fmt::format("it is {}, and only AllGather and Broadcast can be moved", to_string(first.kind)),
+        first.kind == OperationKind::AllReduce ? "split makes an AllGather of it" : "");
+  check_alone(first, where);
+  if (operations.empty()) throw InputError(where, "no operation is named behind which it is to be moved");
+  return rewritten(workload, Reordering(workload, first, operations, prefix, where).result(), where);
+}
+
+}  // namespace chorale

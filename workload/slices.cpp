@@ -1,0 +1,123 @@
+// State that is kept in slices, and operations that nobody needs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "workload/edit.h"
+#include "workload/infer.h"
+#include "workload/transform.h"
+
+namespace chorale {
+namespace {
+
+// The layout of the tensor that a reader uses only a slice of, by how dimensions are aligned when it is broadcast.
+// Replicated: it uses everything.
+TensorLayout layout_in(const Operation& reader, const Operation& tensor) {
+  if (reader.kind == OperationKind::Slice) return reader.layout;
+  const TensorLayout all = {};
+  if (reader.kind != OperationKind::Pointwise) return all;
+  TensorLayout layout = reader.type.layout;
+  if (layout.kind == LayoutKind::Local) return all;
+  if (layout.kind != LayoutKind::Sliced) return layout;
+  const auto values = [](const Operation& operation) {
+    std::vector<std::int64_t> result;
+    for (const Extent& extent : operation.type.shape) result.push_back(extent.value);
+    return result;
+  };
+  const std::vector<std::int64_t> whole = values(reader), part = values(tensor);
+  if (whole == part) return layout;
+  layout.dim -= static_cast<int>(whole.size() - part.size());
+  return layout.dim >= 0 && part[layout.dim] != 1 ? layout : all;
+}
+
+const Operation* updater(const Workload& workload, const std::string& input) {
+  const auto it = std::ranges::find(workload.operations, input, &Operation::updates);
+  return it == workload.operations.end() ? nullptr : &*it;
+}
+
+// That of the slices which are stored in it, or else read of it.
+TensorLayout layout_of_slices(const Workload& workload, const Operation& state, const std::string& where) {
+  if (const Operation* const update = updater(workload, state.name); update != nullptr) {
+    if (update->kind != OperationKind::AllGather && update->kind != OperationKind::Broadcast)
+      throw InputError(where, fmt::format("{} updates it with all elements", update->name),
+                       "reorder makes an AllGather of slices of it");
+    check_alone(*update, where);
+    if (const auto all = readers(workload, update->name); !all.empty())
+      throw InputError(where, fmt::format("{} reads all of {}", all.front(), update->name),
+                       "reorder moves the AllGather behind it");
+    return operation(workload, update->operands[0]).type.layout;
+  }
+  for (const std::string& reader : readers(workload, state.name))
+    if (const TensorLayout layout = layout_in(operation(workload, reader), state);
+        layout.kind != LayoutKind::Replicated)
+      return layout;
+  throw InputError(where, "nothing is a slice of it", "reorder makes slices");
+}
+
+void rename_operand(Workload& workload, const std::string& from, const std::string& to) {
+  for (Operation& operation : workload.operations) std::ranges::replace(operation.operands, from, to);
+  std::ranges::replace(workload.outputs, from, to);
+}
+
+void erase_operation(Workload& workload, const std::string& name) {
+  workload.operations.erase(workload.operations.begin() + place(workload, name));
+}
+
+}  // namespace
+
+Workload as_slice(const Workload& workload, const std::string& input) {
+  const std::string where = "asSlice " + input;
+  const Operation& state = operation_for(workload, input, where);
+  if (state.kind != OperationKind::Input || !state.state)
+    throw InputError(where, "it is not the program's own state, so that others give it its layout",
+                     "an input is, that is declared with \"state\" behind it");
+  if (state.type.layout.kind != LayoutKind::Replicated)
+    throw InputError(where, fmt::format("it is {} already", to_string(state.type.layout)));
+
+  const int dimensions = static_cast<int>(state.type.shape.size());
+  const TensorLayout layout = normal(layout_of_slices(workload, state, where), dimensions);
+  Workload result = workload;
+  result.operations[place(workload, input)].type.layout = layout;
+  if (const Operation* const update = updater(workload, input); update != nullptr) {
+    Operation& sliced = result.operations[place(workload, update->operands[0])];
+    if (!sliced.updates.empty())
+      throw InputError(where, fmt::format("{} updates {} already", sliced.name, sliced.updates));
+    sliced.updates = input;
+    erase_operation(result, update->name);
+    rename_operand(result, update->name, update->operands[0]);
+  }
+  for (const std::string& reader : readers(workload, input))
+    if (const Operation& slice = operation(workload, reader); slice.kind == OperationKind::Slice &&
+                                                              !is_output(workload, reader) &&
+                                                              normal(slice.layout, dimensions) == layout) {
+      erase_operation(result, reader);
+      rename_operand(result, reader, input);
+    }
+
+  result = inferred(std::move(result), where);
+  for (const std::string& name : retyped(workload, result))
+    if (name != input)
+      throw InputError(where,
+                       fmt::format("{} would be {}, since it uses more than slices in {}", name,
+                                   to_string(operation(result, name).type), to_string(layout)),
+                       "reorder moves an AllGather behind it");
+  return result;
+}
+
+Workload dead(const Workload& workload, const std::string& name) {
+  const std::string where = "dead " + name;
+  const Operation& unread = operation_for(workload, name, where);
+  if (unread.kind == OperationKind::Input) throw InputError(where, "it is an input, which others give");
+  if (const auto names = readers(workload, name); !names.empty())
+    throw InputError(where, fmt::format("{} reads it", names.front()));
+  if (is_output(workload, name)) throw InputError(where, "it is an output");
+  if (!unread.updates.empty())
+    throw InputError(where, fmt::format("it updates {}", unread.updates),
+                     "asSlice makes the update one of slices");
+  Workload result = workload;
+  erase_operation(result, name);
+  return rewritten(workload, std::move(result), where);
+}
+
+}  // namespace chorale

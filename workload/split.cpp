@@ -1,0 +1,70 @@
+// An AllReduce in two parts, and back. What reads the sum reads the second part, which has its name.
+#include <fmt/format.h>
+
+#include "ir/error.h"
+#include "workload/edit.h"
+#include "workload/transform.h"
+
+namespace chorale {
+
+Workload split(const Workload& workload, const std::string& name, SplitPolicy policy,
+               const std::string& first, TensorLayout layout) {
+  const std::string where = "split " + name;
+  const Operation& sum = operation_for(workload, name, where);
+  if (sum.kind != OperationKind::AllReduce)
+    throw InputError(where, fmt::format("it is {}, and only AllReduce can be split", to_string(sum.kind)));
+  check_alone(sum, where);
+  check_new_name(workload, first, where);
+  const bool scatters = policy == SplitPolicy::ReduceScatterAllGather;
+  if (layout.kind != (scatters ? LayoutKind::Sliced : LayoutKind::Rooted))
+    throw InputError(where,
+                     fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
+                     scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+  if (scatters && sum.type.shape.empty())
+    throw InputError(where, "it is a scalar, of which there are no slices",
+                     "Rooted(0) makes it Reduce and Broadcast");
+
+  Workload result = workload;
+  const auto at = result.operations.begin() + place(workload, name);
+  const Operation part = {.kind = scatters ? OperationKind::ReduceScatter : OperationKind::Reduce,
+                          .name = first,
+                          .operands = sum.operands,
+                          .reduction = sum.reduction,
+                          .layout = layout};
+  *at = {.kind = scatters ? OperationKind::AllGather : OperationKind::Broadcast,
+         .name = name,
+         .operands = {first},
+         .updates = sum.updates};
+  result.operations.insert(at, part);
+  return rewritten(workload, std::move(result), where);
+}
+
+Workload join(const Workload& workload, const std::string& gather) {
+  const std::string where = "join " + gather;
+  const Operation& second = operation_for(workload, gather, where);
+  const bool gathers = second.kind == OperationKind::AllGather;
+  if (!gathers && second.kind != OperationKind::Broadcast)
+    throw InputError(where, fmt::format("it is {}, and only AllGather and Broadcast end what was split",
+                                        to_string(second.kind)));
+  const Operation& first = operation(workload, second.operands[0]);
+  const OperationKind kind = gathers ? OperationKind::ReduceScatter : OperationKind::Reduce;
+  if (first.kind != kind)
+    throw InputError(where, fmt::format("what it reads, {}, is {}, not {}", first.name, to_string(first.kind),
+                                        to_string(kind)));
+  check_alone(first, where);
+  check_alone(second, where);
+  for (const std::string& reader : readers(workload, first.name))
+    if (reader != gather) throw InputError(where, fmt::format("{} reads {}, too", reader, first.name));
+  if (is_output(workload, first.name)) throw InputError(where, fmt::format("{} is an output", first.name));
+
+  Workload result = workload;
+  result.operations[place(workload, gather)] = {.kind = OperationKind::AllReduce,
+                                                .name = gather,
+                                                .operands = first.operands,
+                                                .reduction = first.reduction,
+                                                .updates = second.updates};
+  result.operations.erase(result.operations.begin() + place(workload, first.name));
+  return rewritten(workload, std::move(result), where);
+}
+
+}  // namespace chorale
