@@ -1,6 +1,7 @@
 // What a workload means: every rank with memory of its own, operations one after the other, kernels element by element.
 // Slow and obvious; knows nothing of how programs are emitted. Real numbers are computed as workloads say (in float32 for
-// fp32 and halves, in float64 for others) and rounded to the type of each operation's result.
+// fp32 and halves, in float64 for others) and rounded to the type of each operation's result. docs/semantics.md says
+// all of it.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "ir/workload.h"
+#include "semantics/workload_numbers.h"
 
 namespace chorale {
 
@@ -20,35 +22,38 @@ struct WorkloadState {
   std::map<std::string, RankValues> tensors = {};
 };
 
-// Bytes that operations read from memory and write to it, on the rank where they are most; messages apart. What a kernel
-// makes and only the kernel reads stays in registers, and costs none.
+// Bytes that a unit (a kernel, or an operation by itself) reads from memory and writes to it, on the rank where the two
+// together are most; messages apart. An element that is read more than once is read once. What a kernel makes and only
+// the kernel reads stays in registers, and costs none.
 struct UnitTraffic {
   std::string name = {};  // of the kernel, or operation
-  std::int64_t read = 0, written = 0, sent = 0;
+  std::int64_t read = 0, written = 0;
+  // What a rank has to send at least, of a tensor of n bytes over p ranks of which the smallest part has s:
+  //   AllReduce 2 * (n - s);  ReduceScatter, AllGather, AllToAll n - s;  Reduce, Broadcast n, if p > 1;  Send what it has
+  std::int64_t sent = 0;
 };
 
 struct WorkloadRun {
-  WorkloadState state = {};  // outputs by their names, and inputs after their updates
-  std::vector<UnitTraffic> traffic = {};
+  WorkloadState state = {};               // outputs by their names, and inputs after their updates
+  std::vector<UnitTraffic> traffic = {};  // in the order of the list
 };
 
 struct WorkloadRunOptions {
   std::uint64_t seed = 0;  // of random numbers
-  std::uint64_t order =
-      0;  // of the elements in kernels and overlaps: another one each, as nobody promises one
+  // Of the elements in kernels and overlaps: another one each, as nobody promises one. Sums are added in the order of
+  // ranks (ReduceTensor, MatMul, Convolution: of elements), whatever this is; those over ranks are rounded to the
+  // element type each time, the others once.
+  std::uint64_t order = 0;
 };
 
-// Requires types. Throws std::logic_error where an operation reads what is not there: a workload that was inferred
-// does not.
+// Requires types. Throws std::logic_error where an operation reads what is not there, or not yet, or not any more, and
+// where inputs are not what their types say: a workload that was inferred, with inputs that are laid_out(), does not.
 WorkloadRun interpret(const Workload&, const WorkloadState& inputs, const WorkloadRunOptions& = {});
 
-// The tensor put together from what ranks have; throws std::logic_error where replicas differ. By group (one if the
-// scope is the world); of Local the ranks' one after the other.
+// The tensor put together from what ranks have; throws std::logic_error where replicas differ. By group of those that
+// have it (one if the scope is the world); of Local the ranks' one after the other.
 std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
 // The inverse.
 RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);
-
-// A value as an element of the type holds it.
-double rounded(ElementType, double);
 
 }  // namespace chorale

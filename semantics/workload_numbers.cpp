@@ -1,0 +1,197 @@
+// Numbers are doubles here, which hold every number of the types exactly, and rounding is done on their values: by
+// the distance of neighbours at a number's size, not by its bits. Sums and products of two fp32 numbers are made in
+// fp32.
+#include "semantics/workload_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+namespace chorale {
+namespace {
+
+// With `digits` binary ones, and exponents from `least`; `largest` is the largest number.
+double rounded_to_digits(double value, int digits, int least, double largest) {
+  if (!std::isfinite(value) || value == 0) return value;
+  const int exponent = std::max(std::ilogb(value), least);  // below `least` the neighbours get no closer
+  const double step = std::ldexp(1.0, exponent - digits + 1), steps = std::abs(value) / step;
+  double whole_steps = std::floor(steps);
+  const double rest = steps - whole_steps;
+  if (rest > 0.5 || (rest == 0.5 && std::fmod(whole_steps, 2) == 1)) ++whole_steps;
+  const double nearest = whole_steps * step;
+  return std::copysign(nearest > largest ? std::numeric_limits<double>::infinity() : nearest, value);
+}
+
+double wrapped(std::int64_t value) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
+}
+
+bool is_computed_in_float(ElementType type) {
+  return type == ElementType::Float32 || is_half_type(type);
+}
+
+template <typename R>
+R of_one(const ExpressionNode& node, R a) {
+  switch (node.op) {
+    case ExpressionOperator::Negate:
+      return -a;
+    case ExpressionOperator::Sqrt:
+      return std::sqrt(a);
+    case ExpressionOperator::Exp:
+      return std::exp(a);
+    case ExpressionOperator::Log:
+      return std::log(a);
+    case ExpressionOperator::Tanh:
+      return std::tanh(a);
+    case ExpressionOperator::Abs:
+      return a < 0 ? -a : a;
+    case ExpressionOperator::Convert:
+      return static_cast<R>(rounded(static_cast<ElementType>(node.operand), static_cast<double>(a)));
+    default:
+      throw std::logic_error("an operator that is not of one value");
+  }
+}
+
+template <typename R>
+R of_two(ExpressionOperator op, R a, R b) {
+  switch (op) {
+    case ExpressionOperator::Add:
+      return a + b;
+    case ExpressionOperator::Subtract:
+      return a - b;
+    case ExpressionOperator::Multiply:
+      return a * b;
+    case ExpressionOperator::Divide:
+      return a / b;
+    case ExpressionOperator::Min:
+      return b < a ? b : a;
+    case ExpressionOperator::Max:
+      return a < b ? b : a;
+    case ExpressionOperator::Less:
+      return a < b ? R(1) : R(0);
+    case ExpressionOperator::LessEqual:
+      return a <= b ? R(1) : R(0);
+    case ExpressionOperator::Equal:
+      return a == b ? R(1) : R(0);
+    case ExpressionOperator::Pow:
+      return std::pow(a, b);
+    default:
+      throw std::logic_error("an operator that is not of two values");
+  }
+}
+
+double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
+  const auto low = [](std::uint64_t words) { return static_cast<std::uint32_t>(words); };
+  const auto high = [](std::uint64_t words) { return static_cast<std::uint32_t>(words >> 32); };
+  const std::uint64_t place = static_cast<std::uint64_t>(index);
+  return std::ldexp(philox({low(place), high(place), stream, 0}, {low(seed), high(seed)})[0] >> 8, -24);
+}
+
+template <typename R>
+R computed_in(const Expression& expression, std::int64_t index, std::uint64_t seed,
+              const std::function<double(int)>& operand) {
+  std::vector<R> stack;
+  const auto taken = [&] {
+    if (stack.empty()) throw std::logic_error("an expression takes a value that is not there");
+    const R value = stack.back();
+    stack.pop_back();
+    return value;
+  };
+  for (const ExpressionNode& node : expression) {
+    switch (node.op) {
+      case ExpressionOperator::Constant:
+        stack.push_back(static_cast<R>(node.constant));
+        continue;
+      case ExpressionOperator::Element:
+        throw std::logic_error("an expression of a workload is of no element");
+      case ExpressionOperator::Index:
+        stack.push_back(static_cast<R>(index));
+        continue;
+      case ExpressionOperator::Operand:
+        stack.push_back(static_cast<R>(operand(node.operand)));
+        continue;
+      case ExpressionOperator::Random:
+        stack.push_back(
+            static_cast<R>(random_number(seed, static_cast<std::uint32_t>(node.constant), index)));
+        continue;
+      default:
+        break;
+    }
+    const R last = taken();
+    if (arity(node.op) == 1) {
+      stack.push_back(of_one(node, last));
+    } else if (arity(node.op) == 2) {
+      stack.push_back(of_two(node.op, taken(), last));
+    } else {
+      const R second = taken(), which = taken();
+      stack.push_back(which != 0 ? second : last);
+    }
+  }
+  const R value = taken();
+  if (!stack.empty()) throw std::logic_error("an expression leaves more than one value");
+  return value;
+}
+
+}  // namespace
+
+double rounded(ElementType type, double value) {
+  constexpr double kLeast = std::numeric_limits<std::int32_t>::min(),
+                   kMost = std::numeric_limits<std::int32_t>::max();
+  switch (type) {
+    case ElementType::Float64:
+      return value;
+    case ElementType::Float32:
+      return static_cast<float>(value);
+    case ElementType::Float16:
+      return rounded_to_digits(static_cast<float>(value), 11, -14, 65504);
+    case ElementType::Bfloat16:
+      return rounded_to_digits(static_cast<float>(value), 8, -126, std::ldexp(255, 120));
+    case ElementType::Int32:
+      if (!(value > kLeast)) return kLeast;
+      return value >= kMost ? kMost : static_cast<std::int32_t>(value);
+    default:
+      throw std::logic_error("workloads have no elements of " + to_string(type));
+  }
+}
+
+double computed(const Expression& expression, ElementType type, std::int64_t index, std::uint64_t seed,
+                const std::function<double(int)>& operand) {
+  if (is_computed_in_float(type)) return computed_in<float>(expression, index, seed, operand);
+  return computed_in<double>(expression, index, seed, operand);
+}
+
+double folded(ElementType type, ReduceOp op, double a, double b) {
+  if (op == ReduceOp::Min) return b < a ? b : a;
+  if (op == ReduceOp::Max) return a < b ? b : a;
+  if (op != ReduceOp::Sum) throw std::logic_error("workloads have no reduction by " + to_string(op));
+  if (type == ElementType::Int32) return wrapped(static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b));
+  return is_computed_in_float(type) ? static_cast<float>(a) + static_cast<float>(b) : a + b;
+}
+
+double product(ElementType type, double a, double b) {
+  if (type == ElementType::Int32) return wrapped(static_cast<std::int64_t>(a) * static_cast<std::int64_t>(b));
+  return is_computed_in_float(type) ? static_cast<float>(a) * static_cast<float>(b) : a * b;
+}
+
+double neutral(ElementType type, ReduceOp op) {
+  if (op == ReduceOp::Sum) return 0;
+  const double least = rounded(type, -std::numeric_limits<double>::infinity());
+  const double most = rounded(type, std::numeric_limits<double>::infinity());
+  return op == ReduceOp::Min ? most : least;
+}
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t first = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t second = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(second >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(second),
+        static_cast<std::uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(first)};
+    key = {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85};  // the golden ratio, and the root of 3 less 1
+  }
+  return counter;
+}
+
+}  // namespace chorale
