@@ -20,7 +20,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostOperations = 1024, kMostSizes = 256, kMostDimensions = 8;
+constexpr std::size_t kMostDimensions = 8;
 
 bool is_constant_kind(OperationKind kind) {
   return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;

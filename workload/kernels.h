@@ -24,7 +24,7 @@ enum class KernelKind { Single, Computation, AllReduce, ReduceScatter, AllGather
 // A run of the list: one operation, or those of a kernel. Inputs and RANK, GROUP, WORLD are in none.
 struct Unit {
   KernelKind kind = KernelKind::Single;
-  std::string name = {};        // of the kernel, or of the operation
+  std::string name = {};             // of the kernel, or of the operation
   std::vector<int> operations = {};  // places in the list
   std::string overlap = {};
 };

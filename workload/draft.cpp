@@ -1,0 +1,69 @@
+#include "workload/draft.h"
+
+#include <fmt/format.h>
+
+#include "ir/error.h"
+#include "workload/infer.h"
+#include "workload/names.h"
+
+namespace chorale {
+
+void Draft::add(Operation operation, const std::string& where) {
+  if (workload.operations.size() >= kMostOperations)
+    throw InputError(where, "one operation too many", fmt::format("{} are the most", kMostOperations));
+  if (operation.kind > OperationKind::Ranks) {
+    operation.kernel = kernel;
+    operation.overlap = overlap;
+  }
+  operation.type = inferred_type(workload, operation, where);
+  places[operation.name] = where;
+  taken.insert(operation.name);
+  workload.operations.push_back(std::move(operation));
+}
+
+std::string Draft::fresh(const std::string& base) {
+  const std::string begin = base.substr(0, kLongestName - 10) + (base.ends_with('_') ? "" : "_");
+  for (int number = 1;; ++number)
+    if (const std::string name = fmt::format("{}{}", begin, number); taken.insert(name).second) return name;
+}
+
+std::string Draft::named(const Term& term, const std::string& base, const std::string& where) {
+  if (term.expression.size() == 1 && term.operands.size() == 1) return term.operands.front();
+  const std::string name = fresh(base);
+  add(pointwise(name, term), where);
+  return name;
+}
+
+Term Draft::constant(OperationKind kind) {
+  const std::string name = to_string(kind);
+  if (find(workload, name) == nullptr) add({.kind = kind, .name = name}, name);
+  return operand_term(name);
+}
+
+Term Draft::norm(const Term& term, const std::string& base, const std::string& where) {
+  const std::string name = named(term, base, where);
+  const TensorType type = operation(workload, name).type;
+  Operation squares =
+      pointwise(fresh(base), applied(ExpressionOperator::Multiply, {operand_term(name), operand_term(name)}));
+  if (type.element != ElementType::Float64) {
+    squares.casts = true;
+    squares.type.element = ElementType::Float32;
+  }
+  add(squares, where);
+  Operation sum{.kind = OperationKind::ReduceTensor, .name = fresh(base), .operands = {squares.name}};
+  add(sum, where);
+  if (type.layout.kind == LayoutKind::Sliced) {
+    sum = {.kind = OperationKind::AllReduce, .name = fresh(base), .operands = {sum.name}};
+    add(sum, where);
+  }
+  return applied(ExpressionOperator::Sqrt, {operand_term(sum.name)});
+}
+
+Operation pointwise(const std::string& name, const Term& term) {
+  return {.kind = OperationKind::Pointwise,
+          .name = name,
+          .operands = term.operands,
+          .expression = term.expression};
+}
+
+}  // namespace chorale

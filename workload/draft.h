@@ -1,0 +1,36 @@
+// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is short for
+// several operations becomes these.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "ir/workload.h"
+#include "workload/term.h"
+
+namespace chorale {
+
+class Draft {
+ public:
+  Workload workload = {};
+  std::set<std::string> taken = {};                // names that temporary operations may not have
+  std::map<std::string, std::string> places = {};  // where each operation stands
+  std::string kernel = {}, overlap = {};           // of what is added, inputs apart
+
+  // Throws InputError that names `where`.
+  void add(Operation, const std::string& where);
+  // "avg_1", which nobody has; it is taken from now on.
+  std::string fresh(const std::string& base);
+  // The name of an operation that computes the term: its own, if it is one's result, or that of a new one.
+  std::string named(const Term&, const std::string& base, const std::string& where);
+  // RANK, GROUP or WORLD.
+  Term constant(OperationKind);
+  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for halves and whole numbers.
+  Term norm(const Term&, const std::string& base, const std::string& where);
+};
+
+// The operation that computes the term.
+Operation pointwise(const std::string& name, const Term&);
+
+}  // namespace chorale

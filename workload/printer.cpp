@@ -1,0 +1,211 @@
+// The text form, written: a statement an operation, in the order of the list, with the parentheses that the grammar needs
+// so that the same expression is read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "workload/text.h"
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+using Kind = OperationKind;
+
+// How much an expression binds: comparison, sum, product, minus, value.
+enum Binding { kComparison, kSum, kProduct, kMinus, kValue };
+
+struct Printed {
+  std::string text;
+  Binding binding = kValue;
+};
+
+std::string enclosed(const Printed& printed, Binding least) {
+  return printed.binding < least ? fmt::format("({})", printed.text) : printed.text;
+}
+
+const char* symbol(Op op) {
+  switch (op) {
+    case Op::Add:
+      return "+";
+    case Op::Subtract:
+      return "-";
+    case Op::Multiply:
+      return "*";
+    case Op::Divide:
+      return "/";
+    case Op::Less:
+      return "<";
+    case Op::LessEqual:
+      return "<=";
+    case Op::Equal:
+      return "==";
+    default:
+      return nullptr;
+  }
+}
+
+const char* function_name(Op op) {
+  switch (op) {
+    case Op::Sqrt:
+      return "Sqrt";
+    case Op::Exp:
+      return "Exp";
+    case Op::Log:
+      return "Log";
+    case Op::Tanh:
+      return "Tanh";
+    case Op::Abs:
+      return "Abs";
+    case Op::Min:
+      return "Min";
+    case Op::Max:
+      return "Max";
+    case Op::Pow:
+      return "Pow";
+    default:
+      return "Select";
+  }
+}
+
+// Between two values, the left one may be of the same binding; of a comparison, neither.
+Printed binary(Op op, const std::vector<Printed>& values) {
+  const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
+                       : op == Op::Multiply || op == Op::Divide ? kProduct
+                                                                : kComparison;
+  const auto above = [](Binding binding) { return static_cast<Binding>(binding + 1); };
+  return {fmt::format("{} {} {}", enclosed(values[0], mine == kComparison ? above(mine) : mine), symbol(op),
+                      enclosed(values[1], above(mine))),
+          mine};
+}
+
+Printed printed_node(const Operation& operation, const ExpressionNode& node,
+                     const std::vector<Printed>& values) {
+  if (symbol(node.op) != nullptr) return binary(node.op, values);
+  switch (node.op) {
+    case Op::Constant:
+      return {fmt::format("{}", node.constant)};
+    case Op::Operand:
+      return {operation.operands[node.operand]};
+    case Op::Random:
+      return {fmt::format("Random({})", static_cast<std::int64_t>(node.constant))};
+    case Op::Negate:
+      return {fmt::format("-{}", enclosed(values[0], kMinus)), kMinus};
+    case Op::Convert:
+      return {
+          fmt::format("Cast({}, {})", short_name(static_cast<ElementType>(node.operand)), values[0].text)};
+    default:
+      break;
+  }
+  std::vector<std::string> texts;
+  for (const Printed& value : values) texts.push_back(value.text);
+  return {fmt::format("{}({})", function_name(node.op), fmt::join(texts, ", "))};
+}
+
+std::string printed_expression(const Operation& operation) {
+  std::vector<Printed> stack;
+  for (const ExpressionNode& node : operation.expression) {
+    const std::vector<Printed> values(stack.end() - arity(node.op), stack.end());
+    stack.resize(stack.size() - values.size());
+    stack.push_back(printed_node(operation, node, values));
+  }
+  const std::string text = stack.back().text;
+  return operation.casts ? fmt::format("Cast({}, {})", short_name(operation.type.element), text) : text;
+}
+
+std::string dimension(const TensorLayout& layout) {
+  return layout.dim == kFlat ? "flat" : std::to_string(layout.dim);
+}
+
+std::string printed_reduction(ReduceOp op) {
+  return op == ReduceOp::Sum ? "\"+\"" : fmt::format("\"{}\"", to_string(op));
+}
+
+std::string printed_call(const Operation& operation) {
+  std::vector<std::string> arguments = operation.operands;
+  switch (operation.kind) {
+    case Kind::Pointwise:
+      return printed_expression(operation);
+    case Kind::ReduceTensor:
+    case Kind::AllReduce:
+      arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
+      break;
+    case Kind::ReduceScatter:
+      arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
+      arguments.push_back(dimension(operation.layout));
+      break;
+    case Kind::Reduce:
+      arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
+      arguments.push_back(std::to_string(operation.layout.root));
+      break;
+    case Kind::Slice:
+      arguments.push_back(dimension(operation.layout));
+      break;
+    case Kind::Send:
+      arguments.push_back(operation.shift > 0 ? "GROUP + 1" : "GROUP - 1");
+      break;
+    case Kind::Convolution:
+      arguments.push_back(fmt::format("stride = {}", operation.stride));
+      arguments.push_back(fmt::format("padding = {}", operation.padding));
+      break;
+    default:
+      break;
+  }
+  return fmt::format("{}({})", to_string(operation.kind), fmt::join(arguments, ", "));
+}
+
+std::string printed_layout(const Workload& workload, const TensorType& type) {
+  const std::string layout = to_string(type.layout);
+  if (type.scope == Scope::World) return layout;
+  if (type.first_group == 0 && type.last_group == workload.groups - 1) return layout + " GROUP";
+  if (type.first_group == type.last_group) return fmt::format("{} GROUP {}", layout, type.first_group);
+  return fmt::format("{} GROUP {}..{}", layout, type.first_group, type.last_group);
+}
+
+std::string printed_input(const Workload& workload, const Operation& input) {
+  const TensorType& type = input.type;
+  const std::string layout = printed_layout(workload, type);
+  std::string text =
+      fmt::format("{} {}({}", type.shape.empty() ? "Scalar" : "Tensor", input.name, short_name(type.element));
+  if (!type.shape.empty()) text += ", " + to_string(type.shape);
+  if (!type.shape.empty() || layout != "Replicated") text += ", " + layout;
+  return text + ")" + (input.state ? " state" : "") + (input.scattered ? " scattered" : "") + "\n";
+}
+
+std::string printed_operation(const Operation& operation) {
+  const std::string call = printed_call(operation);
+  return operation.updates.empty()
+             ? fmt::format("{} = {}\n", operation.name, call)
+             : fmt::format("{} = Update({}, {})\n", operation.name, operation.updates, call);
+}
+
+}  // namespace
+
+std::string to_text(const Workload& workload) {
+  std::string text =
+      fmt::format("workload {}\nranks {}\ngroups {}\n", workload.name, workload.ranks, workload.groups);
+  for (const WorkloadSize& size : workload.sizes)
+    text += fmt::format("size {} = {}\n", size.name, size.value);
+  std::string overlap, kernel;  // that are open
+  const auto close = [&](std::string& open, const std::string& indent) {
+    if (!open.empty()) text += indent + "}\n";
+    open.clear();
+  };
+  for (const Operation& each : workload.operations) {
+    if (each.kind == Kind::Rank || each.kind == Kind::Group || each.kind == Kind::Ranks) continue;
+    if (each.kernel != kernel) close(kernel, overlap.empty() ? "" : "  ");
+    if (each.overlap != overlap) close(overlap, "");
+    if (overlap.empty() && !each.overlap.empty())
+      text += fmt::format("overlap {} {{\n", overlap = each.overlap);
+    const std::string indent = overlap.empty() ? "" : "  ";
+    if (kernel.empty() && !each.kernel.empty())
+      text += fmt::format("{}kernel {} {{\n", indent, kernel = each.kernel);
+    text += indent + (kernel.empty() ? "" : "  ") +
+            (each.kind == Kind::Input ? printed_input(workload, each) : printed_operation(each));
+  }
+  close(kernel, overlap.empty() ? "" : "  ");
+  close(overlap, "");
+  if (!workload.outputs.empty()) text += fmt::format("return {}\n", fmt::join(workload.outputs, ", "));
+  return text;
+}
+
+}  // namespace chorale

@@ -1,0 +1,70 @@
+#include "workload/term.h"
+
+#include <algorithm>
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+
+void append(Term& term, const Term& more) {
+  for (ExpressionNode node : more.expression) {
+    if (node.op == Op::Operand) {
+      const std::string& name = more.operands[node.operand];
+      const auto it = std::ranges::find(term.operands, name);
+      node.operand = static_cast<int>(it - term.operands.begin());
+      if (it == term.operands.end()) term.operands.push_back(name);
+    }
+    term.expression.push_back(node);
+  }
+}
+
+}  // namespace
+
+Term number_term(double value) {
+  if (value < 0) return applied(Op::Negate, {number_term(-value)});
+  return {.expression = {{.op = Op::Constant, .constant = value}}};
+}
+
+Term operand_term(const std::string& name) {
+  return {.expression = {{.op = Op::Operand, .operand = 0}}, .operands = {name}};
+}
+
+Term random_term(double stream) {
+  return {.expression = {{.op = Op::Random, .constant = stream}}};
+}
+
+Term applied(ExpressionOperator op, const std::vector<Term>& values) {
+  Term result;
+  for (const Term& value : values) append(result, value);
+  result.expression.push_back({.op = op});
+  return result;
+}
+
+Term converted(ElementType type, const Term& value) {
+  Term result = applied(Op::Convert, {value});
+  result.expression.back().operand = static_cast<int>(type);
+  return result;
+}
+
+Term relu_term(const Term& value) {
+  return applied(Op::Max, {value, number_term(0)});
+}
+
+Term dropout_term(const Term& value, double probability, double stream) {
+  const Term drops = applied(Op::Less, {random_term(stream), number_term(probability)});
+  return applied(Op::Select,
+                 {drops, number_term(0), applied(Op::Multiply, {value, number_term(1 / (1 - probability))})});
+}
+
+Term substituted(const Term& term, const std::vector<std::string>& names, const std::vector<Term>& values) {
+  Term result;
+  for (const ExpressionNode& node : term.expression) {
+    const Term leaf = node.op == Op::Operand ? operand_term(term.operands[node.operand]) : Term{{node}, {}};
+    const auto name = leaf.operands.empty() ? names.end() : std::ranges::find(names, leaf.operands.front());
+    append(result, name == names.end() ? leaf : values[name - names.begin()]);
+  }
+  return result;
+}
+
+}  // namespace chorale

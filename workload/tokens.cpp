@@ -1,0 +1,154 @@
+#include "workload/tokens.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kLongestText = 1 << 20;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+class Lexer {
+ public:
+  Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  std::vector<Token> run() {
+    std::vector<Token> result;
+    for (skip(); at_ < text_.size(); skip()) result.push_back(next());
+    result.push_back(begun());
+    return result;
+  }
+
+ private:
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  Token begun() const {
+    Token token;
+    token.line = line_;
+    token.column = static_cast<int>(at_ - line_begin_) + 1;
+    return token;
+  }
+  Token ended(Token token, Token::Kind kind, std::size_t begin) const {
+    token.kind = kind;
+    token.text = text_.substr(begin, at_ - begin);
+    return token;
+  }
+  [[noreturn]] void fail(const Token& token, const std::string& problem, const std::string& remedy) const {
+    throw InputError(place(file_, token), problem, remedy);
+  }
+
+  void skip() {
+    while (at_ < text_.size()) {
+      const char c = peek();
+      if (c == '#') {
+        while (at_ < text_.size() && peek() != '\n') ++at_;
+      } else if (c == '\n') {
+        ++at_;
+        ++line_;
+        line_begin_ = at_;
+      } else if (c == ' ' || c == '\t' || c == '\r') {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  Token next() {
+    const Token token = begun();
+    const std::size_t begin = at_;
+    const char c = peek();
+    if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return number(token);
+    if (in_name(c)) {
+      while (in_name(peek())) ++at_;
+      return ended(token, Token::Kind::Name, begin);
+    }
+    if (c == '"') return string(token);
+    for (const std::string_view two : {"<=", ">=", "==", ".."})
+      if (text_.substr(at_, 2) == two) {
+        at_ += 2;
+        return ended(token, Token::Kind::Symbol, begin);
+      }
+    if (std::string_view("()[]{},=+-*/<>^").find(c) == std::string_view::npos)
+      fail(token, fmt::format("found '{}', which begins no word", c), "comments begin with #");
+    ++at_;
+    return ended(token, Token::Kind::Symbol, begin);
+  }
+
+  Token string(const Token& token) {
+    const std::size_t begin = ++at_;
+    while (at_ < text_.size() && peek() != '"' && peek() != '\n') ++at_;
+    if (peek() != '"') fail(token, "found a string that does not end", "close it with \" on the same line");
+    const Token result = ended(token, Token::Kind::String, begin);
+    ++at_;
+    return result;
+  }
+
+  // "12", "0.5", "1e-8", "4K" (K, M, G: 2^10, 2^20, 2^30). The dots of "0..2" are no part of a number.
+  Token number(Token token) {
+    const std::size_t begin = at_;
+    while (is_digit(peek())) ++at_;
+    if (peek() == '.' && peek(1) != '.') {
+      ++at_;
+      while (is_digit(peek())) ++at_;
+    }
+    if ((peek() == 'e' || peek() == 'E') &&
+        (is_digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && is_digit(peek(2))))) {
+      at_ += 2;
+      while (is_digit(peek())) ++at_;
+    }
+    const char* const end = text_.data() + at_;
+    if (std::from_chars(text_.data() + begin, end, token.value).ec != std::errc())
+      fail(token,
+           fmt::format("found the number {}, too large or too small", text_.substr(begin, at_ - begin)),
+           "numbers are those of float64");
+    std::int64_t whole = -1;
+    const auto [rest, error] = std::from_chars(text_.data() + begin, end, whole);
+    if (error != std::errc() || rest != end) whole = -1;
+    const int bits = peek() == 'K' ? 10 : peek() == 'M' ? 20 : peek() == 'G' ? 30 : 0;
+    if (bits > 0) ++at_;
+    token.value *= static_cast<double>(std::int64_t{1} << bits);
+    if (whole >= 0 && whole <= (std::int64_t{1} << 62) >> bits) token.whole = whole << bits;
+    if (in_name(peek()))
+      fail(token, fmt::format("found a number that '{}' follows", peek()),
+           "numbers may end with K, M or G; names begin with a letter");
+    return ended(token, Token::Kind::Number, begin);
+  }
+
+  const std::string_view text_;
+  const std::string& file_;
+  std::size_t at_ = 0, line_begin_ = 0;
+  int line_ = 1;
+};
+
+}  // namespace
+
+std::string place(const std::string& file, const Token& token) {
+  return fmt::format("{}:{}:{}", file, token.line, token.column);
+}
+
+std::string shown_token(const Token& token) {
+  constexpr std::size_t kMostShown = 40;
+  if (token.kind == Token::Kind::End) return "the end of the text";
+  const std::string cut = token.text.size() > kMostShown ? "..." : "";
+  return fmt::format("'{}{}'", token.text.substr(0, kMostShown), cut);
+}
+
+std::vector<Token> tokens(std::string_view text, const std::string& file) {
+  if (text.size() > kLongestText)
+    throw InputError(file, fmt::format("the text has {} bytes", text.size()),
+                     fmt::format("programs have {} at the most", kLongestText));
+  return Lexer(text, file).run();
+}
+
+}  // namespace chorale
