@@ -188,9 +188,13 @@ class WorkloadParser {
     return names;
   }
 
-  // size NAME = product
-  void size() {
+  // size NAME = product {"," NAME = product}
+  void sizes() {
     take();
+    do size();
+    while (takes(","));
+  }
+  void size() {
     const Token token = now();
     const std::string name = new_name("the size");
     expect("=", "and a number");
@@ -331,7 +335,7 @@ class WorkloadParser {
   void statement() {
     if (is_at("ranks") || is_at("groups"))
       fail("a statement", "ranks and groups stand right after the program's name");
-    if (is_at("size")) return size();
+    if (is_at("size")) return sizes();
     if (is_at("op")) return operator_definition();
     if (is_at("Tensor") || is_at("Scalar")) return declaration();
     if (is_at("kernel") || is_at("overlap")) return block();

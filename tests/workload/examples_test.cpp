@@ -1,0 +1,62 @@
+// The programs in examples/ are read, are what they say, and come back from their text.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "ir/files.h"
+#include "workload/text.h"
+
+namespace chorale::test {
+namespace {
+
+Workload example(const std::string& name) {
+  const std::string file = std::string(CHORALE_SOURCE) + "/examples/" + name + ".chorale";
+  return parse_workload(read_file(file), file);
+}
+
+TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
+  const std::map<std::string, std::string> outputs = {{"sgd", "fp32[N] Replicated"},
+                                                      {"adam", "fp32[N] Replicated"},
+                                                      {"adam_mixed", "fp16[N] Replicated"},
+                                                      {"lamb", "fp32[N] Replicated"},
+                                                      {"self_attention", "fp16[B, S, H] Replicated"},
+                                                      {"mlp", "fp16[B, S, H] Replicated"},
+                                                      {"pipeline", "fp16[B, S, H] Replicated GROUP"},
+                                                      {"moe", "fp16[T, H] Local"}};
+  std::size_t found = 0;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(CHORALE_SOURCE) + "/examples")) {
+    if (file.path().extension() != ".chorale") continue;
+    const std::string name = file.path().stem();
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(outputs.contains(name));
+    ++found;
+    const Workload workload = example(name);
+    EXPECT_EQ(workload.name, name);
+    ASSERT_EQ(workload.outputs.size(), 1);
+    EXPECT_EQ(to_string(operation(workload, workload.outputs[0]).type), outputs.at(name));
+    EXPECT_EQ(parse_workload(to_text(workload), "printed"), workload);
+  }
+  EXPECT_EQ(found, outputs.size());
+}
+
+// Means and master weights are kept in fp32, whatever the gradients are; what is sent is fp16 on both ways, so that one
+// fused AllReduce can do it.
+TEST(Examples, MixedAdamKeepsItsStateInFp32) {
+  const Workload adam = example("adam_mixed");
+  for (const char* name : {"avg", "m_", "v_", "w_"})
+    EXPECT_EQ(operation(adam, name).type.element, ElementType::Float32) << name;
+  EXPECT_EQ(operation(adam, "sum").type.element, ElementType::Float16);
+  EXPECT_EQ(operation(adam, "p_").type.element, ElementType::Float16);
+}
+
+// The second group has what the first one sends.
+TEST(Examples, PipelineEndsInTheSecondGroup) {
+  const Workload pipeline = example("pipeline");
+  const TensorType& type = operation(pipeline, "output").type;
+  EXPECT_EQ(type.first_group, 1);
+  EXPECT_EQ(type.last_group, 1);
+}
+
+}  // namespace
+}  // namespace chorale::test
