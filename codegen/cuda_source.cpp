@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "codegen/cuda_files.h"
+#include "codegen/embedded_files.h"
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 #include "ir/error.h"

@@ -22,7 +22,7 @@ constexpr const char* kTypes[kElementTypes] = {
     "std::uint8_t", "std::uint32_t", "std::uint64_t", "chorale::Float16", "chorale::Bfloat16"};
 constexpr const char* kForms[] = {"",
                                   "x",
-                                  "static_cast<R>(index)",
+                                  "",
                                   "",
                                   "",
                                   "(-{0})",
@@ -38,16 +38,13 @@ constexpr const char* kForms[] = {"",
                                   "({0} / {1})",
                                   "chorale::least({0}, {1})",
                                   "chorale::greatest({0}, {1})",
-                                  "R({0} < {1})",
-                                  "R({0} <= {1})",
-                                  "R({0} == {1})",
+                                  "{3}({0} < {1})",
+                                  "{3}({0} <= {1})",
+                                  "{3}({0} == {1})",
                                   "chorale::power({0}, {1})",
                                   "chorale::chosen({0}, {1}, {2})"};
 static_assert(std::size(kForms) == kExpressionOperators);
 
-const char* c_type(ElementType type) {
-  return kTypes[static_cast<int>(type)];
-}
 // Of operators whose functions hosts and devices have of their own.
 bool is_exact(const ExpressionNode& node) {
   return node.op != Op::Exp && node.op != Op::Log && node.op != Op::Tanh && node.op != Op::Pow;
@@ -57,26 +54,39 @@ std::string variable(const EpilogueOperand& operand) {
   return operand.name + "_";
 }
 
+// Those of an epilogue, in the function that printed_function prints.
 std::string printed(const Epilogue& epilogue) {
+  std::vector<std::string> operands;
+  for (const EpilogueOperand& operand : epilogue.operands) operands.push_back(variable(operand));
+  return printed_expression(epilogue.expression,
+                            {.real = "R", .operands = operands, .seed = "tensors.seed", .index = "index"});
+}
+
+}  // namespace
+
+const char* c_type(ElementType type) {
+  return kTypes[static_cast<int>(type)];
+}
+
+std::string printed_expression(const Expression& expression, const ExpressionNames& names) {
   std::vector<std::string> stack;
-  for (const ExpressionNode& node : epilogue.expression) {
+  for (const ExpressionNode& node : expression) {
     std::vector<std::string> values(stack.end() - arity(node.op), stack.end());
     stack.resize(stack.size() - values.size());
     values.resize(3);
     stack.push_back(
-        node.op == Op::Constant  ? fmt::format("R({})", node.constant)
-        : node.op == Op::Operand ? variable(epilogue.operands[node.operand])
-        : node.op == Op::Random  ? fmt::format("chorale::random_at<R>(tensors.seed, {}u, index)",
-                                               static_cast<unsigned>(node.constant))
-        : node.op == Op::Convert
-            ? fmt::format("chorale::converted<{}>({})", c_type(static_cast<ElementType>(node.operand)),
-                          values[0])
-            : fmt::format(fmt::runtime(kForms[static_cast<int>(node.op)]), values[0], values[1], values[2]));
+        node.op == Op::Constant  ? fmt::format("{}({})", names.real, node.constant)
+        : node.op == Op::Index   ? fmt::format("static_cast<{}>({})", names.real, names.index)
+        : node.op == Op::Operand ? names.operands[node.operand]
+        : node.op == Op::Random  ? fmt::format("chorale::random_at<{}>({}, {}u, {})", names.real, names.seed,
+                                               static_cast<unsigned>(node.constant), names.index)
+        : node.op == Op::Convert ? fmt::format("chorale::converted<{}>({})",
+                                               c_type(static_cast<ElementType>(node.operand)), values[0])
+                                 : fmt::format(fmt::runtime(kForms[static_cast<int>(node.op)]), values[0],
+                                               values[1], values[2], names.real));
   }
   return stack.back();
 }
-
-}  // namespace
 
 std::string printed_function(const Epilogue& epilogue, const std::string& name) {
   const bool exact = std::ranges::all_of(epilogue.expression, is_exact);

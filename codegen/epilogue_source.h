@@ -3,10 +3,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/epilogue.h"
 
 namespace chorale {
+
+// What an expression calls things: the type that it is computed in, its operands, of that type, the seed of random numbers,
+// and the index of the element.
+struct ExpressionNames {
+  std::string real = {};
+  std::vector<std::string> operands = {};
+  std::string seed = {}, index = {};
+};
+// Needs device/epilogue.h before it.
+std::string printed_expression(const Expression&, const ExpressionNames&);
+
+// "chorale::Float16".
+const char* c_type(ElementType);
 
 // struct NAME {...}; for an expression that is not empty. Needs device/epilogue.h and device/test_tensors.h before it.
 std::string printed_function(const Epilogue&, const std::string& name);

@@ -1,4 +1,4 @@
-// The files that go along with emitted CUDA programs as they are, compiled into the binary by CMakeLists.txt.
+// The files that go along with emitted programs as they are, compiled into the binary by CMakeLists.txt.
 #pragma once
 
 #include <span>
@@ -11,5 +11,6 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> cuda_files();
+std::span<const EmbeddedFile> workload_files();
 
 }  // namespace chorale

@@ -1,0 +1,26 @@
+// A program as the rows of device/workload_exchange.h: which chunk each message and each sum is about, what need not be
+// stored, and where a function that follows sums is applied.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/program.h"
+
+namespace chorale {
+
+struct ExchangeRows {
+  std::vector<std::vector<int>> messages = {}, work = {};
+  std::vector<int> scratch = {};  // by rank
+  // Where the input and the output of a rank share memory (its own block of an Allgather, the root's vector of a
+  // Broadcast), does nothing come into it from others?
+  bool in_place = false;
+};
+
+// With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there for the first
+// time: by the operation that completes it, or, where another rank completes it, as it is received. Throws InputError
+// where the program does not perform the collective, or its kind has no such rank.
+ExchangeRows exchange_rows(const std::string& where, const Collective&, const Program&, bool applies);
+
+}  // namespace chorale

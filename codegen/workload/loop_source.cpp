@@ -1,0 +1,333 @@
+// The idea: in row-major order, take as many of the last dimensions together as all operands either have in full or have
+// nothing of. Along such a run an operand's address advances by one or stays; where a run begins is computed by division,
+// once. Most loops have no other operands than tensors of the space and scalars: their run is everything.
+//
+// Between operations values are rounded to the types of results, as if they had been stored, so that a fused kernel gives
+// the bits of separate ones.
+#include "codegen/workload/loop_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/epilogue_source.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+const char* combination(ReduceOp op) {
+  return op == ReduceOp::Min   ? "chorale::Combination::Min"
+         : op == ReduceOp::Max ? "chorale::Combination::Max"
+                               : "chorale::Combination::Sum";
+}
+// What a function of such elements is computed in.
+const char* real_of(ElementType type) {
+  return is_half_type(type) || type == ElementType::Float32 ? "float" : "double";
+}
+std::string as_real(const std::string& real, const std::string& type, const std::string& value) {
+  return real == type ? value : fmt::format("chorale::real<{}>({})", real, value);
+}
+bool has_side(const TensorType& type, const TensorType& space, std::size_t d) {
+  const std::size_t missing = space.shape.size() - std::min(space.shape.size(), type.shape.size());
+  if (d < missing) return false;
+  const Extent& own = type.shape[d - missing];
+  return own == space.shape[d] || own.value != 1 || space.shape[d].value == 1;
+}
+bool is_scalar(const TensorType& type) {
+  return std::ranges::all_of(type.shape, [](const Extent& extent) { return extent.value == 1; });
+}
+
+// A parameter of the loop: what it is a pointer or a value of.
+struct Parameter {
+  std::string name = {}, type = {};
+  std::string pointer = {};  // member of the struct
+  std::string offset = {};   // where a run begins
+  bool stays = false;        // along a run: given by value
+  bool stored = false;
+};
+
+class LoopPrinter {
+ public:
+  LoopPrinter(const Workload& workload, const std::vector<int>& operations, const LoopOptions& options,
+              const LoopSurroundings& around)
+      : workload_(workload), options_(options), around_(around) {
+    for (const int i : operations) operations_.push_back(&workload.operations[i]);
+    space_ = options.sum != nullptr ? options.sum->type : space_of(workload, *operations_[0]);
+    find_run();
+  }
+
+  PrintedLoop print() {
+    if (options_.sum != nullptr) made(*options_.sum);
+    for (const Operation* op : operations_) statement(*op);
+    return {.definition = definition(), .made = construction(), .after = totals()};
+  }
+
+ private:
+  bool is_sliced() const { return space_.layout.kind == LayoutKind::Sliced; }
+  bool is_box() const { return is_sliced() && space_.layout.dim > 0; }
+
+  // The first dimension of a run: from it on, operands have all sides or none.
+  void find_run() {
+    run_from_ = 0;
+    for (const Operation* op : operations_)
+      for (const std::string& operand : op->operands) {
+        const TensorType& type = operation(workload_, operand).type;
+        if (values_.contains(operand) || is_scalar(type)) continue;
+        const std::size_t dims = space_.shape.size();
+        std::size_t from = dims == 0 ? 0 : dims - 1;
+        while (from > 0 && has_side(type, space_, from - 1) == has_side(type, space_, dims - 1)) --from;
+        run_from_ = std::max(run_from_, from);
+      }
+  }
+
+  std::string fresh(const std::string& name) const { return "x_" + name; }
+
+  // The value of an operand: made here, a scalar, or read.
+  std::string value(const std::string& operand) {
+    if (const auto it = values_.find(operand); it != values_.end()) return it->second;
+    const std::string name = around_.behind(operand);
+    if (const auto it = values_.find(name); it != values_.end()) return values_[operand] = it->second;
+    const TensorType& type = operation(workload_, name).type;
+    const LoopPlace place = around_.read_at(operand, space_);
+    std::string offset;
+    bool stays = false;
+    const std::string at = place.kind == PlaceKind::Own ? "begin" : "index";
+    if (is_scalar(type)) {
+      stays = true;
+    } else if (type.shape.size() == space_.shape.size() && has_all_sides(type)) {
+      offset = at;
+    } else {
+      // Broadcast: by the indices of the whole tensors, or, where slices are cut alike, of the slices.
+      const bool sliced = type.layout.kind == LayoutKind::Sliced;
+      const std::string walk = "walk_" + name;
+      if (!walks_.contains(walk))
+        walks_[walk] = sliced ? fmt::format("chorale::Walk({}.own(), {}.own())", part_, around_.part(name))
+                              : fmt::format("chorale::Walk({}, {})", around_.sides(space_.shape),
+                                            around_.sides(type.shape));
+      offset = fmt::format("{}.at({})", walk, sliced ? "begin" : "index");
+      stays = !has_side(type, space_, space_.shape.size() - 1);
+    }
+    const Parameter& parameter = parameter_of(place.pointer, offset, c_type(type.element), stays);
+    inputs_[name] = parameter.name;
+    types_[name] = c_type(type.element);
+    return values_[operand] = values_[name] = fresh(name);
+  }
+  bool has_all_sides(const TensorType& type) const {
+    for (std::size_t d = 0; d < space_.shape.size(); ++d)
+      if (!has_side(type, space_, d)) return false;
+    return true;
+  }
+
+  Parameter& parameter_of(const std::string& pointer, const std::string& offset, const std::string& type,
+                          bool stays) {
+    for (Parameter& parameter : parameters_)
+      if (parameter.pointer == pointer && parameter.offset == offset) return parameter;
+    parameters_.push_back({fmt::format("at{}", parameters_.size()), type, pointer, offset, stays, false});
+    return parameters_.back();
+  }
+
+  void made(const Operation& op) {
+    values_[op.name] = fresh(op.name);
+    types_[op.name] = c_type(op.type.element);
+    if (op.kind == Kind::ReduceTensor || !around_.is_stored(op.name)) return;
+    const LoopPlace place = around_.stored_at(op.name);
+    Parameter& parameter = parameter_of(place.pointer, place.kind == PlaceKind::Own ? "begin" : "index",
+                                        c_type(op.type.element), false);
+    parameter.stored = true;
+    outputs_.emplace_back(op.name, parameter.name);
+  }
+
+  void statement(const Operation& op) {
+    if (op.kind == Kind::ReduceTensor) {
+      folds_.push_back(&op);
+      const std::string x = value(op.operands[0]);
+      body_ += fmt::format("    fold_{} = {};\n", op.name,
+                           as_real("double", c_type(operation(workload_, op.operands[0]).type.element), x));
+      return;
+    }
+    const std::string real = real_of(op.type.element);
+    std::vector<std::string> operands;
+    for (const std::string& operand : op.operands) {
+      const std::string x = value(operand);
+      operands.push_back(as_real(real, c_type(operation(workload_, operand).type.element), x));
+    }
+    const std::string text = printed_expression(
+        op.expression, {.real = real, .operands = operands, .seed = "seed", .index = "index"});
+    made(op);
+    const std::string type = c_type(op.type.element);
+    body_ +=
+        fmt::format("    const {} {} = {};\n", type, fresh(op.name),
+                    type == real ? text : fmt::format("chorale::rounded_to<{}>({}({}))", type, real, text));
+  }
+
+  // static void element(values in, references out).
+  std::string element() const {
+    std::vector<std::string> parameters = {"[[maybe_unused]] std::uint64_t seed",
+                                           "[[maybe_unused]] std::int64_t index"};
+    if (options_.sum != nullptr)
+      parameters.push_back(fmt::format("[[maybe_unused]] const {} {}", types_.at(options_.sum->name),
+                                       fresh(options_.sum->name)));
+    for (const auto& [name, parameter] : inputs_)
+      parameters.push_back(fmt::format("const {} {}", types_.at(name), fresh(name)));
+    std::string results;
+    for (const auto& [name, parameter] : outputs_) {
+      parameters.push_back(fmt::format("{}& to_{}", types_.at(name), name));
+      results += fmt::format("    to_{} = {};\n", name, fresh(name));
+    }
+    for (const Operation* fold : folds_) parameters.push_back(fmt::format("double& fold_{}", fold->name));
+    return fmt::format("  CHORALE_ELEMENT static void element({}) {{\n{}{}  }}\n",
+                       fmt::join(parameters, ", "), body_, results);
+  }
+
+  // The loop over a run.
+  std::string run() const {
+    const bool sum = options_.sum != nullptr;
+    std::vector<std::string> parameters = {"std::int64_t count", "[[maybe_unused]] std::uint64_t seed",
+                                           "[[maybe_unused]] std::int64_t index"};
+    std::vector<std::string> arguments = {"seed", "index + i"};
+    if (sum) {
+      const std::string& type = types_.at(options_.sum->name);
+      parameters.push_back(fmt::format("const {}* __restrict__ a", type));
+      parameters.push_back(fmt::format("[[maybe_unused]] const {}* __restrict__ b", type));
+      arguments.push_back("sum");
+    }
+    for (const Parameter& p : parameters_)
+      parameters.push_back(
+          p.stays ? fmt::format("const {} {}", p.type, p.name)
+                  : fmt::format("{}{}* __restrict__ {}", p.stored ? "" : "const ", p.type, p.name));
+    for (const auto& [name, parameter] : inputs_) {
+      const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
+      arguments.push_back(it->stays ? parameter : parameter + "[i]");
+    }
+    std::string results, stores;
+    for (const auto& [name, parameter] : outputs_) {
+      results += fmt::format("      {} to_{};\n", types_.at(name), name);
+      stores += fmt::format("      {}[i] = to_{};\n", parameter, name);
+      arguments.push_back("to_" + name);
+    }
+    for (const Operation* fold : folds_) {
+      parameters.push_back(fmt::format("double* __restrict__ folds_{}", fold->name));
+      arguments.push_back(fmt::format("folds_{}[i]", fold->name));
+    }
+    return fmt::format(
+        "{}  CHORALE_LOOP static void run({}) {{\n    for (std::int64_t i = 0; i < count; ++i) {{\n"
+        "{}{}      element({});\n{}    }}\n  }}\n",
+        sum ? "  template <int operands>\n" : "", fmt::join(parameters, ", "),
+        sum ? fmt::format("      const {} sum = operands == 2 ? chorale::combined<{}>(a[i], b[i]) : a[i];\n",
+                          types_.at(options_.sum->name), combination(options_.sum->reduction))
+            : "",
+        results, fmt::join(arguments, ", "), stores);
+  }
+
+  // Elements begin .. begin + count of what the rank has, from run to run.
+  std::string way() const {
+    const bool sum = options_.sum != nullptr;
+    std::vector<std::string> arguments = {"n", "seed", "index"};
+    if (sum) arguments.insert(arguments.end(), {"a", "b"});
+    for (const Parameter& p : parameters_)
+      arguments.push_back(p.offset.empty() ? fmt::format("*{}", member(p))
+                          : p.stays        ? fmt::format("{}[{}]", member(p), p.offset)
+                                           : fmt::format("{} + {}", member(p), p.offset));
+    for (const Operation* fold : folds_) arguments.push_back("folds_" + fold->name);
+    std::string limits;
+    if (is_box()) limits += "      n = std::min(n, part->run() - begin % part->run());\n";
+    if (!walks_.empty()) limits += "      n = std::min(n, span - index % span);\n";
+    if (!folds_.empty()) limits += "      n = std::min(n, chorale::kFolded);\n";
+    std::string kept, totals;
+    for (const Operation* fold : folds_) {
+      kept += fmt::format("    double folds_{}[chorale::kFolded];\n", fold->name);
+      totals += fmt::format("      *total_{} = chorale::folded<{}>(folds_{}, n, *total_{});\n", fold->name,
+                            combination(fold->reduction), fold->name, fold->name);
+    }
+    const std::string all = fmt::format("{}", fmt::join(arguments, ", "));
+    return fmt::format(
+        "  void operator()(std::int64_t begin, std::int64_t count{}) const {{\n{}"
+        "    while (count > 0) {{\n      [[maybe_unused]] const std::int64_t index = part->index(begin);\n"
+        "      std::int64_t n = count;\n{}{}{}      begin += n;\n      count -= n;\n{}    }}\n  }}\n",
+        sum ? fmt::format(", const {0}* a, const {0}* b", types_.at(options_.sum->name)) : "", kept, limits,
+        sum ? fmt::format("      if (b != nullptr)\n        run<2>({});\n      else\n        run<1>({});\n",
+                          all, all)
+            : fmt::format("      run({});\n", all),
+        totals, sum ? "      a += n;\n      if (b != nullptr) b += n;\n" : "");
+  }
+  static std::string member(const Parameter& p) { return "from_" + p.name; }
+
+  std::string definition() const {
+    std::vector<std::string> names;
+    if (options_.sum != nullptr) names.push_back(options_.sum->name);
+    for (const Operation* op : operations_) names.push_back(op->name);
+    std::string members = "  const chorale::Share* part = nullptr;\n  std::uint64_t seed = 0;\n";
+    // A member for each pointer, though several parameters may begin there.
+    for (const Parameter& p : parameters_)
+      members += fmt::format("  {}{}* {} = nullptr;  // {}\n", p.stored ? "" : "const ", p.type, member(p),
+                             p.pointer);
+    for (const auto& [walk, made] : walks_) members += fmt::format("  chorale::Walk {} = {{}};\n", walk);
+    if (!walks_.empty()) members += "  std::int64_t span = 1;\n";
+    for (const Operation* fold : folds_)
+      members += fmt::format("  double* total_{} = nullptr;\n", fold->name);
+    return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}}};\n\n", fmt::join(names, ", "), options_.name,
+                       members, element(), run(), way());
+  }
+
+  std::string construction() const {
+    std::string text = fmt::format(
+        "      {} loop;\n      loop.part = &{};\n      loop.seed = tensors.seed;\n", options_.name, part());
+    for (const Parameter& p : parameters_) text += fmt::format("      loop.{} = {};\n", member(p), p.pointer);
+    for (const auto& [walk, made] : walks_) {
+      std::string with_part = made;
+      if (const std::size_t at = with_part.find(part_); at != std::string::npos)
+        with_part.replace(at, std::string(part_).size(), part());
+      text += fmt::format("      loop.{} = {};\n", walk, with_part);
+    }
+    if (!walks_.empty())
+      text += fmt::format("      loop.span = std::max<std::int64_t>(1, chorale::product({}, {}));\n",
+                          around_.sides(space_.shape), run_from_);
+    for (const Operation* fold : folds_)
+      text += fmt::format(
+          "      double total_{0} = chorale::identity<{1}>();\n      loop.total_{0} = &total_{0};\n",
+          fold->name, combination(fold->reduction));
+    return text;
+  }
+  std::string part() const {
+    if (options_.sum != nullptr) return around_.part(options_.sum->name);
+    const Operation& first = *operations_[0];
+    return around_.part(first.kind == Kind::ReduceTensor ? first.operands[0] : first.name);
+  }
+  std::string totals() const {
+    std::string text;
+    for (const Operation* fold : folds_)
+      text += fmt::format("      if ({}.elements() > 0) *{} = chorale::rounded_to<{}>(total_{});\n",
+                          around_.part(fold->name), around_.stored_at(fold->name).pointer,
+                          c_type(fold->type.element), fold->name);
+    return text;
+  }
+
+  static constexpr const char* part_ = "@part@";
+  const Workload& workload_;
+  const LoopOptions& options_;
+  const LoopSurroundings& around_;
+  std::vector<const Operation*> operations_ = {};
+  TensorType space_ = {};
+  std::size_t run_from_ = 0;
+  std::vector<Parameter> parameters_ = {};
+  std::map<std::string, std::string> values_ = {};  // by name of an operation: what it is called here
+  std::map<std::string, std::string> types_ = {};
+  std::map<std::string, std::string> inputs_ = {};  // name, parameter
+  std::vector<std::pair<std::string, std::string>> outputs_ = {};
+  std::map<std::string, std::string> walks_ = {};
+  std::vector<const Operation*> folds_ = {};
+  std::string body_ = {};
+};
+
+}  // namespace
+
+PrintedLoop printed_loop(const Workload& workload, const std::vector<int>& operations,
+                         const LoopOptions& options, const LoopSurroundings& around) {
+  return LoopPrinter(workload, operations, options, around).print();
+}
+
+}  // namespace chorale

@@ -1,0 +1,218 @@
+#include "codegen/workload/stages.h"
+
+#include <algorithm>
+#include <set>
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+bool is_elementwise(const Operation& op) {
+  return op.kind == Kind::Pointwise || op.kind == Kind::ReduceTensor;
+}
+bool is_given(const Operation& op) {
+  return op.kind == Kind::Input || op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
+}
+bool has_layout_first(const TensorLayout& layout) {
+  return layout.kind != LayoutKind::Sliced || layout.dim <= 0;
+}
+
+}  // namespace
+
+bool same_space(const TensorType& a, const TensorType& b) {
+  const auto has_all = [](const TensorType& type) {
+    return type.layout.kind == LayoutKind::Replicated || type.layout.kind == LayoutKind::Local;
+  };
+  return a.shape == b.shape && (a.layout == b.layout || (has_all(a) && has_all(b))) && a.scope == b.scope &&
+         a.first_group == b.first_group && a.last_group == b.last_group;
+}
+
+const TensorType& space_of(const Workload& workload, const Operation& op) {
+  return op.kind == Kind::ReduceTensor ? operation(workload, op.operands[0]).type : op.type;
+}
+
+Stages::Stages(const Workload& workload) : workload_(workload) {
+  const std::vector<Operation>& all = workload.operations;
+  for (std::size_t i = 0; i < all.size();) {
+    std::vector<int> run = {static_cast<int>(i)};
+    if (!all[i].kernel.empty())
+      while (run.back() + 1 < static_cast<int>(all.size()) && all[run.back() + 1].kernel == all[i].kernel)
+        run.push_back(run.back() + 1);
+    i += run.size();
+    if (all[run[0]].kernel.empty())
+      add_one(run[0]);
+    else
+      add_kernel(run);
+  }
+  for (const Operation& op : all) stage_of_[op.name] = -1;
+  for (int s = 0; s < static_cast<int>(stages_.size()); ++s) {
+    if (stages_[s].operation >= 0) stage_of_[all[stages_[s].operation].name] = s;
+    for (const int i : stages_[s].loop) stage_of_[all[i].name] = s;
+  }
+  // Slices first: what reads one that is a view reads what is behind it.
+  for (int i = 0; i < static_cast<int>(all.size()); ++i)
+    if (all[i].kind == Kind::Slice) stored_[all[i].name] = !may_be_view(i);
+  for (const Operation& op : all) {
+    if (op.kind == Kind::Slice) continue;
+    const int stage = stage_of_[op.name];
+    bool stored = is_given(op) || !op.updates.empty() || std::ranges::count(workload.outputs, op.name) > 0;
+    // A call, and a communication by itself, has its result in memory.
+    if (stage >= 0 && stages_[stage].operation >= 0 &&
+        workload.operations[stages_[stage].operation].name == op.name)
+      stored = stored || stages_[stage].loop.empty();
+    for (const int reader : readers(op.name)) {
+      const Operation& by = all[reader];
+      if (by.kind == Kind::Slice && !stored_[by.name]) {
+        for (const int other : readers(by.name)) stored = stored || stage_of_[all[other].name] != stage;
+      } else {
+        stored = stored || stage_of_[by.name] != stage;
+      }
+    }
+    if (op.kind == Kind::ReduceTensor) stored = true;
+    stored_[op.name] = stored;
+  }
+}
+
+std::string Stages::behind(const std::string& name) const {
+  const Operation& op = operation(workload_, name);
+  return op.kind == Kind::Slice && !stored_.at(name) ? behind(op.operands[0]) : name;
+}
+
+std::vector<int> Stages::readers(const std::string& name) const {
+  std::vector<int> result;
+  for (int i = 0; i < static_cast<int>(workload_.operations.size()); ++i)
+    if (std::ranges::count(workload_.operations[i].operands, name) > 0) result.push_back(i);
+  return result;
+}
+
+bool Stages::depends(int operation, const std::vector<int>& on) const {
+  for (const std::string& name : workload_.operations[operation].operands) {
+    const int made = static_cast<int>(std::ranges::find(workload_.operations, name, &Operation::name) -
+                                      workload_.operations.begin());
+    if (std::ranges::count(on, made) > 0 || depends(made, on)) return true;
+  }
+  return false;
+}
+
+// A slice is read in its tensor's own memory where only loops, which find each element there, and others that want what lies
+// together, read it; unless the tensor has changed by then.
+bool Stages::may_be_view(int slice) const {
+  const Operation& op = workload_.operations[slice];
+  if (std::ranges::count(workload_.outputs, op.name) > 0) return false;
+  const Operation& of = operation(workload_, behind(op.operands[0]));
+  if (!is_given(of) && stage_of_.at(of.name) == stage_of_.at(op.name)) return false;
+  // Who takes the memory of the tensor, or of the input that it lies in.
+  const std::string& home = of.updates.empty() ? of.name : of.updates;
+  for (const int reader : readers(op.name)) {
+    const Operation& by = workload_.operations[reader];
+    if (by.kind == Kind::Slice) return false;
+    if (!is_elementwise(by) && !has_layout_first(op.type.layout)) return false;
+    for (const Operation& writer : workload_.operations)
+      if (writer.updates == home && writer.name != of.name &&
+          stage_of_.at(writer.name) < stage_of_.at(by.name))
+        return false;
+  }
+  return true;
+}
+
+void Stages::add_to_loop(int i, const std::string& kernel) {
+  const Operation& op = workload_.operations[i];
+  if (!kernel.empty() && !stages_.empty() && stages_.back().kind == StageKind::Loop &&
+      stages_.back().kernel == kernel &&
+      same_space(space_of(workload_, workload_.operations[stages_.back().loop[0]]),
+                 space_of(workload_, op)) &&
+      // What it has made itself is complete only after its loop.
+      std::ranges::none_of(stages_.back().loop, [&](int other) {
+        return workload_.operations[other].kind == Kind::ReduceTensor &&
+               std::ranges::count(op.operands, workload_.operations[other].name) > 0;
+      })) {
+    stages_.back().loop.push_back(i);
+    return;
+  }
+  stages_.push_back({.kind = StageKind::Loop, .loop = {i}, .kernel = kernel, .overlap = op.overlap});
+}
+
+void Stages::add_one(int i) {
+  const Operation& op = workload_.operations[i];
+  if (is_given(op)) return;
+  if (is_elementwise(op)) return add_to_loop(i, op.kernel);
+  stages_.push_back({.kind = op.kind == Kind::Slice      ? StageKind::Slice
+                             : is_communication(op.kind) ? StageKind::Communication
+                                                         : StageKind::Call,
+                     .operation = i,
+                     .kernel = op.kernel,
+                     .overlap = op.overlap});
+}
+
+void Stages::add_kernel(const std::vector<int>& operations) {
+  if (add_fused(operations)) return;
+  // What is smaller than the largest tensor, and broadcast to it, is done before, so that it cuts no loop.
+  const auto space = [&](int i) -> const TensorType& { return space_of(workload_, workload_.operations[i]); };
+  int largest = operations[0];
+  for (const int i : operations)
+    if (elements(space(i)) > elements(space(largest))) largest = i;
+  std::vector<int> main, ordered;
+  for (const int i : operations) {
+    const bool before = !same_space(space(i), space(largest)) &&
+                        !is_communication(workload_.operations[i].kind) && !depends(i, main) &&
+                        workload_.operations[i].updates.empty();
+    (before ? ordered : main).push_back(i);
+  }
+  ordered.insert(ordered.end(), main.begin(), main.end());
+  for (const int i : ordered) add_one(i);
+}
+
+// A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done before.
+bool Stages::add_fused(const std::vector<int>& operations) {
+  const auto sum = std::ranges::find_if(operations, [&](int i) {
+    const Kind kind = workload_.operations[i].kind;
+    return kind == Kind::ReduceScatter || kind == Kind::Reduce;
+  });
+  if (sum == operations.end()) return false;
+  const Operation& op = workload_.operations[*sum];
+  std::vector<int> before, loop, after;
+  std::vector<int> made = {*sum};
+  for (const int i : operations) {
+    const Operation& each = workload_.operations[i];
+    if (i == *sum) continue;
+    if (is_elementwise(each) && same_space(space_of(workload_, each), op.type) && after.empty()) {
+      // A total is complete only after the loop.
+      for (const int other : loop)
+        if (workload_.operations[other].kind == Kind::ReduceTensor && depends(i, {other})) return false;
+      loop.push_back(i);
+      made.push_back(i);
+    } else if (is_communication(each.kind)) {
+      after.push_back(i);
+    } else if (!depends(i, made) && (each.updates.empty() || loop.empty())) {
+      before.push_back(i);
+    } else {
+      return false;
+    }
+  }
+  for (const int i : before) add_one(i);
+  stages_.push_back({.kind = StageKind::Communication,
+                     .operation = *sum,
+                     .loop = loop,
+                     .kernel = op.kernel,
+                     .overlap = op.overlap});
+  for (const int i : after) add_one(i);
+  return true;
+}
+
+std::string Stages::made_in_place(const std::string& name) const {
+  const Operation& op = operation(workload_, name);
+  const int stage = stage_of_.at(name);
+  if ((op.kind != Kind::AllGather && op.kind != Kind::Broadcast) || stage == 0 || op.kernel.empty())
+    return "";
+  const Operation& from = operation(workload_, op.operands[0]);
+  const bool alone = readers(from.name).size() == 1 && from.updates.empty() &&
+                     std::ranges::count(workload_.outputs, from.name) == 0;
+  const Stage& before = stages_[stage - 1];
+  if (!alone || from.kind != Kind::Pointwise || stage_of_.at(from.name) != stage - 1 ||
+      before.kernel != op.kernel)
+    return "";
+  return from.name;
+}
+
+}  // namespace chorale

@@ -1,0 +1,57 @@
+// What a workload does, one after the other, as it is printed: loops over elements, communications that a loop may follow
+// (each sum as it becomes complete), and calls. Kernels of the workload become as few stages as they can; what cannot be
+// one is several, which give the same results.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+enum class StageKind { Loop, Communication, Call, Slice };
+
+struct Stage {
+  StageKind kind = StageKind::Loop;
+  int operation = -1;          // of a communication, call or slice: its place in the list
+  std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
+  std::string kernel = {}, overlap = {};
+};
+
+// One way to go over elements: all that a rank has of a type's shape and layout.
+bool same_space(const TensorType&, const TensorType&);
+// Of an operation of a loop: its result's, and of a ReduceTensor its operand's.
+const TensorType& space_of(const Workload&, const Operation&);
+
+class Stages {
+ public:
+  explicit Stages(const Workload&);
+
+  const std::vector<Stage>& all() const { return stages_; }
+  int stage_of(const std::string& name) const { return stage_of_.at(name); }  // -1: of inputs and constants
+  // Does its result have memory? What only its own loop reads has none, nor has a slice that is read where its tensor is.
+  bool is_stored(const std::string& name) const { return stored_.at(name); }
+  // The tensor that a name means: a slice that has no memory is its operand.
+  std::string behind(const std::string& name) const;
+  // An AllGather or Broadcast whose operand is made in the last stage before, for it alone, and so may be put where the
+  // gathering begins; empty: none.
+  std::string made_in_place(const std::string& name) const;
+
+ private:
+  void add_kernel(const std::vector<int>& operations);
+  bool add_fused(const std::vector<int>& operations);
+  void add_one(int operation);
+  void add_to_loop(int operation, const std::string& kernel);
+  bool may_be_view(int slice) const;
+  bool depends(int operation, const std::vector<int>& on) const;
+  std::vector<int> readers(const std::string& name) const;
+
+  const Workload& workload_;
+  std::vector<Stage> stages_ = {};
+  std::map<std::string, int> stage_of_ = {};
+  std::map<std::string, bool> stored_ = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,705 @@
+// NAME.h from top to bottom: the sizes; what a rank has of each tensor; the tables of its algorithms (codegen/workload/
+// exchange_tables.h); a struct for each loop (codegen/workload/loop_source.h); the class that owns what lies between
+// operations, and does them one after the other.
+//
+// A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in the class's
+// own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
+#include "codegen/workload_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codegen/embedded_files.h"
+#include "codegen/epilogue_source.h"
+#include "codegen/source_tables.h"
+#include "codegen/workload/exchange_tables.h"
+#include "codegen/workload/loop_source.h"
+#include "codegen/workload/stages.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+CollectiveKind collective_of(Kind kind) {
+  switch (kind) {
+    case Kind::AllReduce:
+      return CollectiveKind::AllReduce;
+    case Kind::ReduceScatter:
+      return CollectiveKind::ReduceScatter;
+    case Kind::AllGather:
+      return CollectiveKind::Allgather;
+    case Kind::Reduce:
+      return CollectiveKind::Reduce;
+    case Kind::Broadcast:
+      return CollectiveKind::Broadcast;
+    default:
+      return CollectiveKind::Alltoall;
+  }
+}
+
+// Names of tensors are names of members; those that mean something in C++, or here, get a _.
+std::string identifier(const std::string& name) {
+  static const std::set<std::string> taken = {"alignas",
+                                              "alignof",
+                                              "and",
+                                              "and_eq",
+                                              "asm",
+                                              "auto",
+                                              "bitand",
+                                              "bitor",
+                                              "bool",
+                                              "break",
+                                              "case",
+                                              "catch",
+                                              "char",
+                                              "char8_t",
+                                              "char16_t",
+                                              "char32_t",
+                                              "class",
+                                              "compl",
+                                              "concept",
+                                              "const",
+                                              "const_cast",
+                                              "consteval",
+                                              "constexpr",
+                                              "constinit",
+                                              "continue",
+                                              "co_await",
+                                              "co_return",
+                                              "co_yield",
+                                              "decltype",
+                                              "default",
+                                              "delete",
+                                              "do",
+                                              "double",
+                                              "dynamic_cast",
+                                              "else",
+                                              "enum",
+                                              "explicit",
+                                              "export",
+                                              "extern",
+                                              "false",
+                                              "float",
+                                              "for",
+                                              "friend",
+                                              "goto",
+                                              "if",
+                                              "inline",
+                                              "int",
+                                              "long",
+                                              "mutable",
+                                              "namespace",
+                                              "new",
+                                              "noexcept",
+                                              "not",
+                                              "not_eq",
+                                              "nullptr",
+                                              "operator",
+                                              "or",
+                                              "or_eq",
+                                              "private",
+                                              "protected",
+                                              "public",
+                                              "register",
+                                              "reinterpret_cast",
+                                              "requires",
+                                              "return",
+                                              "seed",
+                                              "short",
+                                              "signed",
+                                              "sizeof",
+                                              "static",
+                                              "static_assert",
+                                              "static_cast",
+                                              "struct",
+                                              "switch",
+                                              "template",
+                                              "this",
+                                              "thread_local",
+                                              "throw",
+                                              "true",
+                                              "try",
+                                              "typedef",
+                                              "typeid",
+                                              "typename",
+                                              "union",
+                                              "unsigned",
+                                              "using",
+                                              "virtual",
+                                              "void",
+                                              "volatile",
+                                              "wchar_t",
+                                              "while",
+                                              "xor",
+                                              "xor_eq",
+                                              "main",
+                                              "std",
+                                              "chorale",
+                                              "linux",
+                                              "unix"};
+  return taken.contains(name) ? name + "_" : name;
+}
+
+std::string printed_extent(const Extent& extent) {
+  std::string text;
+  for (const std::string& size : extent.sizes) text += (text.empty() ? "s." : " * s.") + identifier(size);
+  if (text.empty()) return std::to_string(extent.factor);
+  return extent.factor == 1 ? text : fmt::format("{} * {}", extent.factor, text);
+}
+
+const char* combination_of(ReduceOp op) {
+  return op == ReduceOp::Min   ? "chorale::Combination::Min"
+         : op == ReduceOp::Max ? "chorale::Combination::Max"
+                               : "chorale::Combination::Sum";
+}
+
+class WorkloadPrinter : public LoopSurroundings {
+ public:
+  WorkloadPrinter(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
+                  std::string name)
+      : workload_(workload), name_(std::move(name)), stages_(workload) {
+    for (const NeededCollective& needed : needed_collectives(workload)) {
+      const auto it = std::ranges::find(algorithms, needed.operation, &WorkloadAlgorithm::operation);
+      if (it == algorithms.end())
+        throw InputError(workload.name, fmt::format("{} has no algorithm", needed.operation),
+                         fmt::format("give it one for {} among {} ranks", name_of(needed.collective),
+                                     needed.collective.ranks));
+      algorithm_[needed.operation] = &*it;
+      const Operation& op = operation(workload, needed.operation);
+      const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
+      const bool sums = !stage.loop.empty();
+      rows_[needed.operation] =
+          exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->collective, it->program, sums);
+      check_kind(needed, *it);
+      if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
+        in_place_[stages_.made_in_place(op.name)] = op.name;
+    }
+  }
+
+  std::string header() {
+    std::string loops, steps;
+    for (const Stage& stage : stages_.all()) steps += step(stage, loops);
+    return top() + sizes() + tensors() + parts() + tables() + loops + program(steps) + "}  // namespace " +
+           name_ + "\n";
+  }
+  std::string driver() const;
+
+  // For loops: where things are.
+  LoopPlace read_at(const std::string& name, const TensorType& space) const override {
+    const Operation& op = operation(workload_, behind(name));
+    const bool whole =
+        space.layout.kind == LayoutKind::Sliced && op.type.layout.kind == LayoutKind::Replicated;
+    return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own};
+  }
+  bool is_stored(const std::string& name) const override { return stages_.is_stored(name); }
+  LoopPlace stored_at(const std::string& name) const override {
+    const auto it = in_place_.find(name);
+    if (it == in_place_.end()) return {pointer(name), PlaceKind::Own};
+    const Operation& gather = operation(workload_, it->second);
+    if (gather.kind == Kind::Broadcast) return {pointer(gather.name), PlaceKind::Own};
+    if (is_packed(gather))
+      return {fmt::format("({} + own_{})", packed(gather.name), gather.name), PlaceKind::Own};
+    return {pointer(gather.name), PlaceKind::Whole};
+  }
+  std::string behind(const std::string& name) const override { return stages_.behind(name); }
+  std::string sides(const TensorShape& shape) const override {
+    std::vector<std::string> sides;
+    for (const Extent& extent : shape) sides.push_back(printed_extent(extent));
+    return fmt::format("chorale::Sides{{{}}}", fmt::join(sides, ", "));
+  }
+  std::string part(const std::string& name) const override { return fmt::format("has_{}", behind(name)); }
+
+ private:
+  static bool is_gather(const Operation& op) {
+    return op.kind == Kind::AllGather || op.kind == Kind::Broadcast;
+  }
+  static bool is_constant(const Operation& op) {
+    return op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
+  }
+  bool is_updated(const std::string& input) const {
+    return std::ranges::any_of(workload_.operations,
+                               [&](const Operation& op) { return op.updates == input; });
+  }
+  // Given by value: scalars that stay as they are.
+  bool by_value(const Operation& op) const {
+    return op.kind == Kind::Input && op.type.shape.empty() && !is_updated(op.name);
+  }
+  bool is_output(const std::string& name) const { return std::ranges::count(workload_.outputs, name) > 0; }
+  // The caller's memory: inputs, and outputs that are in none.
+  bool is_given_memory(const Operation& op) const {
+    return op.kind == Kind::Input || (is_output(op.name) && op.updates.empty());
+  }
+  std::string home(const std::string& name) const {
+    const Operation& op = operation(workload_, behind(name));
+    return op.updates.empty() ? op.name : op.updates;
+  }
+  std::string pointer(const std::string& name) const { return "at_" + home(name); }
+  static std::string packed(const std::string& name) { return fmt::format("packed_{}_.get()", name); }
+  std::string type_of(const std::string& name) const {
+    return c_type(operation(workload_, name).type.element);
+  }
+
+  // The layout that cuts the tensor of a communication into blocks.
+  const TensorLayout& slicing(const Operation& op) const {
+    return op.kind == Kind::ReduceScatter ? op.type.layout : operation(workload_, op.operands[0]).type.layout;
+  }
+  // Its blocks do not lie together.
+  bool is_packed(const Operation& op) const {
+    return (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather) && slicing(op).dim > 0;
+  }
+  // Of what is moved.
+  const TensorType& moved(const Operation& op) const { return operation(workload_, op.operands[0]).type; }
+  int scope_ranks(const TensorType& type) const { return ranks_of(workload_, type); }
+
+  void check_kind(const NeededCollective& needed, const WorkloadAlgorithm& given) const {
+    const Collective &a = needed.collective, &b = given.collective;
+    if (row_of(b.kind).result != a.kind || a.ranks != b.ranks || a.root != b.root)
+      throw InputError(workload_.name,
+                       fmt::format("{} is {} among {} ranks, and its algorithm {} among {}", needed.operation,
+                                   name_of(a), a.ranks, name_of(b), b.ranks),
+                       "give it one for its collective, ranks and root");
+  }
+
+  std::string top() const;
+  std::string sizes() const;
+  std::string tensors() const;
+  std::string parts() const;
+  std::string tables() const;
+  std::string program(const std::string& steps) const;
+  std::string checks() const;
+  std::string memory() const;
+  std::string pointers() const;
+  std::string step(const Stage&, std::string& loops);
+  std::string communication(const Stage&, std::string& loops);
+  std::string send(const Operation&) const;
+  std::string call(const Operation&) const;
+
+  const Workload& workload_;
+  const std::string name_;
+  const Stages stages_;
+  std::map<std::string, const WorkloadAlgorithm*> algorithm_ = {};
+  std::map<std::string, ExchangeRows> rows_ = {};
+  std::map<std::string, std::string> in_place_ = {};  // what is made where a gathering begins: which
+  int loop_count_ = 0;
+};
+
+std::string WorkloadPrinter::top() const {
+  return fmt::format(
+      "// The workload {0}, made by chorale: a class over a transport (device/workload_mpi.h or "
+      "workload_threads.h).\n"
+      "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
+      "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
+      "#include <vector>\n\n#include \"device/workload_blas.h\"\n#include \"device/workload_exchange.h\"\n"
+      "#include \"device/workload_parts.h\"\n\nnamespace {1} {{\n\n"
+      "constexpr const char* kName = \"{0}\";\n"
+      "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
+      "constexpr int kRanks = kGroupRanks * kGroups;\n\n",
+      printable_name(workload_.name), name_, workload_.ranks, workload_.groups);
+}
+
+std::string WorkloadPrinter::sizes() const {
+  std::string text = "struct Sizes {\n";
+  for (const WorkloadSize& size : workload_.sizes)
+    text += fmt::format("  std::int64_t {} = {};\n", identifier(size.name), size.value);
+  return text + "};\n\n";
+}
+
+std::string WorkloadPrinter::tensors() const {
+  std::string text =
+      "// What a rank gives: scalars, and where its parts of tensors lie (row-major; elements_NAME says how "
+      "many), none of\n"
+      "// them in the memory of another. Those that are not const are changed.\nstruct Tensors {\n";
+  for (const Operation& op : workload_.operations) {
+    if (!is_given_memory(op)) continue;
+    const char* const type = c_type(op.type.element);
+    const std::string comment = fmt::format("{} {}", to_string(op.type.shape), to_string(op.type.layout));
+    if (by_value(op))
+      text += fmt::format("  {} {} = {}(0);\n", type, identifier(op.name), type);
+    else
+      text += fmt::format("  {}{}* {} = nullptr;  // {}\n",
+                          op.kind == Kind::Input && !is_updated(op.name) ? "const " : "", type,
+                          identifier(op.name), comment);
+  }
+  return text + "  std::uint64_t seed = 0;  // of random numbers\n};\n\n";
+}
+
+std::string WorkloadPrinter::parts() const {
+  std::string text = "// What a rank has of each tensor.\n";
+  for (const Operation& op : workload_.operations) {
+    const TensorType& type = op.type;
+    const bool grouped = type.scope == Scope::Group;
+    const std::string rank = grouped ? "rank % kGroupRanks" : "rank";
+    const bool everywhere = !grouped || (type.first_group == 0 && type.last_group == workload_.groups - 1);
+    const std::string here = everywhere ? "true"
+                                        : fmt::format("rank / kGroupRanks >= {} && rank / kGroupRanks <= {}",
+                                                      type.first_group, type.last_group);
+    std::string part;
+    if (type.layout.kind == LayoutKind::Sliced) {
+      part = fmt::format("chorale::Share({}, {}, {}, {})", sides(type.shape), type.layout.dim,
+                         grouped ? "kGroupRanks" : "kRanks", rank);
+      if (!everywhere)
+        part = fmt::format("{} ? {} : chorale::Share({}, false)", here, part, sides(type.shape));
+    } else if (type.layout.kind == LayoutKind::Rooted) {
+      part = fmt::format("chorale::Share({}, {} == {}{})", sides(type.shape), rank, type.layout.root,
+                         everywhere ? "" : " && " + here);
+    } else {
+      part = fmt::format("chorale::Share({}, {})", sides(type.shape), here);
+    }
+    text += fmt::format(
+        "inline chorale::Share part_{}([[maybe_unused]] const Sizes& s, [[maybe_unused]] int rank) {{\n  "
+        "return "
+        "{};\n}}\n",
+        op.name, part);
+    if (is_given_memory(op))
+      text += fmt::format(
+          "inline std::int64_t elements_{0}(const Sizes& s, int rank) {{\n  return part_{0}(s, "
+          "rank).elements();\n}}\n",
+          op.name);
+  }
+  return text + "\n";
+}
+
+std::string WorkloadPrinter::tables() const {
+  std::string text;
+  for (const auto& [name, rows] : rows_) {
+    const Program& program = algorithm_.at(name)->program;
+    const CollectiveKind kind = collective_of(operation(workload_, name).kind);
+    text += fmt::format("// How {} is done: {}.\n", name, printable_name(program.name));
+    text += printed_table("step, from, to, from buffer, slot, to buffer, slot, block, piece, may be lent",
+                          "chorale::ExchangeMessage", "kMessages_" + name, rows.messages, 10);
+    text += printed_table(
+        "rank, step, add?, from buffer, slot, to buffer, slot, block, piece, complete: 1 for the loop, 2 "
+        "stored too",
+        "chorale::ExchangeWork", "kWork_" + name, rows.work, 10);
+    text += fmt::format(
+        "constexpr int kScratch_{0}[] = {{{1}}};\n"
+        "constexpr chorale::ExchangeTables kTables_{0} = {{{2}, {3}, {4}, {5}, {6}, kScratch_{0}, "
+        "kMessages_{0}, {7}, "
+        "kWork_{0}, {8}}};\n\n",
+        name, fmt::join(rows.scratch, ", "), program.ranks.size(), program.steps, program.chunks_per_block,
+        kind == CollectiveKind::Allgather, kind == CollectiveKind::ReduceScatter, rows.messages.size(),
+        rows.work.size());
+  }
+  return text;
+}
+
+// What is only known of the sizes' defaults.
+std::string WorkloadPrinter::checks() const {
+  std::set<std::string> lines;
+  const auto equal = [&](const Extent& a, const Extent& b, const std::string& what) {
+    if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
+    lines.insert(fmt::format("    chorale::require({} == {}, \"{}: {}: {} and {} must be equal\");\n",
+                             printed_extent(a), printed_extent(b), name_, what, to_string(a), to_string(b)));
+  };
+  for (const WorkloadSize& size : workload_.sizes)
+    lines.insert(fmt::format("    chorale::require(s.{} >= 1, \"{}: size {} must be at least 1\");\n",
+                             identifier(size.name), name_, size.name));
+  for (const Operation& op : workload_.operations) {
+    if (op.kind == Kind::Pointwise)
+      for (const std::string& operand : op.operands) {
+        const TensorShape& shape = operation(workload_, operand).type.shape;
+        for (std::size_t k = 1; k <= shape.size(); ++k) {
+          const Extent &own = shape[shape.size() - k], &of = op.type.shape[op.type.shape.size() - k];
+          if (own.value == 1 && of.value != 1)
+            equal(own, Extent{}, op.name);
+          else
+            equal(own, of, op.name);
+        }
+      }
+    if (op.kind == Kind::MatMul) {
+      const TensorShape &a = operation(workload_, op.operands[0]).type.shape,
+                        &b = operation(workload_, op.operands[1]).type.shape;
+      equal(a.back(), b[b.size() - 2], op.name);
+      for (std::size_t d = 0; b.size() > 2 && d + 2 < b.size(); ++d) equal(a[d], b[d], op.name);
+    }
+    if (op.kind == Kind::Convolution)
+      equal(operation(workload_, op.operands[0]).type.shape[1],
+            operation(workload_, op.operands[1]).type.shape[1], op.name);
+    if (op.kind == Kind::AllToAll)
+      lines.insert(fmt::format(
+          "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",
+          printed_extent(op.type.shape[0]), scope_ranks(moved(op)), name_, op.name,
+          to_string(op.type.shape[0]), scope_ranks(moved(op))));
+    if (!op.updates.empty()) {
+      const TensorShape& shape = operation(workload_, op.updates).type.shape;
+      for (std::size_t d = 0; d < shape.size(); ++d) equal(shape[d], op.type.shape[d], op.name);
+    }
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+// Members that hold what lies between operations.
+std::string WorkloadPrinter::memory() const {
+  std::string text;
+  for (const Operation& op : workload_.operations) {
+    const std::string type = c_type(op.type.element);
+    const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op) &&
+                     op.updates.empty() && !in_place_.contains(op.name);
+    // A sum that goes to its loop needs a place where parts of it may be, nevertheless.
+    const bool partial = rows_.contains(op.name) && !stages_.is_stored(op.name);
+    if (own || partial)
+      text += fmt::format(
+          "  const std::unique_ptr<{0}[]> memory_{1}_ = chorale::memory<{0}>(has_{1}.elements());\n", type,
+          op.name);
+    if (is_packed(op))
+      text += fmt::format(
+          "  const std::unique_ptr<{0}[]> packed_{1}_ = chorale::memory<{0}>(has_{2}.elements() == 0 ? 0 : "
+          "chorale::product(has_{2}.whole()));\n",
+          c_type(op.type.element), op.name,
+          op.kind == Kind::ReduceScatter ? behind(op.operands[0]) : op.name);
+  }
+  for (const auto& [name, rows] : rows_) {
+    const Operation& op = operation(workload_, name);
+    const TensorType& type = moved(op);
+    const bool grouped = type.scope == Scope::Group;
+    const bool sliced = op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather;
+    const std::string whole = sides(type.shape);
+    const std::string blocks =
+        sliced ? fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, scope_ranks(type))
+        : op.kind == Kind::AllToAll ? fmt::format("chorale::even_blocks({}, {})", whole, scope_ranks(type))
+                                    : fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
+    text += fmt::format("  chorale::Exchange<{}, {}> exchange_{}_{{kTables_{}, {}, {}, {}}};\n",
+                        c_type(op.type.element), combination_of(op.reduction), name, name,
+                        grouped ? "rank_ % kGroupRanks" : "rank_",
+                        grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0", blocks);
+  }
+  return text;
+}
+
+std::string WorkloadPrinter::pointers() const {
+  std::string text;
+  for (const Operation& op : workload_.operations) {
+    const std::string type = c_type(op.type.element);
+    if (is_constant(op)) {
+      const std::string value = op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
+                                : op.kind == Kind::Group ? "rank_ / kGroupRanks"
+                                                         : "kRanks";
+      text += fmt::format(
+          "    const std::int32_t value_{0} = {1};\n    const std::int32_t* const at_{0} = "
+          "&value_{0};\n",
+          op.name, value);
+    } else if (by_value(op)) {
+      text += fmt::format("    const {}* const at_{} = &tensors.{};\n", type, op.name, identifier(op.name));
+    } else if (is_given_memory(op)) {
+      text += fmt::format("    {}* const at_{} = tensors.{};\n",
+                          op.kind == Kind::Input && !is_updated(op.name) ? "const " + type : type, op.name,
+                          identifier(op.name));
+    } else if (op.updates.empty() && !in_place_.contains(op.name) &&
+               (stages_.is_stored(op.name) || rows_.contains(op.name))) {
+      text += fmt::format("    {}* const at_{} = memory_{}_.get();\n", type, op.name, op.name);
+    }
+    if (is_packed(op) && op.kind == Kind::AllGather && in_place_.contains(op.operands[0]))
+      text += fmt::format("    const std::int64_t own_{} = chorale::blocks_of({}, {}, {})[{}];\n", op.name,
+                          sides(op.type.shape), slicing(op).dim, scope_ranks(op.type),
+                          op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
+  }
+  return text;
+}
+
+std::string WorkloadPrinter::step(const Stage& stage, std::string& loops) {
+  std::vector<std::string> names;
+  if (stage.operation >= 0) names.push_back(workload_.operations[stage.operation].name);
+  for (const int i : stage.loop) names.push_back(workload_.operations[i].name);
+  const std::string comment = fmt::format("    // {}{}\n", fmt::join(names, ", "),
+                                          stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
+  switch (stage.kind) {
+    case StageKind::Loop: {
+      const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
+      const PrintedLoop loop = printed_loop(workload_, stage.loop, options, *this);
+      loops += loop.definition;
+      return fmt::format("{}    {{\n{}      loop(0, loop.part->elements());\n{}    }}\n", comment, loop.made,
+                         loop.after);
+    }
+    case StageKind::Slice: {
+      const Operation& op = workload_.operations[stage.operation];
+      if (!stages_.is_stored(op.name)) return "";
+      return fmt::format("{}    chorale::copy_slice({}, {}, has_{});\n", comment, pointer(op.name),
+                         pointer(op.operands[0]), op.name);
+    }
+    case StageKind::Call:
+      return comment + call(workload_.operations[stage.operation]);
+    case StageKind::Communication:
+      return comment + communication(stage, loops);
+  }
+  return "";
+}
+
+std::string WorkloadPrinter::communication(const Stage& stage, std::string& loops) {
+  const Operation& op = workload_.operations[stage.operation];
+  if (op.kind == Kind::Send) return send(op);
+  const TensorType& type = moved(op);
+  const std::string &from = op.operands[0], result = pointer(op.name);
+  std::string text, input = pointer(from), output = result, after;
+  // A slice that is no tensor of its own begins within one.
+  if (behind(from) != from) input = fmt::format("{} + has_{}.first()", input, from);
+  if (is_packed(op) && op.kind == Kind::ReduceScatter) {
+    text += fmt::format("      chorale::pack({}, {}, {}, {}, {});\n", packed(op.name), input,
+                        sides(type.shape), slicing(op).dim, scope_ranks(type));
+    input = packed(op.name);
+  } else if (op.kind == Kind::AllGather && is_packed(op)) {
+    output = packed(op.name);
+    if (in_place_.contains(from)) input = fmt::format("{} + own_{}", output, op.name);
+    after = fmt::format("      chorale::unpack({}, {}, {}, {}, {});\n", result, output, sides(op.type.shape),
+                        slicing(op).dim, scope_ranks(type));
+  } else if (in_place_.contains(from)) {
+    input = op.kind == Kind::AllGather ? fmt::format("{} + has_{}.first()", result, from) : result;
+  } else if (home(from) == home(op.name)) {
+    text += fmt::format(
+        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
+        "has_{}.elements(), "
+        "kept.get());\n",
+        c_type(op.type.element), from, input, from);
+    input = "kept.get()";
+  }
+  std::string loop;
+  if (!stage.loop.empty()) {
+    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .sum = &op};
+    const PrintedLoop printed = printed_loop(workload_, stage.loop, options, *this);
+    loops += printed.definition;
+    text += printed.made;
+    loop = ", loop";
+    after += printed.after;
+  }
+  // Ranks of groups that do not have the tensor have nothing to do.
+  const bool everywhere =
+      type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1);
+  return fmt::format("    {}{{\n{}      exchange_{}_.run(transport_, {}, {}{});\n{}    }}\n",
+                     everywhere ? ""
+                                : fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ",
+                                              type.first_group, type.last_group),
+                     text, op.name, input, output, loop, after);
+}
+
+std::string WorkloadPrinter::send(const Operation& op) const {
+  const std::string& from = op.operands[0];
+  std::string input = pointer(from);
+  if (behind(from) != from) input = fmt::format("{} + has_{}.first()", input, from);
+  const TensorType &sent = moved(op), &got = op.type;
+  // Group g sends where g has the operand, and the group that it sends to has the result.
+  return fmt::format(
+      "    chorale::send_on(transport_, rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? rank_ + {} "
+      ": -1, "
+      "rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? rank_ - {} : -1,\n                     {}, "
+      "has_{}.elements(), {}, has_{}.elements());\n",
+      std::max(sent.first_group, got.first_group - op.shift),
+      std::min(sent.last_group, got.last_group - op.shift), fmt::format("({} * kGroupRanks)", op.shift),
+      got.first_group, got.last_group, fmt::format("({} * kGroupRanks)", op.shift), input, from,
+      pointer(op.name), op.name);
+}
+
+std::string WorkloadPrinter::call(const Operation& op) const {
+  const std::string &a = op.operands[0], &b = op.operands[1];
+  const auto at = [&](const std::string& name) {
+    return behind(name) == name ? pointer(name) : fmt::format("{} + has_{}.first()", pointer(name), name);
+  };
+  if (op.kind == Kind::MatMul) {
+    const std::size_t dims = operation(workload_, a).type.shape.size(),
+                      factor_dims = operation(workload_, b).type.shape.size();
+    return fmt::format("    chorale::matrix_products({}, {}, {}, has_{}, has_{}, has_{}, {});\n",
+                       pointer(op.name), at(a), at(b), op.name, a, b,
+                       factor_dims > 2 && dims > 2 ? "true" : "false");
+  }
+  return fmt::format(
+      "    if (has_{0}.elements() > 0) chorale::convolution({1}, {2}, {3}, "
+      "chorale::ConvolutionSides{{has_{4}.side(0), "
+      "has_{4}.side(1), has_{4}.side(2), has_{4}.side(3), has_{5}.side(0), has_{5}.side(2), "
+      "has_{5}.side(3), {6}, {7}}});\n",
+      op.name, pointer(op.name), at(a), at(b), a, b, op.stride, op.padding);
+}
+
+std::string WorkloadPrinter::program(const std::string& steps) const {
+  std::string part_members;
+  for (const Operation& op : workload_.operations)
+    part_members += fmt::format("  const chorale::Share has_{0} = part_{0}(s, rank_);\n", op.name);
+  return fmt::format(
+      "// One rank. Make it once for its sizes, run it often.\ntemplate <typename Transport>\nclass Program "
+      "{{\n public:\n"
+      "  explicit Program(Transport& transport, const Sizes& sizes = {{}})\n      : transport_(transport), "
+      "s(checked("
+      "transport, sizes)), rank_(transport.rank()) {{}}\n\n"
+      "  void run([[maybe_unused]] const Tensors& tensors) {{\n{}{}  }}\n\n private:\n"
+      "  static const Sizes& checked(const Transport& transport, const Sizes& s) {{\n"
+      "    chorale::require(transport.ranks() == kRanks, \"{}: is for {} ranks, and there are \" + "
+      "std::to_string(transport.ranks()));\n{}    return s;\n  }}\n\n"
+      "  Transport& transport_;\n  const Sizes s;\n  const int rank_;\n{}{}}};\n\n",
+      pointers(), steps, name_, workload_.ranks * workload_.groups, checks(), part_members, memory());
+}
+
+// A program around it. Its tensors are named by strings there.
+std::string WorkloadPrinter::driver() const {
+  std::string sizes, visits;
+  for (const WorkloadSize& size : workload_.sizes)
+    sizes += fmt::format("    visit(\"{}\", s.{});\n", size.name, identifier(size.name));
+  for (const Operation& op : workload_.operations) {
+    if (!is_given_memory(op)) continue;
+    const bool local = op.type.layout.kind == LayoutKind::Local;
+    visits +=
+        fmt::format("    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n",
+                    op.name, op.kind == Kind::Input, op.kind != Kind::Input || is_updated(op.name), local,
+                    identifier(op.name), name_, op.name);
+  }
+  return fmt::format(
+      "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"
+      "#include \"{0}.h\"\n\n#include \"device/workload_driver.h\"\n\nnamespace {{\n\n"
+      "struct Workload {{\n  static constexpr const char* kName = {0}::kName;\n"
+      "  static constexpr int kRanks = {0}::kRanks;\n"
+      "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
+      "  using Program = {0}::Program<Transport>;\n"
+      "  template <typename Visit>\n  static void sizes([[maybe_unused]] Sizes& s, [[maybe_unused]] Visit&& "
+      "visit) "
+      "{{\n{1}  }}\n"
+      "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
+      "const Sizes& s, "
+      "[[maybe_unused]] int rank, [[maybe_unused]] Visit&& visit) {{\n{2}  }}\n}};\n\n}}  // namespace\n\n"
+      "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, argv);\n}}\n",
+      name_, sizes, visits);
+}
+
+std::string makefile(const std::string& name, int ranks) {
+  return fmt::format(
+      "# make threads, make mpi; with a BLAS: make mpi BLAS=\"-DCHORALE_BLAS -lopenblas\"\n"
+      "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I.\nCXX ?= "
+      "g++\n"
+      "BLAS ?=\n\n"
+      "threads: {0}_threads\nmpi: {0}_mpi\n\n"
+      "{0}_threads: {0}_main.cpp {0}.h\n\t$(CXX) $(FLAGS) {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "{0}_mpi: {0}_main.cpp {0}.h\n\tmpicxx $(FLAGS) -DCHORALE_MPI {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi\n\n.PHONY: threads mpi "
+      "run clean\n",
+      name, ranks);
+}
+
+}  // namespace
+
+std::vector<NeededCollective> needed_collectives(const Workload& workload) {
+  std::vector<NeededCollective> needed;
+  for (const Operation& op : workload.operations) {
+    if (!is_communication(op.kind) || op.kind == Kind::Send) continue;
+    const TensorType& type = operation(workload, op.operands[0]).type;
+    const int root = op.kind == Kind::Reduce      ? op.type.layout.root
+                     : op.kind == Kind::Broadcast ? type.layout.root
+                                                  : 0;
+    needed.push_back({op.name, make_collective(collective_of(op.kind), ranks_of(workload, type), 1, root)});
+  }
+  return needed;
+}
+
+std::vector<NamedText> to_workload_sources(const Workload& workload,
+                                           const std::vector<WorkloadAlgorithm>& algorithms,
+                                           const WorkloadSourceOptions& options) {
+  const std::string name = identifier(options.name.empty() ? workload.name : options.name);
+  WorkloadPrinter printer(workload, algorithms, name);
+  std::vector<NamedText> files = {{name + ".h", printer.header()},
+                                  {name + "_main.cpp", printer.driver()},
+                                  {"Makefile", makefile(name, workload.ranks * workload.groups)}};
+  for (const EmbeddedFile& file : workload_files()) files.push_back({file.path, file.contents});
+  return files;
+}
+
+}  // namespace chorale

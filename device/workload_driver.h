@@ -1,0 +1,243 @@
+// The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that replicas agree, and
+// takes the time.
+//
+//   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
+//
+// In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
+// with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out. With
+// -DCHORALE_MPI ranks are processes of MPI, else threads. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#ifdef CHORALE_MPI
+#include "device/workload_mpi.h"
+#else
+#include "device/workload_threads.h"
+#endif
+
+namespace chorale {
+
+struct DriverTensor {
+  const char* name;
+  bool is_input, is_result;
+  bool is_local;  // each rank's is another
+};
+
+struct DriverOptions {
+  std::map<std::string, std::int64_t> sizes = {};
+  int runs = 5;
+  std::uint64_t seed = 1;
+  std::string in = {}, out = {};
+};
+
+inline std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+inline std::uint64_t name_number(const char* name) {
+  std::uint64_t number = 1469598103934665603u;
+  for (; *name != 0; ++name) number = (number ^ static_cast<unsigned char>(*name)) * 1099511628211u;
+  return number;
+}
+// -2, -1.875, .. 2.
+template <typename T>
+T driver_value(const char* name, int rank, std::int64_t index) {
+  const std::uint64_t number =
+      mixed(name_number(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
+            0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
+  const int eighths = static_cast<int>(number % 33) - 16;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(eighths);
+  else
+    return T(static_cast<float>(eighths) / 8);
+}
+
+// One rank's tensors.
+template <typename Workload, typename Transport>
+class Driver {
+ public:
+  Driver(Transport& transport, const DriverOptions& options) : transport_(transport), options_(options) {
+    Workload::sizes(sizes_, [&](const char* name, std::int64_t& value) {
+      if (const auto it = options.sizes.find(name); it != options.sizes.end()) value = it->second;
+    });
+  }
+
+  // How many results are not the same where they should be.
+  int run() {
+    const int rank = transport_.rank();
+    typename Workload::template Program<Transport> program(transport_, sizes_);
+    tensors_.seed = options_.seed;
+    Workload::tensors(
+        tensors_, sizes_, rank,
+        [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
+    program.run(tensors_);
+    int wrong = 0;
+    Workload::tensors(tensors_, sizes_, rank,
+                      [&](const DriverTensor& tensor, auto& member, const Share& part) {
+                        if (tensor.is_result) wrong += finished(tensor, member, part) ? 0 : 1;
+                      });
+    double best = 1e30;
+    for (int i = 0; i < options_.runs; ++i) {
+      transport_.barrier();
+      const auto start = std::chrono::steady_clock::now();
+      program.run(tensors_);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      double longest = 0;
+      for (const double each : transport_.all(took.count())) longest = std::max(longest, each);
+      best = std::min(best, longest);
+    }
+    if (rank == 0 && options_.runs > 0)
+      std::printf("%s: %d ranks, best of %d: %.1f us\n", Workload::kName, Workload::kRanks, options_.runs,
+                  1e6 * best);
+    return wrong;
+  }
+
+ private:
+  std::string file(const std::string& folder, const DriverTensor& tensor) const {
+    return folder + "/" + tensor.name + "." + std::to_string(transport_.rank());
+  }
+
+  template <typename T>
+  void make(const DriverTensor& tensor, T*& member, const Share& part) {
+    using Value = std::remove_const_t<T>;
+    memory_.emplace_back(static_cast<std::size_t>(part.elements() + 1) * sizeof(Value));
+    Value* const values = reinterpret_cast<Value*>(memory_.back().data());
+    if (tensor.is_input) fill(tensor, values, part);
+    member = values;
+  }
+  template <typename T, typename = std::enable_if_t<!std::is_pointer_v<T>>>
+  void make(const DriverTensor& tensor, T& member, const Share& part) {
+    fill(tensor, &member, part);
+  }
+  template <typename T>
+  void fill(const DriverTensor& tensor, T* values, const Share& part) {
+    if (!options_.in.empty()) {
+      std::ifstream stream(file(options_.in, tensor), std::ios::binary);
+      const auto bytes = static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T)));
+      stream.read(reinterpret_cast<char*>(values), bytes);
+      require(stream.good() && stream.gcount() == bytes, file(options_.in, tensor) + " cannot be read");
+      return;
+    }
+    for (std::int64_t i = 0; i < part.elements(); ++i)
+      values[i] = driver_value<T>(tensor.name, tensor.is_local ? transport_.rank() : 0, part.index(i));
+  }
+
+  template <typename T>
+  bool finished(const DriverTensor& tensor, T* values, const Share& part) {
+    if (!options_.out.empty()) {
+      std::ofstream stream(file(options_.out, tensor), std::ios::binary);
+      stream.write(reinterpret_cast<const char*>(values),
+                   static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
+      require(stream.good(), file(options_.out, tensor) + " cannot be written");
+    }
+    // A sum over all elements of numbers that index and value make, which is the same for every layout.
+    std::uint64_t sum = 0;
+    for (std::int64_t i = 0; i < part.elements(); ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, values + i, sizeof(T));
+      sum += mixed(bits + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i)));
+    }
+    const std::int64_t whole = product(part.whole());
+    const std::vector<double> low = transport_.all(static_cast<double>(sum & 0xffffffu)),
+                              elements = transport_.all(static_cast<double>(part.elements()));
+    bool same = true;
+    double first = -1;
+    std::uint64_t total = 0;
+    for (std::size_t r = 0; r < low.size(); ++r) {
+      const bool all = elements[r] == static_cast<double>(whole);
+      if (all && !tensor.is_local && first >= 0) {
+        same = same && low[r] == first;
+        continue;
+      }
+      if (all) first = low[r];
+      total += static_cast<std::uint64_t>(low[r]);
+    }
+    if (transport_.rank() == 0)
+      std::printf("%s: %06llx%s\n", tensor.name, static_cast<unsigned long long>(total & 0xffffffu),
+                  same ? "" : ", and replicas differ");
+    return same;
+  }
+  template <typename T, typename = std::enable_if_t<!std::is_pointer_v<T>>>
+  bool finished(const DriverTensor&, T&, const Share&) {
+    return true;
+  }
+
+  Transport& transport_;
+  const DriverOptions& options_;
+  typename Workload::Sizes sizes_ = {};
+  typename Workload::Tensors tensors_ = {};
+  std::vector<std::vector<char>> memory_ = {};
+};
+
+// Throws std::invalid_argument.
+template <typename Workload>
+DriverOptions driver_options(int argc, char** argv) {
+  DriverOptions options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (word == "--runs")
+      options.runs = std::atoi(value.c_str()), ++i;
+    else if (word == "--seed")
+      options.seed = std::strtoull(value.c_str(), nullptr, 10), ++i;
+    else if (word == "--in")
+      options.in = value, ++i;
+    else if (word == "--out")
+      options.out = value, ++i;
+    else if (const std::size_t at = word.find('='); at != word.npos)
+      options.sizes[word.substr(0, at)] = std::atoll(word.c_str() + at + 1);
+    else
+      throw std::invalid_argument(
+          word + " is no option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");
+  }
+  typename Workload::Sizes sizes;
+  for (const auto& [name, value] : options.sizes) {
+    bool known = false;
+    Workload::sizes(sizes, [&](const std::string& each, std::int64_t&) { known = known || each == name; });
+    require(known, name + " is no size of " + Workload::kName);
+  }
+  return options;
+}
+
+template <typename Workload>
+int workload_main(int argc, char** argv) {
+  int code = 0;
+#ifdef CHORALE_MPI
+  MPI_Init(&argc, &argv);
+  MpiTransport transport(MPI_COMM_WORLD);
+  try {
+    const DriverOptions options = driver_options<Workload>(argc, argv);
+    code = Driver<Workload, MpiTransport>(transport, options).run() == 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  MPI_Finalize();
+#else
+  try {
+    const DriverOptions options = driver_options<Workload>(argc, argv);
+    std::mutex mutex;
+    on_thread_ranks(Workload::kRanks, [&](ThreadTransport& transport) {
+      const int wrong = Driver<Workload, ThreadTransport>(transport, options).run();
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (wrong != 0) code = 1;
+    });
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+#endif
+  return code;
+}
+
+}  // namespace chorale

@@ -1,0 +1,310 @@
+// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of any length.
+//
+// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known only when a
+// program runs, and may be uneven. What a message brings is used where it lies: a transport whose ranks share memory
+// lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of several operands in a row are
+// one, which reads each once and stores once. A sum that is complete may go to a function of the caller instead, in
+// pieces that are in the first cache: nothing is stored then but what the function stores.
+//
+// C++17, and goes along with what is emitted.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/elements.h"
+#include "device/workload_parts.h"
+
+namespace chorale {
+
+// One end of a message. Transports have
+//   int rank() const, ranks() const;
+//   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
+//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
+//     `stays` may be written again;
+//   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
+//     gives back what was borrowed, and comes back when nobody reads what was sent.
+struct Delivery {
+  int peer = 0, tag = 0;
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+  bool stays = false;  // of a send: the data do not change before release()
+  bool borrows =
+      false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  const void* at = nullptr;
+};
+
+// Buffers are 0 input, 1 output, 2 scratch.
+struct ExchangeMessage {
+  int step, from, to, from_buffer, from_slot, to_buffer, to_slot, block, piece, borrows;
+};
+// completes: 1, the function has the result, and nobody else; 2, it is stored as well.
+struct ExchangeWork {
+  int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, block, piece, completes;
+};
+struct ExchangeTables {
+  int ranks, steps, pieces;    // of a block
+  bool own_input, own_output;  // a rank has its own block there alone
+  const int* scratch;          // slots, by rank
+  const ExchangeMessage* messages;
+  std::size_t message_count;
+  const ExchangeWork* work;
+  std::size_t work_count;
+};
+
+// For sums that nobody waits for.
+struct NoSumFunction {
+  void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
+};
+// For operands that are there, and results that nobody waits for.
+struct NoProgress {
+  void needs(std::int64_t, std::int64_t) {}
+  void has(std::int64_t, std::int64_t) {}
+};
+
+template <Combination op, typename T>
+void combine_into(T* __restrict__ to, const T* __restrict__ b, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(to[e], b[e]);
+}
+template <Combination op, typename T>
+void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ b, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
+}
+
+template <typename T, Combination op = Combination::Sum>
+class Exchange {
+ public:
+  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport.
+  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks)
+      : tables_(tables), rank_(rank), first_(first), blocks_(std::move(blocks)), steps_(tables.steps) {
+    plan();
+  }
+
+  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
+  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
+  template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
+  void run(Transport& transport, const T* input, T* output, Function&& function = {},
+           Progress&& progress = {}) {
+    if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
+    T* const buffers[] = {const_cast<T*>(input), output, scratch_.get()};
+    const auto address = [&](const Place& place) { return buffers[place.buffer] + place.begin; };
+    for (Step& step : steps_) {
+      for (std::size_t i = 0; i < step.sends.size(); ++i) {
+        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
+        step.sends[i].data = address(step.from[i]);
+      }
+      for (std::size_t i = 0; i < step.receives.size(); ++i) step.receives[i].data = address(step.to[i]);
+      transport.exchange(step.sends, step.receives);
+      for (const Sum& sum : step.sums) {
+        operands_.clear();
+        for (const Place& place : sum.from) {
+          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
+          operands_.push_back(place.receive >= 0 ? static_cast<const T*>(step.receives[place.receive].at)
+                                                 : address(place));
+        }
+        add_up(sum, sum.completes == 1 ? nullptr : address(sum.to), function);
+      }
+      transport.release(step.sends, step.receives);
+      for (const Place& place : step.finished) progress.has(place.begin, place.count);
+    }
+  }
+
+  // The parts of the input, in the order in which run() needs them: first index, and how many.
+  std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    for (const Step& step : steps_) {
+      for (const Place& place : step.from)
+        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
+      for (const Sum& sum : step.sums)
+        for (const Place& place : sum.from)
+          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
+    }
+    return parts;
+  }
+
+ private:
+  struct Place {
+    int buffer = 0, slot = 0;
+    std::int64_t begin = 0, count = 0;
+    int receive = -1;  // what this message of the step has brought
+    bool same_slot(const Place& other) const { return buffer == other.buffer && slot == other.slot; }
+  };
+  struct Sum {
+    Place to = {};
+    std::vector<Place> from = {};
+    int completes = 0;
+    std::int64_t index = 0;
+  };
+  struct Step {
+    std::vector<Delivery> sends = {}, receives = {};
+    std::vector<Place> from = {}, to = {};  // of sends, and of receives
+    std::vector<Sum> sums = {};
+    std::vector<Place> finished = {};  // of the output
+  };
+
+  std::int64_t length(int block) const { return blocks_[block + 1] - blocks_[block]; }
+  std::int64_t piece_begin(int block, int piece) const {
+    return part_begin(length(block), tables_.pieces, piece);
+  }
+  std::int64_t piece_length(int block, int piece) const {
+    return piece_begin(block, piece + 1) - piece_begin(block, piece);
+  }
+  Place place(int buffer, int slot, int block, int piece) const {
+    Place place{buffer, slot, 0, piece_length(block, piece), -1};
+    if (buffer == 2) {
+      place.begin = slot * longest_;
+    } else {
+      const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
+      const int at = own ? rank_ : slot / tables_.pieces;
+      place.begin = (own ? 0 : blocks_[at]) + piece_begin(at, slot % tables_.pieces);
+    }
+    return place;
+  }
+
+  void plan() {
+    for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
+      longest_ = std::max(longest_, piece_length(static_cast<int>(b), 0));
+    scratch_elements_ = longest_ * tables_.scratch[rank_];
+    const int size = static_cast<int>(sizeof(T));
+    for (std::size_t i = 0; i < tables_.message_count; ++i) {
+      const ExchangeMessage& m = tables_.messages[i];
+      const std::int64_t count = piece_length(m.block, m.piece);
+      if (count == 0) continue;  // at both ends alike
+      Step& step = steps_[m.step];
+      const int tag = static_cast<int>(i);
+      if (m.from == rank_) {
+        step.sends.push_back({first_ + m.to, tag, nullptr, count * size, true, false, nullptr});
+        step.from.push_back(place(m.from_buffer, m.from_slot, m.block, m.piece));
+      }
+      if (m.to == rank_) {
+        step.receives.push_back(
+            {first_ + m.from, tag, nullptr, count * size, false, m.borrows != 0, nullptr});
+        step.to.push_back(place(m.to_buffer, m.to_slot, m.block, m.piece));
+      }
+    }
+    for (std::size_t i = 0; i < tables_.work_count; ++i) {
+      const ExchangeWork& w = tables_.work[i];
+      if (w.rank != rank_ || piece_length(w.block, w.piece) == 0) continue;
+      add_work(steps_[w.step], w);
+    }
+    for (Step& step : steps_)
+      for (std::size_t i = 0; i < step.sends.size(); ++i)
+        for (const Sum& sum : step.sums)
+          if (sum.completes != 1 && sum.to.same_slot(step.from[i])) step.sends[i].stays = false;
+    find_finished();
+  }
+
+  // What lies in a slot that a message of this step has come into is where the message is, until something is stored
+  // there.
+  void add_work(Step& step, const ExchangeWork& w) {
+    Place from = place(w.from_buffer, w.from_slot, w.block, w.piece),
+          to = place(w.to_buffer, w.to_slot, w.block, w.piece);
+    const auto brought = [&](Place& place) {
+      for (const Sum& sum : step.sums)
+        if (sum.to.same_slot(place)) return;
+      for (std::size_t i = 0; i < step.to.size(); ++i)
+        if (step.to[i].same_slot(place)) place.receive = static_cast<int>(i), place.buffer = -1;
+    };
+    Place there = to;  // what is added to
+    brought(from);
+    const std::int64_t index = piece_begin(w.block, w.piece);
+    // An addition to the last sum that was stored there is one more operand of it, unless something in between, or the
+    // sum itself, has to do with what is added.
+    if (w.add != 0)
+      for (std::size_t k = step.sums.size(); k-- > 0;) {
+        Sum& sum = step.sums[k];
+        if (sum.to.same_slot(to)) {
+          if (sum.to.same_slot(from) || sum.completes != 0) break;
+          sum.from.push_back(from);
+          sum.completes = w.completes;
+          return;
+        }
+        const bool reads_it = std::any_of(sum.from.begin(), sum.from.end(),
+                                          [&](const Place& place) { return place.same_slot(to); });
+        if (sum.to.same_slot(from) || reads_it) break;
+      }
+    brought(there);
+    std::vector<Place> operands = {from};
+    if (w.add != 0) operands.insert(operands.begin(), there);
+    step.sums.push_back({to, operands, w.completes, index});
+  }
+
+  // A place of the output is finished with the last step that writes there.
+  void find_finished() {
+    std::vector<Place> seen;
+    for (std::size_t s = steps_.size(); s-- > 0;) {
+      const auto look = [&](const Place& place) {
+        if (place.buffer != 1) return;
+        if (std::any_of(seen.begin(), seen.end(), [&](const Place& p) { return p.slot == place.slot; }))
+          return;
+        seen.push_back(place);
+        steps_[s].finished.push_back(place);
+      };
+      for (const Place& place : steps_[s].to) look(place);
+      for (const Sum& sum : steps_[s].sums) look(sum.to);
+    }
+  }
+
+  template <typename Function>
+  void add_up(const Sum& sum, T* to, Function&& function) {
+    const std::size_t last = operands_.size() - 1;
+    if (last == 0 && sum.completes == 0) {
+      if (to != operands_[0]) std::copy_n(operands_[0], sum.to.count, to);
+      return;
+    }
+    if (last <= 1 && to == nullptr) {
+      function(sum.index, sum.to.count, operands_[0],
+               last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
+      return;
+    }
+    constexpr std::int64_t kAtOnce = 2048;  // stays in the first cache
+    T kept[kAtOnce];
+    for (std::int64_t e = 0; e < sum.to.count; e += kAtOnce) {
+      const std::int64_t count = std::min(kAtOnce, sum.to.count - e);
+      if (to == nullptr) {
+        combine<op>(kept, operands_[0] + e, operands_[1] + e, count);
+        for (std::size_t k = 2; k < last; ++k) combine_into<op>(kept, operands_[k] + e, count);
+        function(sum.index + e, count, static_cast<const T*>(kept), operands_[last] + e);
+        continue;
+      }
+      if (last == 0) {
+        if (to != operands_[0]) std::copy_n(operands_[0] + e, count, to + e);
+      } else if (to == operands_[0]) {
+        combine_into<op>(to + e, operands_[1] + e, count);
+      } else {
+        combine<op>(to + e, operands_[0] + e, operands_[1] + e, count);
+      }
+      for (std::size_t k = 2; k <= last; ++k) combine_into<op>(to + e, operands_[k] + e, count);
+      if (sum.completes == 2)
+        function(sum.index + e, count, static_cast<const T*>(to + e), static_cast<const T*>(nullptr));
+    }
+  }
+
+  const ExchangeTables tables_;
+  const int rank_, first_;
+  const Blocks blocks_;
+  std::vector<Step> steps_;
+  std::int64_t longest_ = 0, scratch_elements_ = 0;
+  std::unique_ptr<T[]> scratch_ = {};
+  std::vector<const T*> operands_ = {};  // of the sum that is being made
+};
+
+// What a rank has, to another one, and what comes from a third; -1: nobody.
+template <typename Transport, typename T>
+void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
+             std::int64_t output_elements) {
+  constexpr int tag = 1 << 20;
+  const int size = static_cast<int>(sizeof(T));
+  std::vector<Delivery> sends, receives;
+  if (to >= 0 && input_elements > 0)
+    sends.push_back({to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr});
+  if (from >= 0 && output_elements > 0)
+    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr});
+  transport.exchange(sends, receives);
+  transport.release(sends, receives);
+}
+
+}  // namespace chorale

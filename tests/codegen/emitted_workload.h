@@ -1,0 +1,208 @@
+// Workloads, printed, compiled, and run beside what they mean (semantics/workload_machine.h).
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codegen/passes/lower.h"
+#include "codegen/workload_source.h"
+#include "construct/incumbents.h"
+#include "device/elements.h"
+#include "ir/files.h"
+#include "semantics/workload_machine.h"
+#include "tests/semantics/machines.h"
+#include "workload/text.h"
+#include "workload/transform.h"
+
+namespace chorale::test {
+
+enum class Carrier { Threads, Mpi };
+
+// A folder that goes with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "chorale-workload-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() {
+    if (std::getenv("CHORALE_KEEP") == nullptr) std::filesystem::remove_all(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Constructed ones on a ring, or with a link between any two, of `chunks` a block.
+inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, int chunks, bool ring) {
+  std::vector<WorkloadAlgorithm> algorithms;
+  for (const NeededCollective& needed : needed_collectives(workload)) {
+    const Topology machine = ring ? test::ring(needed.collective.ranks) : full(needed.collective.ranks);
+    const Collective collective = with_chunks(needed.collective, chunks);
+    const std::vector<Point> points = incumbents(machine, collective);
+    const Point& point = ring ? points.back() : points.front();
+    algorithms.push_back(
+        {needed.operation, point.collective, lower(machine, point.collective, point.schedule)});
+    algorithms.back().program.name = fmt::format("{} on {}", name_of(collective), machine.name);
+  }
+  return algorithms;
+}
+
+template <typename T>
+void put(std::ofstream& stream, double value) {
+  const T x = T(static_cast<std::conditional_t<is_half<T>, float, double>>(value));
+  stream.write(reinterpret_cast<const char*>(&x), sizeof x);
+}
+template <typename T>
+double got(std::ifstream& stream) {
+  T x{};
+  stream.read(reinterpret_cast<char*>(&x), sizeof x);
+  return static_cast<double>(static_cast<std::conditional_t<is_half<T>, float, T>>(x));
+}
+template <typename Function>
+auto with_type(ElementType type, Function function) {
+  switch (type) {
+    case ElementType::Float64:
+      return function(double());
+    case ElementType::Int32:
+      return function(std::int32_t());
+    case ElementType::Float16:
+      return function(Float16());
+    case ElementType::Bfloat16:
+      return function(Bfloat16());
+    default:
+      return function(float());
+  }
+}
+
+inline std::string run_command(const std::string& command, int& code) {
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::string text;
+  char buffer[4096];
+  while (std::size_t n = fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, n);
+  code = pclose(pipe);
+  return text;
+}
+
+// One workload, printed and compiled once, to be run with several sizes.
+class Emitted {
+ public:
+  Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, const std::string& flags = "-O1")
+      : workload_(workload), carrier_(carrier) {
+    for (NamedText file :
+         to_workload_sources(workload, some_algorithms(workload, chunks, ring), {.name = "w"})) {
+      file.path = folder_.path() / file.path;
+      write_files({file});
+    }
+    const std::string mpi = carrier == Carrier::Mpi ? "mpicxx -DCHORALE_MPI" : CHORALE_CXX;
+    int code = 0;
+    const std::string said = run_command(
+        fmt::format(
+            "cd {} && {} -std=c++17 {} -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
+            "-fno-trapping-math -I. w_main.cpp -o w -pthread",
+            folder_.path().string(), mpi, flags),
+        code);
+    if (code != 0) throw std::runtime_error(said);
+  }
+
+  std::filesystem::path folder() const { return folder_.path(); }
+
+  // What the program prints, with what follows its name.
+  std::string run(const std::string& arguments, int& code) const {
+    const std::string before =
+        carrier_ == Carrier::Mpi
+            ? fmt::format(
+                  "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --oversubscribe -n {} ",
+                  CHORALE_MPIEXEC, workload_.ranks * workload_.groups)
+            : "";
+    return run_command(fmt::format("cd {} && {}./w {}", folder_.path().string(), before, arguments), code);
+  }
+
+  // Empty, or where outputs differ by more than `tolerance`, relative to the larger of 1 and the value. The workload has
+  // the sizes that the program is to run with.
+  std::string difference(const Workload& sized, unsigned seed, double tolerance = 0,
+                         bool small = false) const {
+    std::mt19937 random(seed);
+    WorkloadState inputs;
+    std::filesystem::create_directory(folder_.path() / "in");
+    std::filesystem::create_directory(folder_.path() / "out");
+    for (const Operation& op : sized.operations) {
+      if (op.kind != OperationKind::Input) continue;
+      const bool local = op.type.layout.kind == LayoutKind::Local;
+      const bool grouped = op.type.scope == Scope::Group;
+      std::vector<std::vector<double>> whole(grouped ? op.type.last_group - op.type.first_group + 1 : 1);
+      const std::size_t count =
+          static_cast<std::size_t>(elements(op.type)) * (local ? ranks_of(sized, op.type) : 1);
+      for (auto& values : whole)
+        for (std::size_t e = 0; e < count; ++e)
+          values.push_back(small ? static_cast<int>(random() % 5) - 2
+                                 : (static_cast<int>(random() % 33) - 16) /
+                                       (op.type.element == ElementType::Int32 ? 1.0 : 8.0));
+      if (small)
+        for (auto& values : whole)
+          for (double& value : values) value = std::abs(value) + 1;
+      inputs.tensors[op.name] = laid_out(sized, op.type, whole);
+      write(op, inputs.tensors[op.name]);
+    }
+    std::string sizes;
+    for (const WorkloadSize& size : sized.sizes) sizes += fmt::format("{}={} ", size.name, size.value);
+    int code = 0;
+    const std::string said = run(fmt::format("{} --runs 0 --seed 5 --in in --out out", sizes), code);
+    if (code != 0) return "it fails: " + said;
+    const WorkloadRun expected = interpret(sized, inputs, {.seed = 5});
+    for (const auto& [name, values] : expected.state.tensors) {
+      const Operation* op = find(sized, name);
+      const bool updated =
+          std::ranges::any_of(sized.operations, [&](const Operation& o) { return o.updates == name; });
+      if (op->kind == OperationKind::Input && !updated) continue;
+      const std::string file = op->updates.empty() ? name : op->updates;
+      for (int rank = 0; rank < std::ssize(values); ++rank) {
+        std::ifstream stream(folder_.path() / "out" / fmt::format("{}.{}", file, rank), std::ios::binary);
+        for (std::size_t e = 0; e < values[rank].size(); ++e) {
+          const double x = with_type(op->type.element, [&](auto t) { return got<decltype(t)>(stream); });
+          if (!stream.good()) return fmt::format("{}.{} ends early", file, rank);
+          const double y = values[rank][e];
+          const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
+                            std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y));
+          if (!same) return fmt::format("{} of rank {}, element {}: {} is not {}", name, rank, e, x, y);
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  void write(const Operation& op, const RankValues& values) const {
+    for (int rank = 0; rank < std::ssize(values); ++rank) {
+      std::ofstream stream(folder_.path() / "in" / fmt::format("{}.{}", op.name, rank), std::ios::binary);
+      for (const double value : values[rank])
+        with_type(op.type.element, [&](auto t) { put<decltype(t)>(stream, value); });
+    }
+  }
+
+  const Workload workload_;
+  const Carrier carrier_;
+  Folder folder_;
+};
+
+// The text with other sizes.
+inline Workload parsed(const std::string& text, const std::string& script = "",
+                       const std::map<std::string, std::int64_t>& sizes = {}, int ranks = 0, int groups = 0) {
+  const Workload workload = parse_workload(text, "test", {.sizes = sizes, .ranks = ranks, .groups = groups});
+  return script.empty() ? workload : chorale::apply(workload, script);
+}
+
+}  // namespace chorale::test
