@@ -33,7 +33,7 @@ int operand_count(OperationKind kind) {
 TensorType type_by_rules(const Typing& typing) {
   switch (typing.operation.kind) {
     case OperationKind::Input:
-      break;
+      return input_type(typing);
     case OperationKind::Rank:
     case OperationKind::Group:
       return {.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};

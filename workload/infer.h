@@ -11,8 +11,8 @@ namespace chorale {
 
 inline constexpr std::size_t kMostOperations = 1024, kMostSizes = 256;  // of a workload
 
-// Of an operation whose operands are in the workload, with their types; not of Input, whose type is declared. Throws
-// InputError that names `where` and the rule.
+// Of an operation whose operands are in the workload, with their types; of Input, the declared one. Throws InputError
+// that names `where`, the operation and the rule.
 TensorType inferred_type(const Workload&, const Operation&, const std::string& where);
 
 // With all types inferred anew, after all that can be said about a workload was looked at: names, order, updates,

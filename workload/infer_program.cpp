@@ -20,8 +20,6 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostDimensions = 8;
-
 bool is_constant_kind(OperationKind kind) {
   return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;
 }
@@ -176,11 +174,7 @@ class ProgramCheck {
       require_unchanged(operation);
       if (operation.kind == OperationKind::Input) look_at_input(operation);
       operation.type = inferred_type(result_, operation, where_(operation.name));
-      const int dimensions = static_cast<int>(operation.type.shape.size());
       if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
-      if (dimensions > static_cast<int>(kMostDimensions))
-        fail_at(operation, fmt::format("has {} dimensions", dimensions),
-                fmt::format("{} are the most", kMostDimensions));
       if (!operation.updates.empty()) look_at_update(operation);
       result_.operations.push_back(std::move(operation));
     }
@@ -199,49 +193,9 @@ class ProgramCheck {
                 fmt::format("read {}, or read {} before", update->second, name));
   }
 
-  void look_at_input(Operation& input) const {
-    TensorType& type = input.type;
-    for (Extent& extent : type.shape) extent = valued(input, extent);
-    const int dimensions = static_cast<int>(type.shape.size());
-    if (type.scope == Scope::World) type.first_group = type.last_group = 0;
-    if (!is_workload_type(type.element))
-      fail_at(input, fmt::format("has elements of {}", to_string(type.element)),
-              "use fp64, fp32, fp16, bf16 or int32");
-    if (type.first_group < 0 || type.first_group > type.last_group || type.last_group >= given_.groups)
-      fail_at(input, fmt::format("is of the groups {} to {}", type.first_group, type.last_group),
-              fmt::format("the groups are 0 to {}", given_.groups - 1));
-    if (const std::string what = layout_flaw(type.layout, dimensions, ranks_of(given_, type)); !what.empty())
-      fail_at(input, what, "choose a layout that the tensor can have");
-    type.layout = normal(type.layout, dimensions);
-    if (type.layout.kind != LayoutKind::Sliced) type.layout.dim = kFlat;
-    if (type.layout.kind != LayoutKind::Rooted) type.layout.root = 0;
-    if (input.scattered && dimensions != 1)
-      fail_at(input, fmt::format("is scattered, and has the shape {}", to_string(type.shape)),
-              "scattered tensors are a list, with one side for all their elements");
+  void look_at_input(const Operation& input) const {
     if (!input.kernel.empty() || !input.overlap.empty())
       fail_at(input, "is an input, and no part of a kernel or overlap", "declare it before");
-  }
-
-  // With its value, its sizes sorted.
-  Extent valued(const Operation& input, Extent extent) const {
-    constexpr std::size_t kMostFactors = 16;
-    std::ranges::sort(extent.sizes);
-    extent.value = extent.factor;
-    if (extent.sizes.size() > kMostFactors)
-      fail_at(input, "has a side of too many sizes", fmt::format("{} are the most", kMostFactors));
-    for (const std::string& name : extent.sizes) {
-      const auto size = std::ranges::find(given_.sizes, name, &WorkloadSize::name);
-      if (size == given_.sizes.end())
-        fail_at(input, fmt::format("there is no size '{}'", name), "write \"size NAME = NUMBER\" before");
-      if (extent.value < 1 || extent.value > kMostElements / size->value)
-        extent.value = -1;
-      else
-        extent.value *= size->value;
-    }
-    if (extent.value < 1 || extent.value > kMostElements)
-      fail_at(input, fmt::format("the side {} is too long, or nothing", to_string(extent)),
-              fmt::format("sides are 1 to {}", kMostElements));
-    return extent;
   }
 
   void look_at_update(const Operation& operation) {

@@ -291,7 +291,6 @@ class WorkloadParser {
   }
 
   void layout(TensorType& type) {
-    const Token token = now();
     if (takes("Replicated")) {
       type.layout = {};
     } else if (takes("Local")) {
@@ -309,11 +308,6 @@ class WorkloadParser {
       fail("a layout: Replicated, Local, Sliced(dimension), Sliced(flat) or Rooted(rank)");
     }
     if (takes("GROUP")) groups(type);
-    const int ranks = ranks_of(draft_.workload, type);
-    if (const std::string what = layout_flaw(type.layout, static_cast<int>(type.shape.size()), ranks);
-        !what.empty())
-      fail_at(token, what, "choose a layout that the tensor can have");
-    type.layout = normal(type.layout, static_cast<int>(type.shape.size()));
   }
   void groups(TensorType& type) {
     const int last = draft_.workload.groups - 1;

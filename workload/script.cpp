@@ -235,7 +235,7 @@ class ScriptReader {
 
 }  // namespace
 
-Workload apply(const Workload& workload, std::string_view script, const std::string& file) {
+Workload transformed(const Workload& workload, std::string_view script, const std::string& file) {
   ScriptReader reader(script, file);
   Workload result = workload;
   for (const ScriptCall& call : reader.calls()) {

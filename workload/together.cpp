@@ -90,7 +90,7 @@ Workload brought_together(const Workload& workload, const std::vector<int>& memb
       path = fmt::format("{}, {}", workload.operations[blocks.list[a].front()].name, path);
     throw InputError(
         where,
-        fmt::format("{} would have to come before and after them: they read it and it reads them", path),
+        fmt::format("{} would have to come before and after them: it reads them, and they read it", path),
         "take it in, too, or leave out what reads it");
   }
 

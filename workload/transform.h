@@ -52,6 +52,6 @@ Workload overlap(const Workload&, const std::vector<std::string>& units, const s
 //   fuse(update; rs, s_m_, s_v_, s_p_, p_)
 //   overlap(both; layer, update)
 // Throws InputError: "file:line:column: ..."
-Workload apply(const Workload&, std::string_view script, const std::string& file = "script");
+Workload transformed(const Workload&, std::string_view script, const std::string& file = "script");
 
 }  // namespace chorale

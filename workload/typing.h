@@ -26,6 +26,7 @@ struct Typing {
 };
 
 // The rules, a family a file; layouts of results are normal().
+TensorType input_type(const Typing&);          // workload/input_type.cpp
 TensorType pointwise_type(const Typing&);      // workload/pointwise_type.cpp
 TensorType matmul_type(const Typing&);         // workload/product_types.cpp
 TensorType convolution_type(const Typing&);    //

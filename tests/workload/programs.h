@@ -23,7 +23,7 @@ workload adam
 ranks 4
 size N = 1024
 Tensor g(fp16, [N], Local)
-Tensor p(fp32, [N], Replicated)
+Tensor p(fp16, [N], Replicated)
 Tensor m(fp32, [N], Replicated) state
 Tensor v(fp32, [N], Replicated) state
 Scalar lr(fp32)
@@ -42,7 +42,7 @@ workload lamb
 ranks 4
 size N = 1024
 Tensor g(fp16, [N], Local)
-Tensor p(fp32, [N], Replicated)
+Tensor p(fp16, [N], Replicated)
 Tensor m(fp32, [N], Replicated) state
 Tensor v(fp32, [N], Replicated) state
 Scalar lr(fp32)
@@ -86,9 +86,9 @@ groups 2
 size B = 2
 size S = 8
 size H = 16
-Tensor in(fp16, [B, S, H], Local, GROUP 0)
+Tensor in(fp16, [B, S, H], Local GROUP 0)
 Tensor b(fp16, [H], Replicated)
-Tensor r(fp16, [B, S, H], Replicated, GROUP 0)
+Tensor r(fp16, [B, S, H], Replicated GROUP 0)
 sum = AllReduce("+", in)
 send = Dropout(sum + b, 0.1) + r
 output = Send(send, GROUP + 1)

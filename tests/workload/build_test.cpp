@@ -1,0 +1,154 @@
+// A workload that is built in C++ is the one that is read from the text that says the same.
+#include "workload/build.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+#include "ir/files.h"
+#include "workload/text.h"
+
+namespace chorale::test {
+namespace {
+
+using enum ElementType;
+
+Workload example(const std::string& name) {
+  const std::string file = std::string(CHORALE_SOURCE) + "/examples/" + name + ".chorale";
+  return parse_workload(read_file(file), file);
+}
+
+TEST(Builder, BuildsAdam) {
+  Builder b("adam", {.ranks = 4});
+  const Side n = b.size("N", 1 << 20);
+  const Tensor g = b.tensor("g", Float32, {n}, local());
+  const Tensor p = b.tensor("p", Float32, {n}, replicated());
+  const Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
+  const Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
+  const Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
+
+  const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
+  const Tensor avg = b.let("avg", sum / b.world());
+  const Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
+  const Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
+  const Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
+  const Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
+  const Tensor p_ = b.update("p_", p, p - lr * m1 / (sqrt(v1) + 1e-8));
+  b.returns({p_});
+
+  EXPECT_EQ(b.finish(), example("adam"));
+}
+
+TEST(Builder, BuildsLamb) {
+  Builder b("lamb", {.ranks = 4});
+  const Side n = b.size("N", 1 << 20);
+  const Tensor g = b.tensor("g", Float32, {n}, local());
+  const Tensor p = b.tensor("p", Float32, {n}, replicated());
+  const Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
+  const Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
+  const Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
+
+  const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
+  const Tensor avg = b.let("avg", sum / b.world());
+  const Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
+  const Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
+  const Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
+  const Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
+  const Tensor u = b.let("u", m1 / (sqrt(v1) + 1e-6) + 0.01 * p);
+  const Tensor p_norm = b.norm("p_norm", p), u_norm = b.norm("u_norm", u);
+  const Tensor ratio = b.let("ratio", select(p_norm > 0, select(u_norm > 0, p_norm / u_norm, 1), 1));
+  const Tensor p_ = b.update("p_", p, p - lr * ratio * u);
+  b.returns({p_});
+
+  EXPECT_EQ(b.finish(), example("lamb"));
+}
+
+// Every operation and function, and what is around them.
+TEST(Builder, SaysAllThatTextsSay) {
+  Builder b("all", {.ranks = 2, .groups = 3});
+  const Side c = b.size("C", 6);
+  const Tensor x = b.tensor("x", Float32, {c, 2 * c}, local());
+  const Tensor y = b.tensor("y", Float32, {c, 2 * c}, replicated());
+  const Tensor w = b.tensor("w", Float32, {2 * c, 3}, replicated());
+  const Tensor z = b.tensor("z", Float64, {c * c}, replicated(), {.scope = Scope::Group, .last_group = 1});
+  const Tensor s = b.tensor("s", Int32, {5}, local(), {.scattered = true});
+  const Tensor images = b.tensor("images", Bfloat16, {1, 2, 5, 5}, replicated());
+  const Tensor windows = b.tensor("windows", Bfloat16, {3, 2, 3, 3}, sliced(0));
+
+  Tensor gathered;
+  b.overlap("both", [&] {
+    const Tensor product = b.matmul("product", x, w);
+    b.kernel("fused", [&] {
+      const Tensor rs = b.reduce_scatter("rs", ReduceOp::Sum, product, 1);
+      gathered = b.all_gather("gathered", b.let("doubled", -rs * 2));
+    });
+  });
+  const Tensor stored = b.store(y, b.all_reduce("stored", ReduceOp::Max, relu(x)));
+  const Tensor rooted = b.reduce("rooted", ReduceOp::Min, x, 5);
+  const Tensor back = b.broadcast("back", abs(rooted));
+  const Tensor there = b.all_to_all("there", b.let("padded", x + b.rank() + 3 * b.group()));
+  const Tensor sent = b.send("sent", tanh(z), 1);
+  const Tensor part = b.slice("part", back, 1);
+  const Tensor most = b.reduce_tensor("most", ReduceOp::Max, exp(min(part, 1)) - log(max(part, 2)));
+  const Tensor other = b.convolution("other", images, windows, 2, 1);
+  const Tensor kept = b.let("kept", b.dropout(random(7) <= cast(Float16, s), 0.5) + equal(s, 1));
+  b.returns({gathered, stored, there, sent, most, other, kept});
+  const Workload built = b.finish();
+
+  EXPECT_EQ(parse_workload(to_text(built), "printed"), built);
+  EXPECT_EQ(parse_workload(R"(
+workload all
+ranks 2
+groups 3
+size C = 6
+Tensor x(fp32, [C, 2*C], Local)
+Tensor y(fp32, [C, 2*C], Replicated)
+Tensor w(fp32, [2*C, 3], Replicated)
+Tensor z(fp64, [C*C], Replicated GROUP 0..1)
+Tensor s(int32, [5], Local) scattered
+Tensor images(bf16, [1, 2, 5, 5], Replicated)
+Tensor windows(bf16, [3, 2, 3, 3], Sliced(0))
+overlap both {
+  product = MatMul(x, w)
+  kernel fused {
+    rs = ReduceScatter("+", product, 1)
+    doubled = -rs * 2
+    gathered = AllGather(doubled)
+  }
+}
+stored = Update(y, AllReduce("max", ReLU(x)))
+rooted = Reduce("min", x, 5)
+back = Broadcast(Abs(rooted))
+padded = x + RANK + 3 * GROUP
+there = AllToAll(padded)
+sent = Send(Tanh(z), GROUP + 1)
+part = Slice(back, 1)
+most = ReduceTensor("max", Exp(Min(part, 1)) - Log(Max(part, 2)))
+other = Convolution(images, windows, stride = 2, padding = 1)
+kept = Select(Random(0) < 0.5, 0, (Random(7) <= Cast(fp16, s)) * 2) + (s == 1)
+return gathered, stored, there, sent, most, other, kept
+)",
+                           "all"),
+            built);
+}
+
+TEST(Builder, RefusesAsTextsDo) {
+  Builder b("wrong", {.ranks = 2});
+  const Tensor g = b.tensor("g", Float32, {5}, local());
+  const Tensor s = b.reduce_scatter("s", ReduceOp::Sum, g);
+  try {
+    b.let("x", s + g);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "wrong: x: s (fp32[5] Sliced(0)) and g (fp32[5] Local): of one, a rank has a slice, of the other, "
+        "a tensor of its own; ReduceScatter the Local one, or AllGather the sliced one");
+  }
+  EXPECT_THROW(b.dropout(g, 1), InputError);
+  EXPECT_THROW(b.store(g, g), InputError);
+  EXPECT_THROW(b.finish(), InputError);  // it returns nothing
+}
+
+}  // namespace
+}  // namespace chorale::test

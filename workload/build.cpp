@@ -1,0 +1,252 @@
+#include "workload/build.h"
+
+#include <fmt/format.h>
+
+#include "ir/error.h"
+#include "workload/infer.h"
+#include "workload/typing.h"
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+using Kind = OperationKind;
+
+Formula formula(Op op, const std::vector<Term>& values) {
+  return Formula(applied(op, values));
+}
+
+}  // namespace
+
+Formula operator+(const Formula& a, const Formula& b) {
+  return formula(Op::Add, {a.term, b.term});
+}
+Formula operator-(const Formula& a, const Formula& b) {
+  return formula(Op::Subtract, {a.term, b.term});
+}
+Formula operator*(const Formula& a, const Formula& b) {
+  return formula(Op::Multiply, {a.term, b.term});
+}
+Formula operator/(const Formula& a, const Formula& b) {
+  return formula(Op::Divide, {a.term, b.term});
+}
+Formula operator-(const Formula& a) {
+  return formula(Op::Negate, {a.term});
+}
+Formula operator<(const Formula& a, const Formula& b) {
+  return formula(Op::Less, {a.term, b.term});
+}
+Formula operator<=(const Formula& a, const Formula& b) {
+  return formula(Op::LessEqual, {a.term, b.term});
+}
+Formula operator>(const Formula& a, const Formula& b) {
+  return b < a;
+}
+Formula operator>=(const Formula& a, const Formula& b) {
+  return b <= a;
+}
+Formula equal(const Formula& a, const Formula& b) {
+  return formula(Op::Equal, {a.term, b.term});
+}
+Formula select(const Formula& condition, const Formula& then, const Formula& otherwise) {
+  return formula(Op::Select, {condition.term, then.term, otherwise.term});
+}
+Formula min(const Formula& a, const Formula& b) {
+  return formula(Op::Min, {a.term, b.term});
+}
+Formula max(const Formula& a, const Formula& b) {
+  return formula(Op::Max, {a.term, b.term});
+}
+Formula pow(const Formula& a, const Formula& b) {
+  return formula(Op::Pow, {a.term, b.term});
+}
+Formula sqrt(const Formula& a) {
+  return formula(Op::Sqrt, {a.term});
+}
+Formula exp(const Formula& a) {
+  return formula(Op::Exp, {a.term});
+}
+Formula log(const Formula& a) {
+  return formula(Op::Log, {a.term});
+}
+Formula tanh(const Formula& a) {
+  return formula(Op::Tanh, {a.term});
+}
+Formula abs(const Formula& a) {
+  return formula(Op::Abs, {a.term});
+}
+Formula relu(const Formula& a) {
+  return Formula(relu_term(a.term));
+}
+Formula cast(ElementType type, const Formula& a) {
+  return Formula(converted(type, a.term));
+}
+Formula random(int stream) {
+  return Formula(random_term(stream));
+}
+
+TensorLayout replicated() {
+  return {};
+}
+TensorLayout local() {
+  return {.kind = LayoutKind::Local};
+}
+TensorLayout sliced(int dim) {
+  return {.kind = LayoutKind::Sliced, .dim = dim};
+}
+TensorLayout rooted(int rank) {
+  return {.kind = LayoutKind::Rooted, .root = rank};
+}
+
+// What is too large is looked at where it is used.
+Side operator*(const Side& a, const Side& b) {
+  const auto times = [](std::int64_t x, std::int64_t y) {
+    return x > 0 && y > 0 && x <= kMostElements / y ? x * y : -1;
+  };
+  Extent product = a.extent;
+  product.factor = times(product.factor, b.extent.factor);
+  product.value = times(product.value, b.extent.value);
+  product.sizes.insert(product.sizes.end(), b.extent.sizes.begin(), b.extent.sizes.end());
+  return Side(product);
+}
+
+Builder::Builder(const std::string& name, const BuildOptions& options) {
+  draft_.workload.name = name;
+  draft_.workload.ranks = options.ranks;
+  draft_.workload.groups = options.groups;
+}
+
+Side Builder::size(const std::string& name, std::int64_t value) {
+  draft_.workload.sizes.push_back({.name = name, .value = value});
+  draft_.taken.insert(name);
+  return Side(Extent{.sizes = {name}, .value = value});
+}
+
+Tensor Builder::tensor(const std::string& name, ElementType element, const std::vector<Side>& shape,
+                       TensorLayout layout, const InputOptions& options) {
+  Operation input{.name = name,
+                  .type = {.element = element,
+                           .layout = layout,
+                           .scope = options.scope,
+                           .first_group = options.first_group,
+                           .last_group = options.last_group},
+                  .state = options.state,
+                  .scattered = options.scattered};
+  if (options.last_group < 0) input.type.last_group = draft_.workload.groups - 1;
+  for (const Side& side : shape) input.type.shape.push_back(side.extent);
+  return add(std::move(input));
+}
+
+Tensor Builder::scalar(const std::string& name, ElementType element, const InputOptions& options) {
+  return tensor(name, element, {}, replicated(), options);
+}
+
+Tensor Builder::let(const std::string& name, const Formula& value) {
+  return add(pointwise(name, value.term));
+}
+
+Tensor Builder::update(const std::string& name, const Tensor& input, const Formula& value) {
+  Operation operation = pointwise(name, value.term);
+  operation.updates = input.name;
+  return add(std::move(operation));
+}
+
+Tensor Builder::store(const Tensor& input, const Tensor& result) {
+  std::vector<Operation>& operations = draft_.workload.operations;
+  if (operations.empty() || operations.back().name != result.name)
+    throw InputError(draft_.workload.name,
+                     fmt::format("{} is to be stored in {}, and was not added last", result.name, input.name),
+                     "store a result as it is added");
+  operations.back().updates = input.name;
+  return result;
+}
+
+Tensor Builder::add(Operation operation) {
+  const Tensor result{operation.name};
+  draft_.add(std::move(operation), draft_.workload.name);
+  return result;
+}
+
+Tensor Builder::add(Operation operation, const std::vector<Formula>& operands) {
+  for (const Formula& operand : operands)
+    operation.operands.push_back(draft_.named(operand.term, operation.name, draft_.workload.name));
+  return add(std::move(operation));
+}
+
+Tensor Builder::all_reduce(const std::string& name, ReduceOp op, const Formula& value) {
+  return add({.kind = Kind::AllReduce, .name = name, .reduction = op}, {value});
+}
+Tensor Builder::reduce_scatter(const std::string& name, ReduceOp op, const Formula& value, int dim) {
+  return add({.kind = Kind::ReduceScatter, .name = name, .reduction = op, .layout = sliced(dim)}, {value});
+}
+Tensor Builder::all_gather(const std::string& name, const Formula& value) {
+  return add({.kind = Kind::AllGather, .name = name}, {value});
+}
+Tensor Builder::reduce(const std::string& name, ReduceOp op, const Formula& value, int root) {
+  return add({.kind = Kind::Reduce, .name = name, .reduction = op, .layout = rooted(root)}, {value});
+}
+Tensor Builder::broadcast(const std::string& name, const Formula& value) {
+  return add({.kind = Kind::Broadcast, .name = name}, {value});
+}
+Tensor Builder::all_to_all(const std::string& name, const Formula& value) {
+  return add({.kind = Kind::AllToAll, .name = name}, {value});
+}
+Tensor Builder::send(const std::string& name, const Formula& value, int shift) {
+  return add({.kind = Kind::Send, .name = name, .shift = shift}, {value});
+}
+Tensor Builder::slice(const std::string& name, const Formula& value, int dim) {
+  return add({.kind = Kind::Slice, .name = name, .layout = sliced(dim)}, {value});
+}
+Tensor Builder::matmul(const std::string& name, const Formula& a, const Formula& b) {
+  return add({.kind = Kind::MatMul, .name = name}, {a, b});
+}
+Tensor Builder::convolution(const std::string& name, const Formula& images, const Formula& windows,
+                            int stride, int padding) {
+  return add({.kind = Kind::Convolution, .name = name, .stride = stride, .padding = padding},
+             {images, windows});
+}
+Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const Formula& value) {
+  return add({.kind = Kind::ReduceTensor, .name = name, .reduction = op}, {value});
+}
+Tensor Builder::norm(const std::string& name, const Formula& value) {
+  return add(pointwise(name, draft_.norm(value.term, name, draft_.workload.name)));
+}
+
+Formula Builder::rank() {
+  return Formula(draft_.constant(Kind::Rank));
+}
+Formula Builder::group() {
+  return Formula(draft_.constant(Kind::Group));
+}
+Formula Builder::world() {
+  return Formula(draft_.constant(Kind::Ranks));
+}
+
+Formula Builder::dropout(const Formula& value, double probability) {
+  if (!(probability >= 0 && probability < 1))
+    throw InputError(draft_.workload.name, fmt::format("a dropout with the probability {}", probability),
+                     "probabilities are 0 to less than 1");
+  return Formula(dropout_term(value.term, probability, streams_++));
+}
+
+void Builder::kernel(const std::string& name, const std::function<void()>& operations) {
+  draft_.kernel = name;
+  operations();
+  draft_.kernel.clear();
+}
+
+void Builder::overlap(const std::string& name, const std::function<void()>& operations) {
+  draft_.overlap = name;
+  operations();
+  draft_.overlap.clear();
+}
+
+void Builder::returns(const std::vector<Tensor>& tensors) {
+  for (const Tensor& each : tensors) draft_.workload.outputs.push_back(each.name);
+}
+
+Workload Builder::finish() const {
+  return inferred(draft_.workload, draft_.workload.name);
+}
+
+}  // namespace chorale

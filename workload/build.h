@@ -1,0 +1,132 @@
+// The language embedded in C++: what the text form says (docs/workloads.md), with the same rules and errors.
+//
+//   Builder b("mean", {.ranks = 4});
+//   const Side n = b.size("N", 1 << 20);
+//   const Tensor g = b.tensor("g", ElementType::Float32, {n}, local());
+//   const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
+//   b.returns({b.let("avg", sum / b.world())});
+//   const Workload workload = b.finish();
+//
+// Each operation is typed as it comes: what has no type throws InputError there, which names the program and the operation.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/workload.h"
+#include "workload/draft.h"
+#include "workload/term.h"
+
+namespace chorale {
+
+// The result of an operation, or an input, of the builder that made it.
+struct Tensor {
+  std::string name = {};
+};
+
+// Arithmetic on tensors and numbers; nothing is computed before an operation asks for it.
+struct Formula {
+  Term term = {};
+  Formula(double value) : term(number_term(value)) {}
+  Formula(const Tensor& tensor) : term(operand_term(tensor.name)) {}
+  explicit Formula(Term given) : term(std::move(given)) {}
+};
+
+Formula operator+(const Formula&, const Formula&);
+Formula operator-(const Formula&, const Formula&);
+Formula operator*(const Formula&, const Formula&);
+Formula operator/(const Formula&, const Formula&);
+Formula operator-(const Formula&);
+Formula operator<(const Formula&, const Formula&);
+Formula operator<=(const Formula&, const Formula&);
+Formula operator>(const Formula&, const Formula&);
+Formula operator>=(const Formula&, const Formula&);
+Formula equal(const Formula&, const Formula&);
+Formula select(const Formula& condition, const Formula& then, const Formula& otherwise);
+Formula min(const Formula&, const Formula&);
+Formula max(const Formula&, const Formula&);
+Formula pow(const Formula&, const Formula&);
+Formula sqrt(const Formula&);
+Formula exp(const Formula&);
+Formula log(const Formula&);
+Formula tanh(const Formula&);
+Formula abs(const Formula&);
+Formula relu(const Formula&);
+Formula cast(ElementType, const Formula&);
+Formula random(int stream);
+
+TensorLayout replicated();
+TensorLayout local();
+TensorLayout sliced(int dim);  // or kFlat
+TensorLayout rooted(int rank);
+
+// Of a shape: a number, a size of the builder, or a product of them.
+struct Side {
+  Extent extent = {};
+  Side(std::int64_t length) : extent{.factor = length, .value = length} {}
+  explicit Side(Extent given) : extent(std::move(given)) {}
+};
+Side operator*(const Side&, const Side&);
+
+struct BuildOptions {
+  int ranks = 2;  // of a group
+  int groups = 1;
+};
+struct InputOptions {
+  bool state = false, scattered = false;
+  Scope scope = Scope::World;
+  int first_group = 0, last_group = -1;  // of Group; -1: the last one that there is
+};
+
+class Builder {
+ public:
+  explicit Builder(const std::string& name, const BuildOptions& = {});
+
+  Side size(const std::string& name, std::int64_t value);
+  Tensor tensor(const std::string& name, ElementType, const std::vector<Side>& shape, TensorLayout,
+                const InputOptions& = {});
+  Tensor scalar(const std::string& name, ElementType, const InputOptions& = {});
+
+  // Pointwise: the formula's value, in an operation of its own; in the memory of an input.
+  Tensor let(const std::string& name, const Formula&);
+  Tensor update(const std::string& name, const Tensor& input, const Formula&);
+  // Communication that was just added stores its result in the memory of the input: Update(p, AllGather(s)).
+  Tensor store(const Tensor& input, const Tensor& result);
+
+  Tensor all_reduce(const std::string& name, ReduceOp, const Formula&);
+  Tensor reduce_scatter(const std::string& name, ReduceOp, const Formula&, int dim = kFlat);
+  Tensor all_gather(const std::string& name, const Formula&);
+  Tensor reduce(const std::string& name, ReduceOp, const Formula&, int root);
+  Tensor broadcast(const std::string& name, const Formula&);
+  Tensor all_to_all(const std::string& name, const Formula&);
+  Tensor send(const std::string& name, const Formula&, int shift);  // GROUP + shift
+  Tensor slice(const std::string& name, const Formula&, int dim = kFlat);
+  Tensor matmul(const std::string& name, const Formula&, const Formula&);
+  Tensor convolution(const std::string& name, const Formula& images, const Formula& windows, int stride = 1,
+                     int padding = 0);
+  Tensor reduce_tensor(const std::string& name, ReduceOp, const Formula&);
+  Tensor norm(const std::string& name, const Formula&);
+
+  Formula rank();
+  Formula group();
+  Formula world();
+  Formula dropout(const Formula&, double probability);
+
+  // What `operations` adds is one kernel, or overlapped.
+  void kernel(const std::string& name, const std::function<void()>& operations);
+  void overlap(const std::string& name, const std::function<void()>& operations);
+
+  void returns(const std::vector<Tensor>&);
+  // All that was said, after inferred() has looked at it.
+  Workload finish() const;
+
+ private:
+  Tensor add(Operation);
+  Tensor add(Operation, const std::vector<Formula>& operands);
+
+  Draft draft_ = {};
+  int streams_ = 0;
+};
+
+}  // namespace chorale
