@@ -239,6 +239,17 @@ bool can_overlap(Role first, Role second) {
          (first == Role::Send && second == Role::AllGather);
 }
 
+// An input that the later unit updates while the earlier one reads it. (No operation reads it after the update; but
+// overlapped units take turns, and who needs a row for each element has not done with it when the first ones are passed on.)
+std::string updated_meanwhile(const Workload& workload, const Unit& earlier, const Unit& later) {
+  for (const int l : later.operations)
+    for (const int e : earlier.operations) {
+      const std::string& input = workload.operations[l].updates;
+      if (!input.empty() && std::ranges::count(workload.operations[e].operands, input) > 0) return input;
+    }
+  return "";
+}
+
 bool reads_from(const Workload& workload, const Unit& reader, const Unit& made) {
   for (const int r : reader.operations)
     for (const int m : made.operations)
@@ -286,6 +297,12 @@ std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Un
            .words = fmt::format("{} and {} are no pair that can be overlapped", first.name, second.name),
            .remedy = "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with MatMul, "
                      "ReduceScatter with Send, and Send with AllGather"});
+    for (std::size_t j = 0; j < k; ++j)
+      if (const std::string input = updated_meanwhile(workload, members[j], second); !input.empty())
+        faults.push_back({.place = {.instruction = second.operations[0]},
+                          .words = fmt::format("{} updates {}, which {} still reads when they are overlapped",
+                                               second.name, input, members[j].name),
+                          .remedy = "leave out the one or the other"});
   }
   return faults;
 }

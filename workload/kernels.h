@@ -35,7 +35,7 @@ std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operat
 
 // Why these units cannot be overlapped: each must read what the one before has made, and the pair be one of MatMul or
 // Convolution with a collective (or fused one); AllGather or AllToAll with MatMul, MatMul with AllToAll; ReduceScatter
-// with Send, Send with AllGather (fused or not).
+// with Send, Send with AllGather (fused or not). None may update what one before it reads.
 std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
 
 std::string to_string(KernelKind);  // "fused AllReduce"

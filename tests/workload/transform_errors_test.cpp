@@ -176,6 +176,15 @@ TEST(OverlapErrors, SayThePair) {
       "overlap(ol; x, y)", "overlap ol: y does not read what x makes; overlap a producer with its consumer");
 }
 
+// Each element of a product needs a row, and a column of p; the sums that are there first would be stored in p while the
+// others are not even products yet. Found by random programs (tests/workload/preserve.cpp): one in 5,000.
+TEST(OverlapErrors, SayWhatIsUpdatedMeanwhile) {
+  EXPECT_REFUSAL(
+      "workload w\nranks 2\nTensor x(fp32, [3, 3], Local)\nTensor p(fp32, [3, 3], Replicated)\n"
+      "y = MatMul(x, p)\np_ = Update(p, AllReduce(\"+\", y))\nreturn p_\n",
+      "overlap(ol; y, p_)", "overlap ol: p_ updates p, which y still reads when they are overlapped");
+}
+
 TEST(ScriptErrors, SayLineColumnAndWhatWasExpected) {
   EXPECT_REFUSAL(
       kSgd, "cut(avg)",
