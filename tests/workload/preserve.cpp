@@ -1,0 +1,334 @@
+// Do transformations keep what programs mean? Random programs (tests/workload/random_workload.h) go through random
+// transformations; program and result are interpreted (semantics/workload_machine.h) in several orders and with several
+// seeds, and outputs and state, put together, have to be the same to the bit. The result has to survive its text form, too.
+//
+// Usage: preserve PROGRAMS [SEED [FIRST]]
+// Prints one line on what was done, and before it each difference with the programs around the transformation that makes
+// it. A program follows from seed and number alone: "preserve 1 SEED NUMBER" does one again. Exit code 1: something differs,
+// or there is a kind of transformation or kernel that never was.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "tests/workload/random_workload.h"
+#include "workload/kernels.h"
+#include "workload/text.h"
+#include "workload/transform.h"
+
+namespace chorale::test {
+namespace {
+
+using Names = std::vector<std::string>;
+using Inputs = std::map<std::string, std::vector<std::vector<double>>>;
+
+struct Step {
+  std::string kind = {}, words = {};  // "split", "split(t3, n1, Sliced(0))"
+  Workload result = {};
+};
+
+// --- Transformations at random ---
+
+class RandomMove {
+ public:
+  RandomMove(const Workload& workload, Dice& dice, int number)
+      : workload_(workload), dice_(dice), fresh_(fmt::format("n{}", number)), units_(units(workload)) {}
+
+  // Nothing: what was tried is not possible, or there is nothing to try it with.
+  std::optional<Step> step() {
+    const Attempt attempt = choose();
+    if (attempt.script.empty()) return std::nullopt;
+    try {
+      return Step{
+          .kind = attempt.kind, .words = attempt.script, .result = transformed(workload_, attempt.script)};
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  struct Attempt {
+    std::string kind = {}, script = {};
+  };
+
+  Attempt choose() {
+    switch (dice_.below(18)) {
+      case 0:
+      case 1:
+      case 2:
+        return {"split", split_one()};
+      case 3:
+        return {"join", call("join", any({OperationKind::AllGather, OperationKind::Broadcast}))};
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+        return {"reorder", reorder_one()};
+      case 8:
+      case 9:
+        return {"asSlice", call("asSlice", any({OperationKind::Input}))};
+      case 10:
+        return {"dead",
+                call("dead", workload_.operations.empty() ? "" : dice_.of(workload_.operations).name)};
+      case 11:
+      case 12:
+      case 13:
+      case 14:
+        return {"fuse", fuse_some()};
+      default:
+        return {"overlap", overlap_some()};
+    }
+  }
+
+  static std::string call(const char* kind, const std::string& name) {
+    return name.empty() ? "" : fmt::format("{}({})", kind, name);
+  }
+
+  std::string any(const std::set<OperationKind>& kinds) {
+    Names names;
+    for (const Operation& op : workload_.operations)
+      if (kinds.contains(op.kind)) names.push_back(op.name);
+    return names.empty() ? "" : dice_.of(names);
+  }
+
+  std::string split_one() {
+    const std::string name = any({OperationKind::AllReduce});
+    if (name.empty()) return "";
+    if (dice_.one_in(4))
+      return fmt::format("split({}, {}, Rooted({}))", name, fresh_, dice_.below(workload_.ranks));
+    const int dimensions = static_cast<int>(operation(workload_, name).type.shape.size());
+    const int dim = dice_.below(dimensions + 1) - 1;
+    return fmt::format("split({}, {}, Sliced({}))", name, fresh_, dim < 0 ? "flat" : std::to_string(dim));
+  }
+
+  // Down the list, most of what reads the gather or what was taken before; seldom something else.
+  std::string reorder_one() {
+    const std::string gather = any({OperationKind::AllGather, OperationKind::Broadcast});
+    if (gather.empty()) return "";
+    std::set<std::string> reached{gather};
+    Names taken;
+    for (const Operation& op : workload_.operations) {
+      const bool reads =
+          std::ranges::any_of(op.operands, [&](const std::string& name) { return reached.contains(name); });
+      if (op.kind <= OperationKind::Ranks || !(reads ? !dice_.one_in(6) : dice_.one_in(12))) continue;
+      if (op.name == gather) continue;
+      reached.insert(op.name);
+      const std::string name = op.kernel.empty() ? op.name : op.kernel;
+      if (std::ranges::count(taken, name) == 0) taken.push_back(name);
+      if (dice_.one_in(6)) break;
+    }
+    return taken.empty() ? "" : fmt::format("reorder({}; {}; {}_)", gather, fmt::join(taken, ", "), fresh_);
+  }
+
+  bool reads(const Unit& reader, const Unit& made) const {
+    return std::ranges::any_of(reader.operations, [&](int r) {
+      return std::ranges::any_of(made.operations, [&](int m) {
+        return std::ranges::count(workload_.operations[r].operands, workload_.operations[m].name) > 0;
+      });
+    });
+  }
+
+  // Units that have to do with each other, from a random one on. Of an overlap each reads the one before.
+  Names connected(int most, bool is_chain) {
+    if (units_.empty()) return {};
+    std::vector<int> taken{dice_.below(static_cast<int>(units_.size()))};
+    while (static_cast<int>(taken.size()) < most) {
+      std::vector<int> next;
+      for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
+        if (std::ranges::count(taken, u) > 0) continue;
+        const auto goes_with = [&](int t) {
+          return reads(units_[u], units_[t]) || (!is_chain && reads(units_[t], units_[u]));
+        };
+        if (is_chain ? goes_with(taken.back()) : std::ranges::any_of(taken, goes_with)) next.push_back(u);
+      }
+      if (next.empty()) break;
+      taken.push_back(dice_.of(next));
+    }
+    Names names;
+    for (int u : taken) names.push_back(units_[u].name);
+    return names;
+  }
+
+  std::string fuse_some() {
+    const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), false);
+    return names.size() < 2 ? "" : fmt::format("fuse({}; {})", fresh_, fmt::join(names, ", "));
+  }
+  std::string overlap_some() {
+    const Names names = connected(dice_.from_to(2, 3), true);
+    return names.size() < 2 ? "" : fmt::format("overlap({}; {})", fresh_, fmt::join(names, ", "));
+  }
+
+  const Workload& workload_;
+  Dice& dice_;
+  const std::string fresh_;
+  const std::vector<Unit> units_;
+};
+
+// --- Comparison ---
+
+WorkloadRun run(const Workload& workload, const Inputs& inputs, const WorkloadRunOptions& options) {
+  WorkloadState state;
+  for (const auto& [name, values] : inputs)
+    state.tensors[name] = laid_out(workload, operation(workload, name).type, values);
+  return interpret(workload, state, options);
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::ranges::equal(a, b, [](double x, double y) {
+    return (x == y && std::signbit(x) == std::signbit(y)) || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+// In words; empty if there is none.
+std::string difference(const Workload& before, const WorkloadRun& first, const Workload& after,
+                       const WorkloadRun& second) {
+  const auto differ = [&](const std::string& a, const std::string& b) -> std::string {
+    const auto x = whole(before, operation(before, a).type, first.state.tensors.at(a));
+    const auto y = whole(after, operation(after, b).type, second.state.tensors.at(b));
+    if (x.size() != y.size()) return fmt::format("{} is of {} groups, {} of {}", a, x.size(), b, y.size());
+    for (std::size_t g = 0; g < x.size(); ++g)
+      if (!same_bits(x[g], y[g])) return fmt::format("{} is {} and {} is {}", a, x[g], b, y[g]);
+    return "";
+  };
+  if (before.outputs.size() != after.outputs.size()) return "another number of outputs";
+  for (std::size_t i = 0; i < before.outputs.size(); ++i)
+    if (const std::string words = differ(before.outputs[i], after.outputs[i]); !words.empty()) return words;
+  for (const Operation& op : before.operations)
+    if (op.kind == OperationKind::Input)
+      if (const std::string words = differ(op.name, op.name); !words.empty()) return words;
+  return "";
+}
+
+struct Tally {
+  std::map<std::string, long long> moves = {}, kernels = {};
+  long long programs = 0, transformed = 0, comparisons = 0, texts = 0, overlaps = 0, draws = 0,
+            differences = 0;
+};
+
+class Preservation {
+ public:
+  Preservation(std::uint64_t seed, std::uint64_t number, Tally& tally)
+      : dice_(seed * 1'000'003 + number), tally_(tally), number_(number) {}
+
+  void look() {
+    before_ = RandomWorkload(dice_).make();
+    const Inputs inputs = random_inputs(before_, dice_);
+    ++tally_.programs;
+    std::vector<Step> steps;
+    const Workload* now = &before_;
+    for (int i = dice_.from_to(4, 40); i > 0; --i)
+      if (std::optional<Step> step = RandomMove(*now, dice_, static_cast<int>(steps.size()) + 1).step()) {
+        ++tally_.moves[step->kind];
+        steps.push_back(std::move(*step));
+        now = &steps.back().result;
+      }
+    tally_.transformed += steps.empty() ? 0 : 1;
+    count(*now);
+    std::string words = compare(*now, inputs);
+    if (words.empty()) words = compare_text(*now);
+    if (!words.empty()) tell(steps, inputs, words);
+  }
+
+ private:
+  void count(const Workload& workload) {
+    for (const Unit& unit : units(workload)) {
+      if (unit.kind != KernelKind::Single) ++tally_.kernels[to_string(unit.kind)];
+      tally_.overlaps += unit.overlap.empty() ? 0 : 1;
+    }
+    for (const Operation& op : workload.operations)
+      for (const ExpressionNode& node : op.expression) tally_.draws += node.op == ExpressionOperator::Random;
+  }
+
+  std::string compare(const Workload& after, const Inputs& inputs) {
+    try {
+      for (std::uint64_t i = 0; i < 3; ++i) {
+        const std::uint64_t seed = number_ + (i << 40);  // both words of the key
+        const WorkloadRun first = run(before_, inputs, {.seed = seed, .order = 2 * i});
+        const WorkloadRun second = run(after, inputs, {.seed = seed, .order = 2 * i + 1});
+        ++tally_.comparisons;
+        if (std::string words = difference(before_, first, after, second); !words.empty()) return words;
+      }
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::string compare_text(const Workload& workload) {
+    ++tally_.texts;
+    try {
+      if (!(parse_workload(to_text(workload), "text") == workload))
+        return "its text is that of another program";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  // Around the first step that is to blame.
+  void tell(const std::vector<Step>& steps, const Inputs& inputs, const std::string& words) {
+    ++tally_.differences;
+    fmt::print("program {}: {}\n", number_, words);
+    std::string last = to_text(before_);
+    if (const std::string alone = compare(before_, inputs) + compare_text(before_); !alone.empty()) {
+      fmt::print("as it is: {}\n{}\n", alone, last);
+      return;
+    }
+    for (const Step& step : steps) {
+      const std::string now = compare(step.result, inputs) + compare_text(step.result);
+      if (!now.empty()) {
+        fmt::print("{}\n--- {} ---\n{}\n{}\n\n", last, step.words, to_text(step.result), now);
+        return;
+      }
+      last = to_text(step.result);
+    }
+  }
+
+  Dice dice_;
+  Tally& tally_;
+  const std::uint64_t number_;
+  Workload before_ = {};
+};
+
+std::string listed(const std::map<std::string, long long>& counts) {
+  std::vector<std::string> words;
+  for (const auto& [name, count] : counts) words.push_back(fmt::format("{} {}", count, name));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+int main_of(int programs, std::uint64_t seed, std::uint64_t first) {
+  const auto start = std::chrono::steady_clock::now();
+  Tally tally;
+  for (std::uint64_t number = first; number < first + static_cast<std::uint64_t>(programs); ++number)
+    Preservation(seed, number, tally).look();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  fmt::print(
+      "seed {}: {} programs, {} transformed by {}; {} comparisons, {} differences; compared were {}, {} "
+      "overlapped units, {} "
+      "random numbers, {} texts; {:.0f} s\n",
+      seed, tally.programs, tally.transformed, listed(tally.moves), tally.comparisons, tally.differences,
+      listed(tally.kernels), tally.overlaps, tally.draws, tally.texts, seconds.count());
+  constexpr int kEnoughForAllKinds = 200;
+  const bool all_kinds =
+      tally.moves.size() == 7 && tally.kernels.size() == 7 && tally.overlaps > 0 && tally.draws > 0;
+  return tally.differences > 0 || (programs >= kEnoughForAllKinds && !all_kinds) ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace chorale::test
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 4) {
+    std::fputs("usage: preserve PROGRAMS [SEED [FIRST]]\n", stderr);
+    return 2;
+  }
+  const auto argument = [&](int i) { return i < argc ? std::strtoull(argv[i], nullptr, 10) : 1; };
+  return chorale::test::main_of(static_cast<int>(argument(1)), argument(2), argument(3));
+}
