@@ -1,0 +1,119 @@
+#include "workload/price.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+#include "tests/workload/examples.h"
+#include "workload/transform.h"
+#include "workload/unit_work.h"
+
+namespace chorale::test {
+namespace {
+
+constexpr AlphaBeta kLink{.alpha_us = 2, .beta_us_per_byte = 1e-5};
+
+// fp32, 4 ranks, N elements: the AllReduce reads and writes N; then the kernel reads sum, m, v, p and writes m, v, p. Fused
+// it reads g, a quarter of m, v and p, and writes a quarter of m and v, and p.
+TEST(UnitWork, OfAdamIsWhatOneCountsByHand) {
+  const std::int64_t n = 1 << 10;
+  const Workload adam = example("adam", {{"N", n}});
+  const auto sum = [](const Workload& workload) {
+    std::int64_t bytes = 0;
+    for (const UnitWork& each : unit_work(workload)) bytes += each.read + each.written;
+    return bytes;
+  };
+  const std::int64_t scalars = 2 * 4;  // lr and t
+  EXPECT_EQ(sum(transformed(adam, "fuse(opt; avg, m_, v_, m1, v1, p_)")), 4 * (2 * n + 7 * n) + scalars);
+  EXPECT_EQ(
+      sum(transformed(adam,
+                      "fuse(opt; avg, m_, v_, m1, v1, p_); split(sum, rs); reorder(sum; opt); asSlice(m); "
+                      "asSlice(v); fuse(all; rs, s_opt, p_)")),
+      4 * (n + 3 * n / 4 + 2 * n / 4 + n) + scalars);
+}
+
+TEST(UnitWork, CountsProductsOfWhatARankHas) {
+  const Workload attention = example("self_attention", {{"B", 2}, {"S", 8}, {"H", 16}});
+  // [2, 8, 16 / 4] x [16 / 4, 16]
+  EXPECT_EQ(unit_work(attention)[0].product_flops, 2.0 * 2 * 8 * 4 * 16);
+  // Blocks are of the whole vector in AllReduce, and of a rank's part in ReduceScatter.
+  EXPECT_EQ(unit_work(attention)[1].collectives.at(0).block_bytes, 2 * 2 * 8 * 16);
+  EXPECT_EQ(unit_work(transformed(attention, "split(sum, rs)"))[1].collectives.at(0).block_bytes,
+            2 * 2 * 8 * 16 / 4);
+  // Of 2 rows over 4 ranks the first two have one each.
+  EXPECT_EQ(unit_work(transformed(attention, "split(sum, rs, Sliced(0))"))[1].collectives.at(0).block_bytes,
+            2 * 2 * 8 * 16 / 2);
+}
+
+WorkloadPrices simple_prices() {
+  return {.device = {.launch_us = 5,
+                     .bytes_per_us = 1000,
+                     .product_flops_per_us = 1e6,
+                     .flops_per_us = 1e9,
+                     .double_flops_per_us = 1e9,
+                     .piece_bytes = 1024,
+                     .piece_us = 0.5},
+          .collectives = {{.kind = OperationKind::AllReduce,
+                           .link = {.alpha_us = 3, .beta_us_per_byte = 0.01},
+                           .points = {{.steps = 1, .rounds = 3}, {.steps = 2, .rounds = 6, .chunks = 4}}}}};
+}
+
+// The vector is of 4 * N bytes. Few: one step is better, 3 + 0.01 * 3 * 4N against 6 + 0.01 * 1.5 * 4N, up to N = 50.
+TEST(Price, TakesThePointThatIsBestForTheBytesAtHand) {
+  const auto all_reduce = [](std::int64_t n) {
+    return price(example("sgd", {{"N", n}}), simple_prices()).runs.at(0).units.at(0);
+  };
+  EXPECT_EQ(all_reduce(40).points.at(0).steps, 1);
+  EXPECT_EQ(all_reduce(60).points.at(0).steps, 2);
+  EXPECT_DOUBLE_EQ(all_reduce(40).steps_us, 3);
+  EXPECT_DOUBLE_EQ(all_reduce(40).moved_us, 0.01 * 3 * 160);
+  EXPECT_DOUBLE_EQ(all_reduce(40).memory_us, 2 * 160 / 1000.0);
+  EXPECT_DOUBLE_EQ(all_reduce(40).us(), 5 + 3 + 0.01 * 3 * 160);
+}
+
+TEST(Price, AddsUpUnitsOneAfterTheOther) {
+  const WorkloadPrice whole = price(example("sgd", {{"N", 40}}), simple_prices());
+  double sum = 0;
+  for (const RunPrice& run : whole.runs) sum += run.us;
+  EXPECT_EQ(whole.runs.size(), 3);
+  EXPECT_DOUBLE_EQ(whole.us, sum);
+}
+
+// layer: 1 << 21 flops = 2.097 us... and the AllReduce moves 1024 halves, 2 pieces of 1024 bytes.
+TEST(Price, OfAnOverlapIsThatOfAPipeline) {
+  const Workload attention =
+      transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)");
+  const WorkloadPrice whole = price(attention, simple_prices());
+  const RunPrice& both = whole.runs.at(0);
+  ASSERT_EQ(both.units.size(), 2);
+  EXPECT_EQ(both.overlap, "both");
+  EXPECT_EQ(both.pieces, 2);
+  const UnitPrice &layer = both.units[0], &sum = both.units[1];
+  const double first = std::max({layer.memory_us, layer.compute_us}),
+               second = std::max(sum.moved_us, sum.memory_us);
+  EXPECT_GT(second, first);
+  // One launch; half of the product, then all of the sum; two pieces are handed over.
+  EXPECT_DOUBLE_EQ(both.us, 5 + sum.steps_us + first / 2 + second + 2 * 0.5);
+}
+
+TEST(Price, NamesTheCollectiveThatHasNone) {
+  const Workload sgd = transformed(example("sgd", {{"N", 40}}), "split(sum, rs)");
+  try {
+    price(sgd, simple_prices());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "prices: there is none of ReduceScatter among the ranks of the world, which rs asks for");
+  }
+}
+
+TEST(SwitchPrices, HaveEveryCollectiveOfBothScopes) {
+  for (const int ranks : {1, 2, 3, 8}) {
+    const Workload sgd = example("sgd", {{"N", 40}}, ranks);
+    const WorkloadPrices prices = switch_prices(sgd, kLink);
+    EXPECT_EQ(prices.collectives.size(), 14);
+    EXPECT_GT(price(sgd, prices).us, 0);
+  }
+}
+
+}  // namespace
+}  // namespace chorale::test

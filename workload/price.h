@@ -1,0 +1,74 @@
+// The time that a workload takes on a machine, by a model. Units come one after the other, each
+//
+//   launch + steps * alpha + the longest of: what its collectives move, its memory traffic, its arithmetic
+//
+// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand over pieces
+// to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece, and of the longest one all
+// pieces, but never less than their memory traffic together takes; and a price for each handing over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/cost.h"
+#include "ir/frontier.h"
+#include "ir/workload.h"
+
+namespace chorale {
+
+// What a rank computes with. The defaults are about those of a GPU of 2020 with tensor cores.
+struct DeviceNumbers {
+  double launch_us = 4;               // of a kernel, or of a call of a library
+  double bytes_per_us = 1.4e6;        // between memory and registers: 1.4 TB/s
+  double product_flops_per_us = 2e8;  // of MatMul and Convolution of halves: 200 TFLOP/s
+  double flops_per_us = 1.5e7;        // of all else, in float32
+  double double_flops_per_us = 7e6;   // in float64 and integers
+  double piece_bytes = 1 << 20;       // what overlapped units hand over at a time
+  double piece_us = 1;                // of handing a piece over: a counter is raised, and seen
+  bool operator==(const DeviceNumbers&) const = default;
+};
+
+// What algorithms there are for a collective among all ranks, or among those of a group; Send: between groups.
+struct CollectivePrice {
+  OperationKind kind = OperationKind::AllReduce;
+  Scope scope = Scope::World;
+  AlphaBeta link = {};
+  std::vector<Cost> points = {};  // of a frontier, in any order; at least one
+  bool operator==(const CollectivePrice&) const = default;
+};
+
+struct WorkloadPrices {
+  DeviceNumbers device = {};
+  std::vector<CollectivePrice> collectives = {};
+  bool operator==(const WorkloadPrices&) const = default;
+};
+
+// For who knows no machine: ranks that each have one link to a switch, with what can be done over it in one step, by halves
+// (where their number is a power of two), and with the fewest bytes. Sends have a link of their own.
+WorkloadPrices switch_prices(const Workload&, const AlphaBeta& link, const DeviceNumbers& = {});
+
+struct UnitPrice {
+  std::string name = {};  // of the kernel, or operation
+  double launch_us = 0, steps_us = 0;
+  double moved_us = 0, memory_us = 0, compute_us = 0;  // at the same time
+  std::vector<Cost> points = {};                       // that were chosen, by collective of the unit
+  double us() const;                                   // by itself
+};
+
+// Units that are overlapped, or a single one.
+struct RunPrice {
+  std::string overlap = {};
+  int pieces = 1;  // handed over
+  double us = 0;
+  std::vector<UnitPrice> units = {};
+};
+
+struct WorkloadPrice {
+  double us = 0;
+  std::vector<RunPrice> runs = {};  // in order
+};
+
+// Throws InputError for a collective without a price. Requires types.
+WorkloadPrice price(const Workload&, const WorkloadPrices&);
+
+}  // namespace chorale
