@@ -1,0 +1,328 @@
+#include "workload/tune.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "ir/error.h"
+#include "ir/json_reader.h"
+#include "tests/workload/examples.h"
+#include "workload/kernels.h"
+#include "workload/same_schedule.h"
+#include "workload/transform.h"
+#include "workload/unit_work.h"
+
+namespace chorale::test {
+namespace {
+
+constexpr AlphaBeta kLink{.alpha_us = 2, .beta_us_per_byte = 1e-5};
+
+TuneResult tuned(const Workload& workload) {
+  return tune(workload, {.prices = switch_prices(workload, kLink)});
+}
+
+// Sums of whole numbers are exact, and so is all that is made of them, element by element. The norms of LAMB are sums of
+// real numbers, in an order that schedules choose.
+TEST(Tuner, FindsOnlySchedulesThatMeanTheSame) {
+  for (const auto& [name, workload] : small_examples())
+    for (const Candidate& candidate : tuned(workload).candidates)
+      ASSERT_EQ(difference(workload, candidate.workload, name == "lamb" ? 1e-4 : 0), "")
+          << name << ": " << candidate.script;
+}
+
+// The interpreter counts elements as it touches them; here bytes come from shapes. Of every schedule of every example,
+// unit by unit.
+TEST(UnitWork, CountsTheBytesThatTheInterpreterMoves) {
+  int units_seen = 0;
+  for (const auto& [name, workload] : small_examples())
+    for (const Candidate& candidate : tune(workload, {.prices = switch_prices(workload, kLink)}).candidates) {
+      const std::vector<UnitWork> counted = unit_work(candidate.workload);
+      const std::vector<UnitTraffic> touched = run_made_up(candidate.workload).traffic;
+      ASSERT_EQ(counted.size(), touched.size());
+      for (std::size_t i = 0; i < counted.size(); ++i, ++units_seen) {
+        EXPECT_EQ(counted[i].unit.name, touched[i].name);
+        EXPECT_EQ(counted[i].read + counted[i].written, touched[i].read + touched[i].written)
+            << name << ": " << candidate.script << ": " << touched[i].name;
+      }
+    }
+  EXPECT_GT(units_seen, 1000);
+}
+
+TEST(Tuner, SaysHowEachIsMade) {
+  for (const auto& [name, workload] : small_examples()) {
+    const TuneResult result = tuned(workload);
+    ASSERT_EQ(result.candidates[0].workload, workload);
+    EXPECT_EQ(result.candidates[0].parent, -1);
+    for (std::size_t i = 1; i < result.candidates.size(); ++i) {
+      const Candidate& candidate = result.candidates[i];
+      ASSERT_LT(candidate.parent, static_cast<int>(i));
+      const Candidate& parent = result.candidates[candidate.parent];
+      EXPECT_EQ(candidate.depth, parent.depth + 1);
+      EXPECT_EQ(transformed(workload, candidate.script), candidate.workload) << candidate.script;
+      EXPECT_EQ(transformed(parent.workload, candidate.step), candidate.workload) << candidate.step;
+    }
+  }
+}
+
+TEST(Tuner, HasEachScheduleOnce) {
+  for (const auto& [name, workload] : small_examples()) {
+    const TuneResult result = tuned(workload);
+    EXPECT_EQ(result.end, TuneEnd::Complete);
+    ScheduleBook book;
+    std::set<std::string> keys;
+    for (const Candidate& candidate : result.candidates)
+      EXPECT_TRUE(keys.insert(book.key(candidate.workload)).second) << candidate.script;
+    EXPECT_EQ(result.transformations,
+              static_cast<int>(result.candidates.size()) - 1 + result.repeated + result.unpriced);
+    EXPECT_GT(result.refused + (name == "moe"), 0);
+  }
+}
+
+TEST(SameSchedule, IsSoWhateverNamesAndOrder) {
+  const std::string begin =
+      "workload w\nranks 2\nTensor x(fp32, [8], Local)\nTensor y(fp32, [8], Replicated)\n";
+  const auto key = [&](const std::string& body) {
+    static ScheduleBook book;
+    return book.key(parse_workload(begin + body, "test"));
+  };
+  const std::string one = key("a = AllReduce(\"+\", x)\nb = y * 2\nc = a + b\nreturn c\n");
+  EXPECT_EQ(one, key("r = y * 2\ns = AllReduce(\"+\", x)\nt = s + r\nreturn t\n"));
+  EXPECT_NE(one, key("r = y * 3\ns = AllReduce(\"+\", x)\nt = s + r\nreturn t\n"));
+  EXPECT_NE(one, key("r = y * 2\ns = AllReduce(\"max\", x)\nt = s + r\nreturn t\n"));
+  EXPECT_NE(one, key("s = AllReduce(\"+\", x)\nkernel k {\nr = y * 2\nt = s + r\n}\nreturn t\n"));
+  EXPECT_NE(one, key("a = AllReduce(\"+\", x)\nb = y * 2\nc = a + b\nreturn b, c\n"));
+}
+
+// The paper's schedules (its sections 4 and 6), as scripts, are among what is found from the plain programs.
+struct PaperSchedule {
+  std::string name, example, script;
+};
+const std::vector<PaperSchedule>& paper_schedules() {
+  const std::string adam = "fuse(opt; avg, m_, v_, m1, v1, p_)";
+  const std::string adam_rs = adam + "; split(sum, rs); reorder(sum; opt); asSlice(m); asSlice(v)";
+  const std::string lamb =
+      "fuse(opt; avg, m_, v_, m1, v1, u, p_norm_1, p_norm_2, u_norm_1, u_norm_2); fuse(step; p_norm, u_norm, "
+      "ratio, p_)";
+  const std::string lamb_rs = lamb + "; split(sum, rs); reorder(sum; opt, step); asSlice(m); asSlice(v)";
+  const std::string attention_rs = "split(sum, rs); reorder(sum; out)";
+  static const std::vector<PaperSchedule> kAll = {
+      {"AR-SGD", "sgd", "fuse(opt; v_, p_)"},
+      {"fuse(RS-SGD-AG)", "sgd",
+       "fuse(opt; v_, p_); split(sum, rs); reorder(sum; opt); asSlice(v); fuse(all; rs, s_opt, p_)"},
+      {"AR-Adam", "adam", adam},
+      {"RS-Adam-AG", "adam", adam_rs},
+      {"fuse(RS-Adam-AG)", "adam", adam_rs + "; fuse(all; rs, s_opt, p_)"},
+      {"AR-LAMB", "lamb", lamb},
+      {"RS-LAMB-AG", "lamb", lamb_rs},
+      {"fuse(RS-LAMB-AG)", "lamb", lamb_rs + "; fuse(first; rs, s_opt); fuse(second; step, s_step, p_)"},
+      {"MM-AR-C", "self_attention", ""},
+      {"MM-RS-C-AG", "self_attention", attention_rs},
+      {"ol(MM, fuse(RS-C-AG))", "self_attention",
+       attention_rs + "; fuse(all; rs, s_out, out); overlap(ol; layer, all)"},
+      {"AR-C-P2P-AG", "pipeline", "split(sum, rs); fuse(c; send, output)"},
+      {"RS-C-P2P-AG", "pipeline", "split(sum, rs); reorder(sum; send, output)"},
+      {"ol(RS, fuse(C-P2P), AG)", "pipeline",
+       "split(sum, rs); reorder(sum; send, output); fuse(c; s_send, s_output); overlap(ol; rs, c, output)"}};
+  return kAll;
+}
+
+TEST(Tuner, FindsTheSchedulesOfThePaper) {
+  const std::map<std::string, Workload> examples = small_examples();
+  for (const PaperSchedule& schedule : paper_schedules()) {
+    const Workload& plain = examples.at(schedule.example);
+    ScheduleBook book;
+    const std::string wanted = book.key(transformed(plain, schedule.script));
+    const TuneResult result = tuned(plain);
+    EXPECT_TRUE(std::ranges::any_of(result.candidates, [&](const Candidate& candidate) {
+      return book.key(candidate.workload) == wanted;
+    })) << schedule.name;
+  }
+}
+
+// 16 ranks that double and halve. An AllReduce of few bytes takes 4 steps where a ReduceScatter and an AllGather take 8;
+// with a launch of 4 us and steps of 2, AR-Adam takes 2 * 4 + 4 * 2 us at least, and fuse(RS-Adam-AG) 4 + 8 * 2. Of many
+// bytes both move as many, but the fused one reads and writes a quarter of them.
+WorkloadPrices doubling_prices() {
+  WorkloadPrices prices;
+  const auto add = [&](OperationKind kind, std::vector<Cost> points) {
+    prices.collectives.push_back({.kind = kind, .link = kLink, .points = std::move(points)});
+  };
+  add(OperationKind::AllReduce, {{.steps = 4, .rounds = 4}, {.steps = 8, .rounds = 30, .chunks = 16}});
+  add(OperationKind::ReduceScatter, {{.steps = 4, .rounds = 15}});
+  add(OperationKind::AllGather, {{.steps = 4, .rounds = 15}});
+  add(OperationKind::Reduce, {{.steps = 4, .rounds = 4}, {.steps = 8, .rounds = 30, .chunks = 16}});
+  add(OperationKind::Broadcast, {{.steps = 4, .rounds = 4}, {.steps = 8, .rounds = 30, .chunks = 16}});
+  return prices;
+}
+
+TEST(Tuner, RanksAdamAsThePaperDoes) {
+  const auto best = [](std::int64_t n) {
+    const Workload adam = example("adam", {{"N", n}}, 16);
+    const TuneResult result = tune(adam, {.prices = doubling_prices()});
+    ScheduleBook book;
+    const std::string key = book.key(result.candidates[result.ranking[0]].workload);
+    for (const PaperSchedule& schedule : paper_schedules())
+      if (schedule.example == "adam" && book.key(transformed(adam, schedule.script)) == key)
+        return schedule.name;
+    return result.candidates[result.ranking[0]].script;
+  };
+  EXPECT_EQ(best(1 << 10), "AR-Adam");
+  EXPECT_EQ(best(1 << 26), "fuse(RS-Adam-AG)");
+}
+
+TEST(Tuner, RanksByPriceAndThePlainProgramAmongThem) {
+  const TuneResult result = tuned(example("adam", {{"N", 1 << 20}}));
+  ASSERT_EQ(result.ranking.size(), result.candidates.size());
+  EXPECT_EQ(std::set<int>(result.ranking.begin(), result.ranking.end()).size(), result.candidates.size());
+  for (std::size_t i = 1; i < result.ranking.size(); ++i)
+    EXPECT_LE(result.candidates[result.ranking[i - 1]].price.us,
+              result.candidates[result.ranking[i]].price.us);
+}
+
+// Limits narrow what is found, and the result says so; asking for more never finds another best one that is worse.
+TEST(Tuner, KeepsWithinItsLimit) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  TuneOptions options{.prices = switch_prices(adam, kLink)};
+  const int all = static_cast<int>(tune(adam, options).candidates.size()) - 1;
+  double best = 1e300;
+  for (int limit = 0; limit <= all + 1; ++limit) {
+    options.most_candidates = limit;
+    const TuneResult result = tune(adam, options);
+    EXPECT_EQ(static_cast<int>(result.candidates.size()), std::min(limit, all) + 1);
+    EXPECT_EQ(result.end, limit < all ? TuneEnd::CandidateLimit : TuneEnd::Complete) << limit;
+    EXPECT_EQ(result.candidates[0].workload, adam);
+    const double found = result.candidates[result.ranking[0]].price.us;
+    EXPECT_LE(found, best);
+    best = found;
+  }
+}
+
+TEST(Tuner, StopsWhenItIsTold) {
+  const Workload lamb = example("lamb", {{"N", 1 << 20}});
+  std::atomic<bool> stop = true;
+  TuneOptions options{.prices = switch_prices(lamb, kLink), .stop = &stop};
+  EXPECT_EQ(tune(lamb, options).candidates.size(), 1);
+  EXPECT_EQ(tune(lamb, options).end, TuneEnd::Interrupted);
+  stop = false;
+  options.progress = [&](const TuneProgress& progress) { stop = progress.candidates >= 10; };
+  const TuneResult some = tune(lamb, options);
+  EXPECT_GE(some.candidates.size(), 10);
+  EXPECT_LT(some.candidates.size(), 100);
+  EXPECT_EQ(some.end, TuneEnd::Interrupted);
+}
+
+TEST(Tuner, GivesUpWhatHasNoPrice) {
+  const Workload adam = example("adam", {{"N", 1 << 10}}, 16);
+  WorkloadPrices prices = doubling_prices();
+  std::erase_if(prices.collectives,
+                [](const CollectivePrice& price) { return price.kind == OperationKind::Reduce; });
+  const TuneResult result = tune(adam, {.prices = prices});
+  EXPECT_GT(result.unpriced, 0);
+  for (const Candidate& candidate : result.candidates)
+    EXPECT_EQ(candidate.script.find("Rooted"), std::string::npos) << candidate.script;
+  prices.collectives.clear();
+  EXPECT_THROW(tune(adam, {.prices = prices}), InputError);
+}
+
+TEST(Tuner, LeavesPointwiseOperationsAloneIfItIsTold) {
+  const Workload sgd = example("sgd", {{"N", 37}});
+  const TuneResult result = tune(sgd, {.prices = switch_prices(sgd, kLink), .most_fused = 1});
+  EXPECT_EQ(result.candidates[1].script.find("fuse(comp"), std::string::npos) << result.candidates[1].script;
+  EXPECT_GT(result.candidates.size(), tuned(sgd).candidates.size());
+}
+
+// Measured times count before prices. What the model holds for the best one is made slow.
+struct Measured {
+  TuneResult result;
+  std::string log;
+  int calls = 0;
+};
+Measured measured(const Workload& workload, const std::string& log, int count) {
+  Measured all;
+  TuneOptions options{.prices = switch_prices(workload, kLink), .measured = count, .log = log};
+  options.measure = [&](const Candidate& candidate) -> std::optional<double> {
+    ++all.calls;
+    return 1000.0 - static_cast<double>(candidate.script.size());
+  };
+  options.record = [&](const std::string& line) { all.log += line + "\n"; };
+  all.result = tune(workload, options);
+  return all;
+}
+
+std::multiset<std::string> sorted_lines(const std::string& text) {
+  std::istringstream in(text);
+  std::multiset<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.insert(line);
+  return lines;
+}
+
+TEST(Tuner, RanksWhatWasMeasuredByThat) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  const Measured run = measured(adam, "", 3);
+  EXPECT_EQ(run.calls, 4);  // and the program as it was given
+  EXPECT_TRUE(run.result.candidates[0].measured_us.has_value());
+  for (int i = 1; i < 4; ++i)
+    EXPECT_LE(run.result.candidates[run.result.ranking[i - 1]].measured_us.value(),
+              run.result.candidates[run.result.ranking[i]].measured_us.value());
+  EXPECT_FALSE(run.result.candidates[run.result.ranking[4]].measured_us.has_value());
+}
+
+TEST(Tuner, TakesUpWhatAnEarlierRunMeasured) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  const Measured first = measured(adam, "", 4), second = measured(adam, first.log, 4);
+  EXPECT_EQ(second.calls, 0);
+  EXPECT_EQ(second.result.ranking, first.result.ranking);
+  EXPECT_EQ(sorted_lines(second.log), sorted_lines(first.log));
+  // More are asked for: only those are measured. And a log of a log is as good.
+  EXPECT_EQ(measured(adam, second.log, 6).calls, 2);
+  // Cut off in the midst of a line, that one is measured again.
+  const Measured third = measured(adam, first.log.substr(0, first.log.size() - 5), 4);
+  EXPECT_EQ(third.calls, 1);
+  EXPECT_EQ(third.result.ranking, first.result.ranking);
+}
+
+TEST(Tuner, RefusesTheLogOfAnotherProgram) {
+  const Workload adam = example("adam", {{"N", 1 << 20}}), other = example("adam", {{"N", 1 << 21}});
+  const std::string log = measured(adam, "", 1).log;
+  EXPECT_THROW(measured(other, log, 1), InputError);
+  EXPECT_THROW(measured(adam, "what\n", 1), InputError);
+  EXPECT_THROW(measured(adam, log + "{\"script\":\"\",\"measured_us\":-1}\n", 1), InputError);
+}
+
+TEST(Tuner, CannotMeasureEverything) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 5};
+  options.measure = [](const Candidate&) { return std::optional<double>(); };
+  EXPECT_EQ(tune(adam, options).ranking, tuned(adam).ranking);
+}
+
+TEST(TuneResult, IsWrittenForPeopleAndPrograms) {
+  const Measured run = measured(example("self_attention", {}), "", 2);
+  const std::string text = to_text(run.result, 3);
+  EXPECT_NE(text.find("overlap(overlapped; layer, fused)"), std::string::npos) << text;
+  EXPECT_NE(text.find("as it was given"), std::string::npos) << text;
+  const JsonReader json = parse_json(to_json(run.result), "result");
+  EXPECT_EQ(json["workload"].text(), "self_attention");
+  EXPECT_EQ(json["candidates"].size(1000), run.result.candidates.size());
+  EXPECT_EQ(json["ranking"].at(0).integer(0, 1000), run.result.ranking[0]);
+  const JsonReader given = json["candidates"].at(0);
+  EXPECT_EQ(given["runs"].size(10), 3);
+  EXPECT_TRUE(given.has("measured_us"));
+  EXPECT_EQ(given["runs"].at(0)["units"].at(0)["unit"].text(), "layer");
+}
+
+// A second is the aim for each; printed, since machines differ.
+TEST(Tuner, ExploresTheExamplesInASecond) {
+  for (const char* name : {"sgd", "adam", "adam_mixed", "lamb", "self_attention", "mlp", "pipeline", "moe"}) {
+    const TuneResult result = tuned(example(name, {}));
+    fmt::print("{:<16} {:>5} schedules {:>7.3f} s\n", name, result.candidates.size(), result.seconds);
+    EXPECT_EQ(result.end, TuneEnd::Complete);
+    EXPECT_GT(result.candidates.size(), 2);
+  }
+}
+
+}  // namespace
+}  // namespace chorale::test

@@ -1,0 +1,330 @@
+// Whatever might be possible is tried: transformations say themselves what is not. Only what cannot be, by the kinds of
+// operations alone, is left out beforehand.
+#include "workload/moves.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "ir/error.h"
+#include "workload/edit.h"
+#include "workload/kernels.h"
+#include "workload/transform.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+using Names = std::vector<std::string>;
+
+bool is_a_name(const Workload& workload, const std::string& name) {
+  return std::ranges::any_of(workload.operations,
+                             [&](const Operation& operation) {
+                               return operation.name == name || operation.kernel == name ||
+                                      operation.overlap == name;
+                             }) ||
+         std::ranges::any_of(workload.sizes, [&](const WorkloadSize& size) { return size.name == name; });
+}
+
+// The name, or name_2, name_3 ...
+std::string unused(const Workload& workload, const std::string& name) {
+  std::string result = name;
+  for (int i = 2; is_a_name(workload, result); ++i) result = fmt::format("{}_{}", name, i);
+  return result;
+}
+
+// s_, or s2_, s3_ ...: no name begins with it.
+std::string unused_prefix(const Workload& workload) {
+  std::string prefix = "s_";
+  const auto begins = [&](const Operation& operation) {
+    return operation.name.starts_with(prefix) || operation.kernel.starts_with(prefix) ||
+           operation.overlap.starts_with(prefix);
+  };
+  for (int i = 2; std::ranges::any_of(workload.operations, begins); ++i) prefix = fmt::format("s{}_", i);
+  return prefix;
+}
+
+bool is_gather(const Operation& operation) {
+  return operation.kind == Kind::AllGather || operation.kind == Kind::Broadcast;
+}
+bool is_alone(const Operation& operation) {
+  return operation.kernel.empty() && operation.overlap.empty();
+}
+
+class MoveSearch {
+ public:
+  explicit MoveSearch(const Workload& workload) : workload_(workload), units_(units(workload)) {}
+
+  Moves run() {
+    for (const Operation& operation : workload_.operations) {
+      if (operation.kind == Kind::AllReduce && is_alone(operation)) splits(operation);
+      if (is_gather(operation) && is_alone(operation)) joins(operation), reorders(operation);
+    }
+    all_slices();
+    all_dead();
+    fusions();
+    overlaps();
+    return std::move(moves_);
+  }
+
+ private:
+  bool attempt(const std::string& script, const std::function<Workload()>& made) {
+    try {
+      moves_.list.push_back({.script = script, .after = made()});
+      return true;
+    } catch (const InputError&) {
+      ++moves_.refused;
+      return false;
+    }
+  }
+
+  const Operation& at(int i) const { return workload_.operations[i]; }
+
+  // --- Split and join ---
+
+  void splits(const Operation& sum) {
+    if (elements(sum.type) == 1) return;
+    const int dimensions = static_cast<int>(sum.type.shape.size());
+    split_as(sum, {.kind = LayoutKind::Sliced, .dim = kFlat});
+    if (dimensions > 1 && dimensions_matter(sum.name))
+      for (int dim = 0; dim < dimensions; ++dim) split_as(sum, {.kind = LayoutKind::Sliced, .dim = dim});
+    split_as(sum, {.kind = LayoutKind::Rooted, .root = 0});
+  }
+
+  void split_as(const Operation& sum, const TensorLayout& layout) {
+    const bool scatters = layout.kind == LayoutKind::Sliced;
+    const std::string first = unused(workload_, (scatters ? "rs_" : "r_") + sum.name);
+    const std::string as = layout == TensorLayout{.kind = LayoutKind::Sliced} ? "" : ", " + to_string(layout);
+    attempt(fmt::format("split({}, {}{})", sum.name, first, as), [&] {
+      return split(workload_, sum.name,
+                   scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first,
+                   layout);
+    });
+  }
+
+  // Does a product, or an operation on slices, follow?
+  bool dimensions_matter(const std::string& name) const {
+    std::set<std::string> made = {name};
+    for (const Operation& operation : workload_.operations) {
+      const auto depends = [&](const std::string& operand) { return made.contains(operand); };
+      if (std::ranges::none_of(operation.operands, depends)) continue;
+      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution) return true;
+      for (const std::string& operand : operation.operands)
+        if (!depends(operand) &&
+            chorale::operation(workload_, operand).type.layout.kind == LayoutKind::Sliced)
+          return true;
+      made.insert(operation.name);
+    }
+    return false;
+  }
+
+  void joins(const Operation& gather) {
+    const Kind first = operation(workload_, gather.operands[0]).kind;
+    if (first == Kind::ReduceScatter || first == Kind::Reduce)
+      attempt(fmt::format("join({})", gather.name), [&] { return join(workload_, gather.name); });
+  }
+
+  // --- Reorder ---
+
+  void reorders(const Operation& gather) {
+    const std::string prefix = unused_prefix(workload_);
+    Names all;
+    std::set<std::string> made = {gather.name};
+    std::vector<Names> single;
+    for (const Unit& unit : units_) {
+      if (!unit.overlap.empty() || !reads_any(unit, made)) continue;
+      const bool directly = reads_any(unit, {gather.name});
+      Names more = all;
+      more.push_back(unit.name);
+      try {
+        reorder(workload_, gather.name, more, prefix);
+      } catch (const InputError&) {
+        ++moves_.refused;
+        continue;
+      }
+      all = more;
+      if (directly) single.push_back({unit.name});
+      for (const int i : unit.operations) made.insert(at(i).name);
+    }
+    if (all.empty()) return;
+    reorder_behind(gather, all, prefix);
+    if (all.size() > 1)
+      for (const Names& one : single) reorder_behind(gather, one, prefix);
+    if (const Names each = operations_of(all); each.size() > all.size()) reorder_behind(gather, each, prefix);
+  }
+
+  void reorder_behind(const Operation& gather, const Names& names, const std::string& prefix) {
+    const std::string as = prefix == "s_" ? "" : "; " + prefix;
+    attempt(fmt::format("reorder({}; {}{})", gather.name, fmt::join(names, ", "), as),
+            [&] { return reorder(workload_, gather.name, names, prefix); });
+  }
+
+  bool reads_any(const Unit& unit, const std::set<std::string>& names) const {
+    return std::ranges::any_of(unit.operations, [&](int i) {
+      return std::ranges::any_of(at(i).operands, [&](const std::string& o) { return names.contains(o); });
+    });
+  }
+
+  Names operations_of(const Names& units_named) const {
+    Names result;
+    for (const Unit& unit : units_)
+      if (std::ranges::find(units_named, unit.name) != units_named.end())
+        for (const int i : unit.operations) result.push_back(at(i).name);
+    return result;
+  }
+
+  // --- Slices, and what nobody reads ---
+
+  void all_slices() {
+    Names scripts;
+    Workload after = workload_;
+    for (const Operation& input : workload_.operations) {
+      if (input.kind != Kind::Input || !input.state || input.type.layout.kind != LayoutKind::Replicated)
+        continue;
+      const auto update = std::ranges::find(workload_.operations, input.name, &Operation::updates);
+      if (update != workload_.operations.end() && is_output(workload_, update->name)) continue;
+      try {
+        after = as_slice(after, input.name);
+        scripts.push_back(fmt::format("asSlice({})", input.name));
+      } catch (const InputError&) {
+        ++moves_.refused;
+      }
+    }
+    if (!scripts.empty())
+      moves_.list.push_back(
+          {.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
+  }
+
+  void all_dead() {
+    Names scripts;
+    Workload after = workload_;
+    for (auto it = workload_.operations.rbegin(); it != workload_.operations.rend(); ++it) {
+      if (it->kind <= Kind::Ranks || !is_alone(*it) || is_wanted(after, *it)) continue;
+      after = dead(after, it->name);
+      scripts.push_back(fmt::format("dead({})", it->name));
+    }
+    if (!scripts.empty())
+      moves_.list.push_back(
+          {.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
+  }
+
+  // --- Fuse and overlap ---
+
+  bool reads(const Unit& unit, const Unit& made) const {
+    std::set<std::string> names;
+    for (const int i : made.operations) names.insert(at(i).name);
+    return reads_any(unit, names);
+  }
+
+  // What fits into kernels at all, by its kind.
+  bool can_be_fused(const Unit& unit) const {
+    if (!unit.overlap.empty()) return false;
+    const Kind kind = at(unit.operations[0]).kind;
+    return unit.operations.size() > 1 || kind == Kind::Pointwise || kind == Kind::ReduceTensor ||
+           (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll);
+  }
+  bool is_computation(const Unit& unit) const {
+    return std::ranges::none_of(unit.operations, [&](int i) { return is_communication(at(i).kind); });
+  }
+
+  void fusions() {
+    for (std::size_t i = 0; i < units_.size(); ++i)
+      for (std::size_t j = i + 1; j < units_.size(); ++j) {
+        const Unit &a = units_[i], &b = units_[j];
+        if (!can_be_fused(a) || !can_be_fused(b)) continue;
+        if (!reads(b, a) && !(is_computation(a) && is_computation(b))) continue;
+        const bool has_kernel = a.kind != KernelKind::Single;
+        const std::string kernel = has_kernel                     ? a.name
+                                   : b.kind != KernelKind::Single ? b.name
+                                                                  : unused(workload_, "fused");
+        attempt(fmt::format("fuse({}; {}, {})", kernel, a.name, b.name), [&] {
+          return fuse(workload_, {a.name, b.name}, kernel);
+        });
+      }
+  }
+
+  void overlaps() {
+    for (std::size_t i = 0; i < units_.size(); ++i)
+      if (units_[i].overlap.empty()) overlaps_from({i});
+  }
+
+  void overlaps_from(const std::vector<std::size_t>& chain) {
+    for (std::size_t next = chain.back() + 1; next < units_.size(); ++next) {
+      if (!units_[next].overlap.empty() || !reads(units_[next], units_[chain.back()])) continue;
+      std::vector<std::size_t> longer = chain;
+      longer.push_back(next);
+      std::vector<Unit> members;
+      Names names;
+      for (const std::size_t k : longer) {
+        members.push_back(units_[k]);
+        names.push_back(units_[k].name);
+      }
+      if (!overlap_faults(workload_, members).empty()) continue;
+      const std::string name = unused(workload_, "overlapped");
+      if (attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
+                  [&] { return overlap(workload_, names, name); }))
+        overlaps_from(longer);
+    }
+  }
+
+  const Workload& workload_;
+  const std::vector<Unit> units_;
+  Moves moves_;
+};
+
+bool is_free_computation(const Operation& operation) {
+  return is_alone(operation) && (operation.kind == Kind::Pointwise || operation.kind == Kind::ReduceTensor);
+}
+
+// The kernel with the operation in it; the program as it was if that is not valid.
+Workload widened(const Workload& workload, const std::string& kernel, const std::string& operation,
+                 bool& done) {
+  const bool single = find(workload, kernel) != nullptr;
+  try {
+    done = true;
+    return fuse(workload, {kernel, operation}, single ? unused(workload, "comp") : kernel);
+  } catch (const InputError&) {
+    done = false;
+    return workload;
+  }
+}
+
+}  // namespace
+
+Move pointwise_fused(const Workload& workload, int most_operations) {
+  Workload fused = workload;
+  for (const Operation& operation : workload.operations) {
+    if (!is_free_computation(operation)) continue;
+    const std::vector<Unit> before = units(fused);
+    bool done = false;
+    for (auto unit = before.rbegin(); unit != before.rend() && !done; ++unit) {
+      const Operation& last = fused.operations[unit->operations.back()];
+      const bool other = unit->kind == KernelKind::Single
+                             ? !is_free_computation(last) || last.name == operation.name
+                             : unit->kind != KernelKind::Computation;
+      if (other || static_cast<int>(unit->operations.size()) >= most_operations) continue;
+      if (find(workload, last.name)->kernel != "") continue;  // a kernel of the user's stays as it is
+      if (place(workload, last.name) < place(workload, operation.name))
+        fused = widened(fused, unit->name, operation.name, done);
+    }
+  }
+  Move move;
+  for (const Unit& unit : units(fused)) {
+    if (unit.kind == KernelKind::Single || is_a_name(workload, unit.name)) continue;
+    Names names;
+    for (const int i : unit.operations) names.push_back(fused.operations[i].name);
+    move.script +=
+        fmt::format("{}fuse({}; {})", move.script.empty() ? "" : "; ", unit.name, fmt::join(names, ", "));
+  }
+  move.after = transformed(workload, move.script);
+  return move;
+}
+
+Moves moves(const Workload& workload) {
+  return MoveSearch(workload).run();
+}
+
+}  // namespace chorale

@@ -1,0 +1,36 @@
+// What can be done with a program next: the transformations of workload/transform.h that it admits, with arguments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+struct Move {
+  std::string script = {};  // for transformed(): one transformation, or several that belong together
+  Workload after = {};
+};
+
+// All pointwise operations, and reductions to scalars, in as few kernels as are found one after the other, each of so many
+// operations at most. An empty script: there is nothing to be fused.
+Move pointwise_fused(const Workload&, int most_operations);
+
+struct Moves {
+  std::vector<Move> list = {};
+  int refused = 0;  // that were tried, and are not valid
+};
+
+// split       each AllReduce that is no scalar: along all elements in a row, to rank 0, and along each dimension if a
+//             product, or something that is sliced, is made of it
+// join        each AllGather (Broadcast) of a ReduceScatter (Reduce)
+// reorder     each AllGather (Broadcast): behind each unit that reads it, and behind all that can follow; and the same
+//             with the operations of kernels that do not depend on it
+// asSlice     all state that can be, at once, unless outputs would become slices
+// dead        all that nobody reads, at once
+// fuse        each two units, of which the second reads the first; each two computations
+// overlap     each chain of units that can be
+Moves moves(const Workload&);
+
+}  // namespace chorale

@@ -1,0 +1,67 @@
+// An operation is described by what it does and the numbers of what it reads, so that equal numbers mean equal results;
+// then a program is the set of its units, each the set of its operations, with its outputs. Two operations of one
+// description are counted twice, whatever their names.
+#include "workload/same_schedule.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "workload/kernels.h"
+
+namespace chorale {
+namespace {
+
+std::string described(const TensorLayout& layout) {
+  return fmt::format("{}.{}.{}", static_cast<int>(layout.kind), layout.dim, layout.root);
+}
+
+std::string described(const Operation& operation, const std::vector<int>& operands) {
+  if (operation.kind == OperationKind::Input)
+    return fmt::format("{} {}", operation.name, described(operation.type.layout));
+  std::string text = fmt::format("{}({}) {} {} {} {} {} {} {}", static_cast<int>(operation.kind),
+                                 fmt::join(operands, ","), static_cast<int>(operation.type.element),
+                                 static_cast<int>(operation.reduction), described(operation.layout),
+                                 operation.shift, operation.stride, operation.padding, operation.updates);
+  for (const ExpressionNode& node : operation.expression)
+    text += fmt::format(" {}.{}.{}", static_cast<int>(node.op), node.constant, node.operand);
+  return text;
+}
+
+}  // namespace
+
+int ScheduleBook::number(const std::string& description) {
+  return numbers_.try_emplace(description, static_cast<int>(numbers_.size())).first->second;
+}
+
+std::string ScheduleBook::key(const Workload& workload) {
+  std::map<std::string, int> numbers;  // by name
+  std::vector<int> inputs;
+  for (const Operation& operation : workload.operations) {
+    std::vector<int> operands;
+    for (const std::string& operand : operation.operands) operands.push_back(numbers.at(operand));
+    const int n = number(described(operation, operands));
+    numbers[operation.name] = n;
+    if (operation.kind == OperationKind::Input) inputs.push_back(n);
+  }
+  std::map<std::string, std::vector<std::string>> runs;  // by overlap; "": those that are in none
+  for (const Unit& unit : units(workload)) {
+    std::vector<int> members;
+    for (const int i : unit.operations) members.push_back(numbers.at(workload.operations[i].name));
+    std::ranges::sort(members);
+    runs[unit.overlap].push_back(fmt::format("{}", fmt::join(members, ",")));
+  }
+  std::vector<std::string> parts;
+  for (auto& [overlap, run] : runs) {
+    std::ranges::sort(run);
+    parts.push_back(fmt::format("{}{}", overlap.empty() ? "" : "overlapped ", fmt::join(run, " ")));
+  }
+  std::ranges::sort(parts);
+  std::vector<int> outputs;
+  for (const std::string& output : workload.outputs) outputs.push_back(numbers.at(output));
+  return fmt::format("{}; {}; {}", fmt::join(inputs, ","), fmt::join(parts, "; "), fmt::join(outputs, ","));
+}
+
+}  // namespace chorale

@@ -1,0 +1,76 @@
+// The tuner: all schedules of a program that transformations lead to, breadth first, each with the time that it takes by
+// the model (workload/price.h); the best ones measured, where somebody can measure. Pointwise operations are fused before
+// anything else, so that what is explored stays small (Jangda et al., section 3.5). The program as it was given is always
+// among the candidates.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/workload.h"
+#include "workload/price.h"
+
+namespace chorale {
+
+// A schedule. Applied to the program that was given, `script` makes it; applied to its parent, `step` does.
+struct Candidate {
+  int parent = -1;
+  int depth = 0;            // steps from the program that was given
+  std::string step = {};    // of workload/transform.h: one transformation, or several that belong together
+  std::string script = {};  // all steps
+  Workload workload = {};
+  WorkloadPrice price = {};
+  std::optional<double> measured_us = {};
+};
+
+enum class TuneEnd { Complete, CandidateLimit, Interrupted };
+
+struct TuneResult {
+  std::vector<Candidate> candidates =
+      {};  // the program as it was given, then as they were found: parents come first
+  // The best one first: those that were measured by that, then the others by their price; of equals the one found first.
+  std::vector<int> ranking = {};
+  TuneEnd end = TuneEnd::Complete;  // Complete: no transformation that is tried leads to another schedule
+  int transformations = 0;          // that were applied, and valid
+  int repeated = 0;                 // of these: led to a schedule that was there already
+  int refused = 0;                  // that were not valid
+  int unpriced = 0;    // led to a schedule with a collective that has no price, and were given up
+  double seconds = 0;  // of exploring, without measurements
+};
+
+struct TuneProgress {
+  int candidates = 0, open = 0;  // found, and of these not looked at yet
+  int measured = 0, to_measure = 0;
+  double best_us = 0;
+};
+
+struct TuneOptions {
+  WorkloadPrices prices = {};
+  int most_candidates = 10000;  // beside the program as it was given; fewer are found, and the result says so
+  int most_fused = 32;  // operations of a kernel of pointwise ones, at the beginning; 1: none are fused
+  int measured = 0;     // so many of the best, and the program as it was given
+  // Microseconds that a schedule takes; none: it cannot be measured.
+  std::function<std::optional<double>(const Candidate&)> measure = {};
+  std::function<void(const TuneProgress&)> progress = {};
+  const std::atomic<bool>* stop = nullptr;  // becomes true: what was found until then is the result
+  // An earlier run's lines (with their ends), whose measurements are taken over; and where lines of this one go, those
+  // that were taken over among them. InputError if they are of another program.
+  std::string log = {};
+  std::function<void(const std::string& line)> record = {};
+};
+
+TuneResult tune(const Workload&, const TuneOptions&);
+
+std::string to_string(TuneEnd);  // "complete", "candidate limit", "interrupted"
+
+// For people: a line a candidate, the best ones first, and why the best one wins: its units beside those of the program
+// as it was given.
+std::string to_text(const TuneResult&, int most_lines = 20);
+// All of it: docs/formats.md. Not read back.
+std::string to_json(const TuneResult&);
+
+}  // namespace chorale
