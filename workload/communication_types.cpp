@@ -136,10 +136,9 @@ TensorType send_type(const Typing& typing) {
   result.first_group = std::max(result.first_group + shift, 0);
   result.last_group = std::min(result.last_group + shift, last);
   if (result.first_group > result.last_group)
-    typing.fail(
-        fmt::format("{} is sent to GROUP {} 1, and there is none", typing.shown_operand(0),
-                    shift > 0 ? '+' : '-'),
-        fmt::format("there {}: declare more groups", last == 0 ? "is one group" : "are no more groups"));
+    typing.fail(fmt::format("{} is sent to GROUP {} 1, and there is none", typing.shown_operand(0),
+                            shift > 0 ? '+' : '-'),
+                last == 0 ? "declare two groups" : "send the other way, or declare more groups");
   return result;
 }
 

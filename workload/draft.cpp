@@ -15,7 +15,10 @@ void Draft::add(Operation operation, const std::string& where) {
     operation.kernel = kernel;
     operation.overlap = overlap;
   }
+  const std::string name = operation.name;
+  if (!statement.empty()) operation.name = statement;
   operation.type = inferred_type(workload, operation, where);
+  operation.name = name;
   places[operation.name] = where;
   taken.insert(operation.name);
   workload.operations.push_back(std::move(operation));

@@ -18,6 +18,8 @@ class Draft {
   std::map<std::string, std::string> places = {};  // where each operation stands
   std::string kernel = {}, overlap = {};           // of what is added, inputs apart
 
+  std::string statement = {};  // that is read: errors call what is made for it so
+
   // Throws InputError that names `where`.
   void add(Operation, const std::string& where);
   // "avg_1", which nobody has; it is taken from now on.

@@ -68,31 +68,23 @@ class KernelCheck {
     }
   }
 
+  // One operation, or a ReduceScatter and an AllGather.
   void look_at_communication() {
-    int before = -1, after = -1;  // the computations
-    for (const int index : members_) {
-      const Kind kind = at(index).kind;
-      if (!is_communication(kind)) continue;
-      int& place = kind == Kind::ReduceScatter || kind == Kind::Reduce ? before : after;
-      if (place >= 0)
-        return fault(index,
-                     fmt::format("is a {}, and so much communication has the kernel without it: {}",
-                                 to_string(kind), at(place).name),
-                     "make two kernels");
-      place = index;
-    }
-    if (before < 0 || after < 0) return;
-    const Operation &first = at(before), &second = at(after);
-    if (first.kind != Kind::ReduceScatter || second.kind != Kind::AllGather)
-      return fault(after,
-                   fmt::format("is a {}, and {} is a {}: they are no fused collective",
-                               to_string(second.kind), first.name, to_string(first.kind)),
-                   "of two, only ReduceScatter and AllGather can be in one kernel; make two");
+    std::vector<int> found;
+    for (const int index : members_)
+      if (is_communication(at(index).kind)) found.push_back(index);
+    if (found.size() < 2) return;
+    const Operation &first = at(found[0]), &second = at(found[1]);
+    if (found.size() > 2 || first.kind != Kind::ReduceScatter || second.kind != Kind::AllGather)
+      return fault(found.back(),
+                   fmt::format("({}) and {} ({}) are no fused collective", to_string(at(found.back()).kind),
+                               first.name, to_string(first.kind)),
+                   "of two, only ReduceScatter and AllGather can be in one kernel; make several");
     if (first.type.element != second.type.element)
-      fault(after,
+      fault(found[1],
             fmt::format("gathers {}, and {} scatters {}", short_name(second.type.element), first.name,
                         short_name(first.type.element)),
-            "a fused AllReduce sends elements of one type: Cast before, or fuse apart");
+            "a fused AllReduce sends elements of one type: Cast before, or make two kernels");
   }
 
   TensorType domain() const {

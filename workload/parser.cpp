@@ -64,6 +64,8 @@ std::optional<Value> named_in(const Named<Value> (&table)[n], std::string_view n
   return value_in(std::span<const Named<Value>>(table), name);
 }
 
+constexpr std::string_view kComparisons[] = {"<", "<=", "==", ">", ">="};
+
 class WorkloadParser {
  public:
   WorkloadParser(std::string_view text, const std::string& file, const WorkloadSettings& settings)
@@ -341,6 +343,7 @@ class WorkloadParser {
     std::string& mine = kernel ? draft_.kernel : draft_.overlap;
     mine = new_name(kernel ? "the kernel" : "the overlap");
     expect("{", "and operations");
+    if (is_at("}")) fail("an operation of " + mine);
     while (!takes("}")) {
       if (is_at_end()) fail(fmt::format("'}}' after the operations of {}", mine));
       if (is_at("kernel") && !kernel)
@@ -358,16 +361,18 @@ class WorkloadParser {
                                                            : "an operation, NAME = ..., or '}'");
     const Token token = now();
     name_ = private_name("the result");
+    expect("=", fmt::format("after '{}'", name_));
     if (find(draft_.workload, name_) != nullptr)
       fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
               "give the result a name of its own");
     draft_.places[name_] = place(file_, token);
-    expect("=", fmt::format("after '{}'", name_));
+    draft_.statement = name_;
     const Value value = expression();
     if (value.made)
       rename_last();
     else
       add(pointwise(name_, value.term), token);
+    draft_.statement.clear();
   }
 
   void rename_last() {
@@ -429,13 +434,15 @@ class WorkloadParser {
       fail("less nesting", fmt::format("the deepest is {}: make several statements of it", kDeepestNesting));
     Value left = sum();
     const Token token = now();
-    for (const std::string_view comparison : {"<", "<=", "==", ">", ">="})
+    for (const std::string_view comparison : kComparisons)
       if (takes(comparison)) {
         const Value right = sum();
         const bool swapped = comparison[0] == '>';
         const Op op = comparison == "==" ? Op::Equal : comparison.size() == 2 ? Op::LessEqual : Op::Less;
         left =
             swapped ? apply(token, op, {right.term, left.term}) : apply(token, op, {left.term, right.term});
+        if (std::ranges::any_of(kComparisons, [&](std::string_view each) { return is_at(each); }))
+          fail("no second comparison", "put one of them in parentheses");
         break;
       }
     --depth_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/words.h"
 #include "workload/infer.h"
 
 namespace chorale {
@@ -65,8 +66,8 @@ std::string layout_flaw(const TensorLayout& layout, int dimensions, int ranks) {
   if (layout.kind != LayoutKind::Sliced) return "";
   if (dimensions == 0) return "a scalar has no slices";
   if (layout.dim != kFlat && (layout.dim < 0 || layout.dim >= dimensions))
-    return fmt::format("{} names dimension {}, and those of the tensor are 0 to {}", to_string(layout),
-                       layout.dim, dimensions - 1);
+    return fmt::format("{} is along dimension {}, counted from 0, and the tensor has {}", to_string(layout),
+                       layout.dim, counted(dimensions, "dimension"));
   return "";
 }
 
