@@ -70,7 +70,7 @@ std::string to_string(TuneEnd);  // "complete", "candidate limit", "interrupted"
 // For people: a line a candidate, the best ones first, and why the best one wins: its units beside those of the program
 // as it was given.
 std::string to_text(const TuneResult&, int most_lines = 20);
-// All of it: docs/formats.md. Not read back.
+// All of it: docs/workloads.md. Not read back.
 std::string to_json(const TuneResult&);
 
 }  // namespace chorale

@@ -169,6 +169,7 @@ class WorkCount {
 
   bool is_kept(const Unit& unit, const Operation& operation) const {
     if (operation.kernel.empty() || !operation.updates.empty()) return true;
+    if (operation.kind == Kind::ReduceTensor) return true;  // complete at the end, when no register is left
     if (std::ranges::find(workload_.outputs, operation.name) != workload_.outputs.end()) return true;
     return std::ranges::any_of(workload_.operations, [&](const Operation& reader) {
       return std::ranges::find(reader.operands, operation.name) != reader.operands.end() &&

@@ -45,28 +45,42 @@ inline std::vector<std::vector<double>> made_up(const Workload& workload, const 
   return result;
 }
 
-inline WorkloadRun run_made_up(const Workload& workload) {
-  WorkloadState inputs;
+using Inputs =
+    std::map<std::string, std::vector<std::vector<double>>>;  // by name: of each group, put together
+
+inline Inputs made_up_inputs(const Workload& workload) {
+  Inputs inputs;
   for (const Operation& operation : workload.operations)
-    if (operation.kind == OperationKind::Input)
-      inputs.tensors[operation.name] = laid_out(workload, operation.type, made_up(workload, operation.type));
-  return interpret(workload, inputs, {.seed = 11, .order = 5});
+    if (operation.kind == OperationKind::Input) inputs[operation.name] = made_up(workload, operation.type);
+  return inputs;
+}
+
+inline WorkloadRun run_with(const Workload& workload, const Inputs& inputs) {
+  WorkloadState state;
+  for (const auto& [name, values] : inputs)
+    state.tensors[name] = laid_out(workload, operation(workload, name).type, values);
+  return interpret(workload, state, {.seed = 11, .order = 5});
 }
 
 // The first difference between what two programs with the same inputs return and leave in them; empty if there is none.
-inline std::string difference(const Workload& a, const Workload& b, double tolerance) {
-  const WorkloadRun of_a = run_made_up(a), of_b = run_made_up(b);
+// Two that are no numbers are the same.
+inline std::string difference(const Workload& a, const WorkloadRun& of_a, const Workload& b,
+                              const WorkloadRun& of_b, double tolerance = 0) {
   std::map<std::string, std::string> names;
   for (std::size_t i = 0; i < a.outputs.size(); ++i) names[a.outputs[i]] = b.outputs.at(i);
   for (const Operation& operation : a.operations)
     if (operation.kind == OperationKind::Input) names[operation.name] = operation.name;
+  const auto same = [&](double x, double y) {
+    return x == y || (std::isnan(x) && std::isnan(y)) ||
+           std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x));
+  };
   for (const auto& [in_a, in_b] : names) {
     const auto x = whole(a, operation(a, in_a).type, of_a.state.tensors.at(in_a));
     const auto y = whole(b, operation(b, in_b).type, of_b.state.tensors.at(in_b));
     if (x.size() != y.size()) return in_a + " is of other groups";
     for (std::size_t t = 0; t < x.size(); ++t)
       for (std::size_t i = 0; i < x[t].size(); ++i)
-        if (!(std::abs(x[t][i] - y[t].at(i)) <= tolerance * std::max(1.0, std::abs(x[t][i]))))
+        if (!same(x[t][i], y[t].at(i)))
           return in_a + "[" + std::to_string(i) + "]: " + std::to_string(x[t][i]) + " and " +
                  std::to_string(y[t][i]);
   }
