@@ -170,13 +170,13 @@ class WorkloadPrinter : public LoopSurroundings {
         throw InputError(workload.name, fmt::format("{} has no algorithm", needed.operation),
                          fmt::format("give it one for {} among {} ranks", name_of(needed.collective),
                                      needed.collective.ranks));
+      check_kind(needed, *it);
       algorithm_[needed.operation] = &*it;
       const Operation& op = operation(workload, needed.operation);
       const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
       const bool sums = !stage.loop.empty();
       rows_[needed.operation] =
           exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->collective, it->program, sums);
-      check_kind(needed, *it);
       if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
         in_place_[stages_.made_in_place(op.name)] = op.name;
     }
@@ -184,7 +184,15 @@ class WorkloadPrinter : public LoopSurroundings {
 
   std::string header() {
     std::string loops, steps;
-    for (const Stage& stage : stages_.all()) steps += step(stage, loops);
+    const std::vector<Stage>& all = stages_.all();
+    for (std::size_t i = 0; i < all.size();) {
+      std::size_t end = i + 1;
+      while (!all[i].overlap.empty() && end < all.size() && all[end].overlap == all[i].overlap) ++end;
+      steps += overlapped(
+          {all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end)},
+          loops);
+      i = end;
+    }
     return top() + sizes() + tensors() + parts() + tables() + loops + program(steps) + "}  // namespace " +
            name_ + "\n";
   }
@@ -275,9 +283,16 @@ class WorkloadPrinter : public LoopSurroundings {
   std::string checks() const;
   std::string memory() const;
   std::string pointers() const;
-  std::string step(const Stage&, std::string& loops);
-  std::string communication(const Stage&, std::string& loops);
+  std::string step(const Stage&, std::string& loops, const std::string& progress = "");
+  std::string communication(const Stage&, std::string& loops, const std::string& progress);
+  std::string loop(const Stage&, std::string& loops);
   std::string send(const Operation&) const;
+  std::string blocks_of(const Operation&) const;
+  std::string overlapped(const std::vector<Stage>&, std::string& loops);
+  std::string tiles(const std::vector<Stage>&, std::string& loops, const std::string& progress);
+  bool is_exchange(const Stage&) const;
+  bool is_product(const Stage&) const;
+  std::size_t tiled_from(const std::vector<Stage>&, std::size_t begin) const;
   std::string call(const Operation&) const;
 
   const Workload& workload_;
@@ -286,6 +301,7 @@ class WorkloadPrinter : public LoopSurroundings {
   std::map<std::string, const WorkloadAlgorithm*> algorithm_ = {};
   std::map<std::string, ExchangeRows> rows_ = {};
   std::map<std::string, std::string> in_place_ = {};  // what is made where a gathering begins: which
+  std::map<std::string, std::string> tiled_ = {};  // communications that are done tile by tile: their number
   int loop_count_ = 0;
 };
 
@@ -391,15 +407,18 @@ std::string WorkloadPrinter::tables() const {
 
 // What is only known of the sizes' defaults.
 std::string WorkloadPrinter::checks() const {
-  std::set<std::string> lines;
+  std::vector<std::string> lines;  // each once
+  const auto line = [&](const std::string& text) {
+    if (std::ranges::count(lines, text) == 0) lines.push_back(text);
+  };
   const auto equal = [&](const Extent& a, const Extent& b, const std::string& what) {
     if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
-    lines.insert(fmt::format("    chorale::require({} == {}, \"{}: {}: {} and {} must be equal\");\n",
-                             printed_extent(a), printed_extent(b), name_, what, to_string(a), to_string(b)));
+    line(fmt::format("    chorale::require({} == {}, \"{}: {}: {} and {} must be equal\");\n",
+                     printed_extent(a), printed_extent(b), name_, what, to_string(a), to_string(b)));
   };
   for (const WorkloadSize& size : workload_.sizes)
-    lines.insert(fmt::format("    chorale::require(s.{} >= 1, \"{}: size {} must be at least 1\");\n",
-                             identifier(size.name), name_, size.name));
+    line(fmt::format("    chorale::require(s.{} >= 1, \"{}: size {} must be at least 1\");\n",
+                     identifier(size.name), name_, size.name));
   for (const Operation& op : workload_.operations) {
     if (op.kind == Kind::Pointwise)
       for (const std::string& operand : op.operands) {
@@ -422,7 +441,7 @@ std::string WorkloadPrinter::checks() const {
       equal(operation(workload_, op.operands[0]).type.shape[1],
             operation(workload_, op.operands[1]).type.shape[1], op.name);
     if (op.kind == Kind::AllToAll)
-      lines.insert(fmt::format(
+      line(fmt::format(
           "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",
           printed_extent(op.type.shape[0]), scope_ranks(moved(op)), name_, op.name,
           to_string(op.type.shape[0]), scope_ranks(moved(op))));
@@ -454,22 +473,38 @@ std::string WorkloadPrinter::memory() const {
           c_type(op.type.element), op.name,
           op.kind == Kind::ReduceScatter ? behind(op.operands[0]) : op.name);
   }
+  std::set<std::string> tiles_seen;
+  for (const auto& [name, tiles] : tiled_)
+    if (rows_.contains(name) && tiles_seen.insert(tiles).second)
+      text += fmt::format("  const int {} = chorale::tile_count({});\n", tiles,
+                          blocks_of(operation(workload_, name)));
   for (const auto& [name, rows] : rows_) {
     const Operation& op = operation(workload_, name);
-    const TensorType& type = moved(op);
-    const bool grouped = type.scope == Scope::Group;
-    const bool sliced = op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather;
-    const std::string whole = sides(type.shape);
-    const std::string blocks =
-        sliced ? fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, scope_ranks(type))
-        : op.kind == Kind::AllToAll ? fmt::format("chorale::even_blocks({}, {})", whole, scope_ranks(type))
-                                    : fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
-    text += fmt::format("  chorale::Exchange<{}, {}> exchange_{}_{{kTables_{}, {}, {}, {}}};\n",
-                        c_type(op.type.element), combination_of(op.reduction), name, name,
-                        grouped ? "rank_ % kGroupRanks" : "rank_",
-                        grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0", blocks);
+    const bool grouped = moved(op).scope == Scope::Group;
+    const std::string type = fmt::format("{}, {}", c_type(op.type.element), combination_of(op.reduction));
+    const std::string arguments =
+        fmt::format("kTables_{}, {}, {}, {}", name, grouped ? "rank_ % kGroupRanks" : "rank_",
+                    grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0", blocks_of(op));
+    const auto tiles = tiled_.find(name);
+    text +=
+        tiles == tiled_.end()
+            ? fmt::format("  chorale::Exchange<{}> exchange_{}_{{{}}};\n", type, name, arguments)
+            : fmt::format(
+                  "  std::vector<chorale::Exchange<{0}>> exchange_{1}_ = chorale::tiled_exchange<{0}>({2}, "
+                  "{3});\n",
+                  type, name, arguments, tiles->second);
   }
   return text;
+}
+
+// What the elements of a communication are cut into.
+std::string WorkloadPrinter::blocks_of(const Operation& op) const {
+  const std::string whole = sides(moved(op).shape);
+  const int ranks = scope_ranks(moved(op));
+  if (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather)
+    return fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, ranks);
+  if (op.kind == Kind::AllToAll) return fmt::format("chorale::even_blocks({}, {})", whole, ranks);
+  return fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
 }
 
 std::string WorkloadPrinter::pointers() const {
@@ -502,20 +537,34 @@ std::string WorkloadPrinter::pointers() const {
   return text;
 }
 
-std::string WorkloadPrinter::step(const Stage& stage, std::string& loops) {
+std::string names_of(const Workload& workload, const Stage& stage) {
   std::vector<std::string> names;
-  if (stage.operation >= 0) names.push_back(workload_.operations[stage.operation].name);
-  for (const int i : stage.loop) names.push_back(workload_.operations[i].name);
-  const std::string comment = fmt::format("    // {}{}\n", fmt::join(names, ", "),
-                                          stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
+  if (stage.operation >= 0) names.push_back(workload.operations[stage.operation].name);
+  for (const int i : stage.loop) names.push_back(workload.operations[i].name);
+  return fmt::format("{}{}", fmt::join(names, ", "), stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
+}
+
+// A tile of it where its overlap is done so.
+std::string WorkloadPrinter::loop(const Stage& stage, std::string& loops) {
+  const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
+  const PrintedLoop loop = printed_loop(workload_, stage.loop, options, *this);
+  loops += loop.definition;
+  const auto it = tiled_.find(workload_.operations[stage.loop[0]].name);
+  const std::string all =
+      it == tiled_.end()
+          ? "      loop(0, loop.part->elements());\n"
+          : fmt::format(
+                "      const std::int64_t begin = chorale::part_begin(loop.part->elements(), {0}, tile);\n"
+                "      loop(begin, chorale::part_begin(loop.part->elements(), {0}, tile + 1) - begin);\n",
+                it->second);
+  return fmt::format("    {{\n{}{}{}    }}\n", loop.made, all, loop.after);
+}
+
+std::string WorkloadPrinter::step(const Stage& stage, std::string& loops, const std::string& progress) {
+  const std::string comment = fmt::format("    // {}\n", names_of(workload_, stage));
   switch (stage.kind) {
-    case StageKind::Loop: {
-      const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
-      const PrintedLoop loop = printed_loop(workload_, stage.loop, options, *this);
-      loops += loop.definition;
-      return fmt::format("{}    {{\n{}      loop(0, loop.part->elements());\n{}    }}\n", comment, loop.made,
-                         loop.after);
-    }
+    case StageKind::Loop:
+      return comment + loop(stage, loops);
     case StageKind::Slice: {
       const Operation& op = workload_.operations[stage.operation];
       if (!stages_.is_stored(op.name)) return "";
@@ -525,12 +574,130 @@ std::string WorkloadPrinter::step(const Stage& stage, std::string& loops) {
     case StageKind::Call:
       return comment + call(workload_.operations[stage.operation]);
     case StageKind::Communication:
-      return comment + communication(stage, loops);
+      return comment + communication(stage, loops, progress);
   }
   return "";
 }
 
-std::string WorkloadPrinter::communication(const Stage& stage, std::string& loops) {
+// One whose blocks lie together.
+bool WorkloadPrinter::is_exchange(const Stage& stage) const {
+  return stage.kind == StageKind::Communication && workload_.operations[stage.operation].kind != Kind::Send &&
+         !is_packed(workload_.operations[stage.operation]);
+}
+// Whose rows can be made one after the other.
+bool WorkloadPrinter::is_product(const Stage& stage) const {
+  if (stage.kind != StageKind::Call || workload_.operations[stage.operation].kind != Kind::MatMul)
+    return false;
+  return operation(workload_, workload_.operations[stage.operation].operands[1]).type.shape.size() == 2;
+}
+
+// The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of them, their
+// AllGather; where they end. A total over all elements is complete only after the last tile.
+std::size_t WorkloadPrinter::tiled_from(const std::vector<Stage>& stages, std::size_t begin) const {
+  std::size_t end = begin;
+  const TensorType* slices = nullptr;
+  bool sends = false, exchanges = false;
+  for (; end < stages.size(); ++end) {
+    const Stage& stage = stages[end];
+    if (stage.kind == StageKind::Slice || stage.kind == StageKind::Call) break;
+    const bool folds = std::ranges::any_of(
+        stage.loop, [&](int i) { return workload_.operations[i].kind == Kind::ReduceTensor; });
+    const Operation& op = workload_.operations[stage.operation >= 0 ? stage.operation : stage.loop[0]];
+    const TensorType& type = op.kind == Kind::AllGather ? moved(op) : op.type;
+    const bool known = op.kind == Kind::AllGather || op.kind == Kind::ReduceScatter ||
+                       op.kind == Kind::Send || stage.kind == StageKind::Loop;
+    if (!known || folds || type.layout.kind != LayoutKind::Sliced || type.layout.dim > 0) break;
+    if (slices != nullptr && (type.shape != slices->shape || type.layout != slices->layout)) break;
+    if (op.kind == Kind::ReduceScatter && end != begin) break;
+    if (op.kind == Kind::Send && home(op.name) == home(op.operands[0])) break;
+    slices = &type;
+    sends = sends || op.kind == Kind::Send;
+    exchanges = exchanges || op.kind == Kind::AllGather || op.kind == Kind::ReduceScatter;
+    if (op.kind == Kind::AllGather) return sends ? end + 1 : begin;
+  }
+  return sends && exchanges ? end : begin;
+}
+
+std::string WorkloadPrinter::tiles(const std::vector<Stage>& stages, std::string& loops,
+                                   const std::string& progress) {
+  std::string name, blocks;
+  for (const Stage& stage : stages)
+    if (is_exchange(stage) && name.empty()) {
+      name = fmt::format("tiles_{}_", workload_.operations[stage.operation].name);
+      blocks = blocks_of(workload_.operations[stage.operation]);
+    }
+  for (const Stage& stage : stages) {
+    if (stage.operation >= 0) tiled_[workload_.operations[stage.operation].name] = name;
+    for (const int i : stage.loop) tiled_[workload_.operations[i].name] = name;
+  }
+  std::string text;
+  for (std::size_t i = 0; i < stages.size(); ++i) text += step(stages[i], loops, i == 0 ? progress : "");
+  return fmt::format("    for (int tile = 0; tile < {}; ++tile) {{\n{}    }}\n    transport_.finish();\n",
+                     name, text);
+}
+
+// A product beside the communication that brings its rows, and the one that takes them; a chain of slices tile by tile.
+// What is neither is done one after the other.
+std::string WorkloadPrinter::overlapped(const std::vector<Stage>& stages, std::string& loops) {
+  std::string text;
+  for (std::size_t i = 0; i < stages.size();) {
+    if (stages[i].overlap.empty()) {
+      text += step(stages[i++], loops);
+      continue;
+    }
+    const auto result = [&](std::size_t k) { return workload_.operations[stages[k].operation].name; };
+    const auto reads = [&](std::size_t k, std::size_t of) {
+      return workload_.operations[stages[k].operation].operands[0] == result(of);
+    };
+    const bool brought = i + 1 < stages.size() && is_exchange(stages[i]) && stages[i].loop.empty() &&
+                         is_product(stages[i + 1]) && reads(i + 1, i);
+    const std::size_t product = brought ? i + 1 : i;
+    if (is_product(stages[product])) {
+      const std::size_t next = product + 1;
+      const bool taken = next < stages.size() && is_exchange(stages[next]) && reads(next, product);
+      const std::size_t end = taken ? std::max(next + 1, tiled_from(stages, next)) : next;
+      if (brought || taken) {
+        const Operation& op = workload_.operations[stages[product].operation];
+        const auto at = [&](const std::string& name) {
+          return behind(name) == name ? pointer(name)
+                                      : fmt::format("{} + has_{}.first()", pointer(name), name);
+        };
+        std::string made, after;
+        if (brought) made = step(stages[i], loops, "worker.arrivals()");
+        if (taken && end > next + 1)
+          after = tiles({stages.begin() + static_cast<std::ptrdiff_t>(next),
+                         stages.begin() + static_cast<std::ptrdiff_t>(end)},
+                        loops, "worker.demands()");
+        else if (taken)
+          after = step(stages[next], loops, "worker.demands()");
+        text += fmt::format(
+            "    // {}, beside what follows ({})\n    {{\n      chorale::RowWorker worker =\n          "
+            "chorale::row_products({}, {}, {}, has_{}, has_{}, has_{});\n      worker.start({});\n{}{}      "
+            "worker.finish();\n    }}\n",
+            op.name, stages[i].overlap, pointer(op.name), at(op.operands[0]), at(op.operands[1]), op.name,
+            op.operands[0], op.operands[1],
+            brought          ? ""
+            : end > next + 1 ? fmt::format("chorale::needed(exchange_{}_)", result(next))
+                             : fmt::format("exchange_{}_.needed()", result(next)),
+            made, after);
+        i = end;
+        continue;
+      }
+    }
+    if (const std::size_t end = tiled_from(stages, i); end > i) {
+      text += tiles({stages.begin() + static_cast<std::ptrdiff_t>(i),
+                     stages.begin() + static_cast<std::ptrdiff_t>(end)},
+                    loops, "");
+      i = end;
+      continue;
+    }
+    text += step(stages[i++], loops);
+  }
+  return text;
+}
+
+std::string WorkloadPrinter::communication(const Stage& stage, std::string& loops,
+                                           const std::string& progress) {
   const Operation& op = workload_.operations[stage.operation];
   if (op.kind == Kind::Send) return send(op);
   const TensorType& type = moved(op);
@@ -557,7 +724,7 @@ std::string WorkloadPrinter::communication(const Stage& stage, std::string& loop
         c_type(op.type.element), from, input, from);
     input = "kept.get()";
   }
-  std::string loop;
+  std::string loop = progress.empty() ? "" : ", chorale::NoSumFunction()";
   if (!stage.loop.empty()) {
     const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .sum = &op};
     const PrintedLoop printed = printed_loop(workload_, stage.loop, options, *this);
@@ -569,11 +736,12 @@ std::string WorkloadPrinter::communication(const Stage& stage, std::string& loop
   // Ranks of groups that do not have the tensor have nothing to do.
   const bool everywhere =
       type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1);
-  return fmt::format("    {}{{\n{}      exchange_{}_.run(transport_, {}, {}{});\n{}    }}\n",
+  return fmt::format("    {}{{\n{}      exchange_{}_{}.run(transport_, {}, {}{}{});\n{}    }}\n",
                      everywhere ? ""
                                 : fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ",
                                               type.first_group, type.last_group),
-                     text, op.name, input, output, loop, after);
+                     text, op.name, tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input,
+                     output, loop, progress.empty() ? "" : ", " + progress, after);
 }
 
 std::string WorkloadPrinter::send(const Operation& op) const {
@@ -582,15 +750,28 @@ std::string WorkloadPrinter::send(const Operation& op) const {
   if (behind(from) != from) input = fmt::format("{} + has_{}.first()", input, from);
   const TensorType &sent = moved(op), &got = op.type;
   // Group g sends where g has the operand, and the group that it sends to has the result.
+  const auto peer = [](int first, int last, const std::string& rank) {
+    return fmt::format("rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? {} : -1", first, last, rank);
+  };
+  std::string kept;
+  if (home(from) == home(op.name)) {
+    kept = fmt::format(
+        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
+        "has_{}.elements(), "
+        "kept.get());\n",
+        c_type(op.type.element), from, input, from);
+    input = "kept.get()";
+  }
+  const auto tiles = tiled_.find(op.name);
   return fmt::format(
-      "    chorale::send_on(transport_, rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? rank_ + {} "
-      ": -1, "
-      "rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? rank_ - {} : -1,\n                     {}, "
-      "has_{}.elements(), {}, has_{}.elements());\n",
-      std::max(sent.first_group, got.first_group - op.shift),
-      std::min(sent.last_group, got.last_group - op.shift), fmt::format("({} * kGroupRanks)", op.shift),
-      got.first_group, got.last_group, fmt::format("({} * kGroupRanks)", op.shift), input, from,
-      pointer(op.name), op.name);
+      "    {{\n{}      chorale::{}(transport_, {},\n                        {},\n                        {}, "
+      "has_{}.elements(), {}, has_{}.elements(){});\n    }}\n",
+      kept, tiles == tiled_.end() ? "send_on" : "send_tile",
+      peer(std::max(sent.first_group, got.first_group - op.shift),
+           std::min(sent.last_group, got.last_group - op.shift),
+           fmt::format("rank_ + {} * kGroupRanks", op.shift)),
+      peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
+      pointer(op.name), op.name, tiles == tiled_.end() ? "" : fmt::format(", tile, {}", tiles->second));
 }
 
 std::string WorkloadPrinter::call(const Operation& op) const {

@@ -12,6 +12,7 @@
 #endif
 
 #include "device/epilogue.h"
+#include "device/workload_overlap.h"
 #include "device/workload_parts.h"
 
 namespace chorale {
@@ -62,7 +63,7 @@ void matrix_products(T* c, const A* a, const B* b, const Share& result, const Sh
   const std::size_t dims = left.own().size();
   const std::int64_t inner = left.side(dims - 1), columns = right.own().back();
   if (!batched) {
-    matrix_product(c, a, b, product(left.own()) / std::max<std::int64_t>(1, inner), inner, columns);
+    matrix_product(c, a, b, result.elements() / columns, inner, columns);
     return;
   }
   const std::int64_t rows = left.side(dims - 2), batches = result.elements() / (rows * columns);
@@ -73,6 +74,17 @@ void matrix_products(T* c, const A* a, const B* b, const Share& result, const Sh
     matrix_product(c + i * rows * columns, a + i * rows * inner, b + other * inner * columns, rows, inner,
                    columns);
   }
+}
+
+// The same, not batched, some rows at a time, beside a communication.
+template <typename T, typename A, typename B>
+RowWorker row_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
+                       const Share& right) {
+  const std::int64_t inner = left.own().back(), columns = right.own().back();
+  const std::int64_t rows = result.elements() == 0 ? 0 : result.elements() / columns;
+  return RowWorker(rows, inner, columns, [=](std::int64_t begin, std::int64_t end) {
+    matrix_product(c + begin * columns, a + begin * inner, b, end - begin, inner, columns);
+  });
 }
 
 struct ConvolutionSides {

@@ -26,7 +26,9 @@ namespace chorale {
 //     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
 //     `stays` may be written again;
 //   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     gives back what was borrowed, and comes back when nobody reads what was sent.
+//     gives back what was borrowed, and comes back when nobody reads what was sent;
+//   void post(const Delivery& send), finish();
+//     starts one, and comes back when all of these may be written again.
 struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
@@ -77,9 +79,15 @@ void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ 
 template <typename T, Combination op = Combination::Sum>
 class Exchange {
  public:
-  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport.
-  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks)
-      : tables_(tables), rank_(rank), first_(first), blocks_(std::move(blocks)), steps_(tables.steps) {
+  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a part of each block.
+  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1)
+      : tables_(tables),
+        rank_(rank),
+        first_(first),
+        tile_(tile),
+        tiles_(tiles),
+        blocks_(std::move(blocks)),
+        steps_(tables.steps) {
     plan();
   }
 
@@ -145,9 +153,11 @@ class Exchange {
     std::vector<Place> finished = {};  // of the output
   };
 
-  std::int64_t length(int block) const { return blocks_[block + 1] - blocks_[block]; }
+  // Of the tile, within the block.
   std::int64_t piece_begin(int block, int piece) const {
-    return part_begin(length(block), tables_.pieces, piece);
+    const std::int64_t length = blocks_[block + 1] - blocks_[block];
+    const std::int64_t begin = part_begin(length, tiles_, tile_), end = part_begin(length, tiles_, tile_ + 1);
+    return begin + part_begin(end - begin, tables_.pieces, piece);
   }
   std::int64_t piece_length(int block, int piece) const {
     return piece_begin(block, piece + 1) - piece_begin(block, piece);
@@ -284,13 +294,53 @@ class Exchange {
   }
 
   const ExchangeTables tables_;
-  const int rank_, first_;
+  const int rank_, first_, tile_, tiles_;
   const Blocks blocks_;
   std::vector<Step> steps_;
   std::int64_t longest_ = 0, scratch_elements_ = 0;
   std::unique_ptr<T[]> scratch_ = {};
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
+
+// Into how many tiles blocks are cut whose communications follow each other: each long enough to be worth its messages,
+// and the same on all ranks.
+inline int tile_count(const Blocks& blocks) {
+  const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
+  return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(8, longest >> 13)));
+}
+template <typename T, Combination op>
+std::vector<Exchange<T, op>> tiled_exchange(const ExchangeTables& tables, int rank, int first,
+                                            const Blocks& blocks, int tiles) {
+  std::vector<Exchange<T, op>> exchanges;
+  for (int tile = 0; tile < tiles; ++tile) exchanges.emplace_back(tables, rank, first, blocks, tile, tiles);
+  return exchanges;
+}
+// What they need, one after the other.
+template <typename T, Combination op>
+std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange<T, op>>& exchanges) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  for (const Exchange<T, op>& exchange : exchanges)
+    for (const auto& part : exchange.needed()) parts.push_back(part);
+  return parts;
+}
+
+// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on its way until
+// transport.finish().
+template <typename Transport, typename T>
+void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
+               std::int64_t output_elements, int tile, int tiles) {
+  const int size = static_cast<int>(sizeof(T)), tag = (1 << 20) + tile;
+  const auto begin = [&](std::int64_t elements, int t) { return part_begin(elements, tiles, t); };
+  const std::int64_t out = begin(input_elements, tile), out_end = begin(input_elements, tile + 1),
+                     in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
+  std::vector<Delivery> none, receives;
+  if (to >= 0 && out_end > out)
+    transport.post({to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr});
+  if (from >= 0 && in_end > in)
+    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr});
+  transport.exchange(none, receives);
+  transport.release(none, receives);
+}
 
 // What a rank has, to another one, and what comes from a third; -1: nobody.
 template <typename Transport, typename T>

@@ -27,18 +27,28 @@ class MpiTransport {
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
     requests_.clear();
     for (Delivery& receive : receives) {
-      for_each_part(receive, [&](char* data, int bytes, MPI_Request* request) {
+      for_each_part(receive, requests_, [&](char* data, int bytes, MPI_Request* request) {
         return MPI_Irecv(data, bytes, MPI_BYTE, receive.peer, receive.tag, comm_, request);
       });
       receive.at = receive.data;
     }
     for (Delivery& send : sends)
-      for_each_part(send, [&](char* data, int bytes, MPI_Request* request) {
+      for_each_part(send, requests_, [&](char* data, int bytes, MPI_Request* request) {
         return MPI_Isend(data, bytes, MPI_BYTE, send.peer, send.tag, comm_, request);
       });
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
+
+  void post(const Delivery& send) {
+    for_each_part(send, posted_, [&](char* data, int bytes, MPI_Request* request) {
+      return MPI_Isend(data, bytes, MPI_BYTE, send.peer, send.tag, comm_, request);
+    });
+  }
+  void finish() {
+    check(MPI_Waitall(static_cast<int>(posted_.size()), posted_.data(), MPI_STATUSES_IGNORE));
+    posted_.clear();
+  }
 
   void barrier() { check(MPI_Barrier(comm_)); }
   std::vector<double> all(double mine) {
@@ -50,12 +60,12 @@ class MpiTransport {
  private:
   // MPI counts in ints.
   template <typename Start>
-  void for_each_part(const Delivery& transfer, Start start) {
+  void for_each_part(const Delivery& transfer, std::vector<MPI_Request>& requests, Start start) {
     constexpr std::int64_t most = std::int64_t{1} << 30;
     for (std::int64_t at = 0; at < transfer.bytes; at += most) {
-      requests_.emplace_back();
+      requests.emplace_back();
       check(start(static_cast<char*>(transfer.data) + at,
-                  static_cast<int>(std::min(most, transfer.bytes - at)), &requests_.back()));
+                  static_cast<int>(std::min(most, transfer.bytes - at)), &requests.back()));
     }
   }
   static void check(int code) {
@@ -64,7 +74,7 @@ class MpiTransport {
 
   MPI_Comm comm_;
   int rank_ = 0, ranks_ = 1;
-  std::vector<MPI_Request> requests_ = {};
+  std::vector<MPI_Request> requests_ = {}, posted_ = {};
 };
 
 }  // namespace chorale

@@ -78,16 +78,7 @@ class ThreadTransport {
 
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
     while (read_.size() < sends.size()) read_.emplace_back(false);
-    for (std::size_t i = 0; i < sends.size(); ++i) {
-      const Delivery& send = sends[i];
-      read_[i] = false;
-      ThreadRanks::Door& door = all_.doors_[send.peer];
-      {
-        const std::lock_guard<std::mutex> lock(door.mutex);
-        door.sent.push_back({rank_, send.tag, send.data, send.bytes, send.stays, &read_[i]});
-      }
-      door.rung.notify_all();
-    }
+    for (std::size_t i = 0; i < sends.size(); ++i) publish(sends[i], read_[i]);
     borrowed_.clear();
     for (Delivery& receive : receives) {
       const ThreadRanks::Sent sent = found(receive);
@@ -110,6 +101,15 @@ class ThreadTransport {
     borrowed_.clear();
     for (std::size_t i = 0; i < sends.size(); ++i)
       if (sends[i].stays) wait([&] { return read_[i].load(); });
+  }
+
+  void post(const Delivery& send) {
+    posted_.emplace_back(false);
+    publish(send, posted_.back());
+  }
+  void finish() {
+    for (std::atomic<bool>& read : posted_) wait([&] { return read.load(); });
+    posted_.clear();
   }
 
   void barrier() {
@@ -137,6 +137,15 @@ class ThreadTransport {
     std::atomic<bool>* read;
   };
 
+  void publish(const Delivery& send, std::atomic<bool>& read) {
+    read = false;
+    ThreadRanks::Door& door = all_.doors_[send.peer];
+    {
+      const std::lock_guard<std::mutex> lock(door.mutex);
+      door.sent.push_back({rank_, send.tag, send.data, send.bytes, send.stays, &read});
+    }
+    door.rung.notify_all();
+  }
   void give_back(int peer, std::atomic<bool>* read) {
     *read = true;
     ThreadRanks::ring(all_.doors_[peer]);
@@ -179,6 +188,7 @@ class ThreadTransport {
   ThreadRanks& all_;
   const int rank_;
   std::deque<std::atomic<bool>> read_ = {};  // by send of the exchange
+  std::deque<std::atomic<bool>> posted_ = {};
   std::vector<Borrowed> borrowed_ = {};
 };
 

@@ -37,8 +37,14 @@ bool has_side(const TensorType& type, const TensorType& space, std::size_t d) {
   const Extent& own = type.shape[d - missing];
   return own == space.shape[d] || own.value != 1 || space.shape[d].value == 1;
 }
-bool is_scalar(const TensorType& type) {
-  return std::ranges::all_of(type.shape, [](const Extent& extent) { return extent.value == 1; });
+// One element, also when sizes are others: a side of the space that happens to be 1 is none that is broadcast.
+bool is_scalar(const TensorType& type, const TensorType& space) {
+  const std::size_t missing = space.shape.size() - std::min(space.shape.size(), type.shape.size());
+  for (std::size_t d = 0; d < type.shape.size(); ++d)
+    if (type.shape[d].value != 1 ||
+        (!type.shape[d].sizes.empty() && type.shape[d] == space.shape[d + missing]))
+      return false;
+  return true;
 }
 
 // A parameter of the loop: what it is a pointer or a value of.
@@ -76,7 +82,7 @@ class LoopPrinter {
     for (const Operation* op : operations_)
       for (const std::string& operand : op->operands) {
         const TensorType& type = operation(workload_, operand).type;
-        if (values_.contains(operand) || is_scalar(type)) continue;
+        if (values_.contains(operand) || is_scalar(type, space_)) continue;
         const std::size_t dims = space_.shape.size();
         std::size_t from = dims == 0 ? 0 : dims - 1;
         while (from > 0 && has_side(type, space_, from - 1) == has_side(type, space_, dims - 1)) --from;
@@ -96,7 +102,7 @@ class LoopPrinter {
     std::string offset;
     bool stays = false;
     const std::string at = place.kind == PlaceKind::Own ? "begin" : "index";
-    if (is_scalar(type)) {
+    if (is_scalar(type, space_)) {
       stays = true;
     } else if (type.shape.size() == space_.shape.size() && has_all_sides(type)) {
       offset = at;

@@ -97,6 +97,8 @@ inline std::string run_command(const std::string& command, int& code) {
   return text;
 }
 
+inline const std::string kNotCompiled = "only printed";
+
 // One workload, printed and compiled once, to be run with several sizes.
 class Emitted {
  public:
@@ -107,6 +109,7 @@ class Emitted {
       file.path = folder_.path() / file.path;
       write_files({file});
     }
+    if (flags == kNotCompiled) return;
     const std::string mpi = carrier == Carrier::Mpi ? "mpicxx -DCHORALE_MPI" : CHORALE_CXX;
     int code = 0;
     const std::string said = run_command(
@@ -202,7 +205,7 @@ class Emitted {
 inline Workload parsed(const std::string& text, const std::string& script = "",
                        const std::map<std::string, std::int64_t>& sizes = {}, int ranks = 0, int groups = 0) {
   const Workload workload = parse_workload(text, "test", {.sizes = sizes, .ranks = ranks, .groups = groups});
-  return script.empty() ? workload : chorale::apply(workload, script);
+  return script.empty() ? workload : transformed(workload, script);
 }
 
 }  // namespace chorale::test

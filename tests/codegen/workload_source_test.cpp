@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <sstream>
+
 #include "ir/error.h"
 #include "tests/codegen/emitted_workload.h"
 
@@ -72,6 +75,188 @@ TEST(EmittedWorkload, FusesAdam) {
     for (const std::int64_t n : {1, 2, 3, 100, 5003})
       EXPECT_EQ(emitted.difference(sized(n), static_cast<unsigned>(n), 1e-6, true), "") << n;
   }
+}
+
+// Every example in the schedules that the paper names, and in some that it does not.
+struct Case {
+  std::string example = {}, script = {};
+  Carrier carrier = Carrier::Threads;
+  int ranks = 3, chunks = 1;
+  double tolerance = 0;
+  std::vector<std::map<std::string, std::int64_t>> sizes = {};
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.example << ": " << c.script;
+}
+
+class EmittedExample : public testing::TestWithParam<Case> {};
+
+TEST_P(EmittedExample, GivesWhatItMeans) {
+  const Case& c = GetParam();
+  const std::string text = example(c.example);
+  const auto sized = [&](const auto& sizes) { return parsed(text, c.script, sizes, c.ranks); };
+  const Emitted emitted(sized(c.sizes[0]), c.chunks, c.chunks == 1, c.carrier);
+  for (unsigned seed = 0; seed < c.sizes.size(); ++seed)
+    EXPECT_EQ(emitted.difference(sized(c.sizes[seed]), seed, c.tolerance, true), "") << seed;
+}
+
+const std::vector<std::map<std::string, std::int64_t>> kVectors = {
+    {{"N", 1}}, {{"N", 2}}, {{"N", 100}}, {{"N", 4099}}};
+const std::vector<std::map<std::string, std::int64_t>> kLayers = {
+    {{"B", 2}, {"S", 3}, {"H", 6}}, {{"B", 1}, {"S", 1}, {"H", 2}}, {{"B", 2}, {"S", 5}, {"H", 7}}};
+// Long enough for several tiles.
+const std::vector<std::map<std::string, std::int64_t>> kLong = {{{"B", 3}, {"S", 101}, {"H", 202}}};
+const std::vector<std::map<std::string, std::int64_t>> kTokens = {{{"T", 6}, {"H", 4}, {"F", 5}},
+                                                                  {{"T", 3}, {"H", 3}, {"F", 1}}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EmittedExample,
+    testing::Values(
+        Case{"sgd", "", Carrier::Threads, 4, 1, 1e-6, kVectors},
+        Case{"sgd", "split(sum, r, Rooted(1)); reorder(sum; v_, p_); asSlice(v); fuse(k; r, s_v_, s_p_)",
+             Carrier::Mpi, 3, 2, 1e-6, kVectors},
+        Case{"adam_mixed",
+             "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, w_, p_); asSlice(m); asSlice(v); asSlice(w);"
+             "fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)",
+             Carrier::Mpi, 4, 1, 1e-2, kVectors},
+        Case{"lamb", "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, u, p_); asSlice(m); asSlice(v)",
+             Carrier::Threads, 3, 2, 1e-5, kVectors},
+        Case{"self_attention", "", Carrier::Mpi, 2, 1, 0, kLayers},
+        Case{"self_attention",
+             "split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)",
+             Carrier::Threads, 3, 1, 0, kLayers},
+        Case{"mlp", "split(sum, rs, Sliced(2)); reorder(sum; out); fuse(k; rs, s_out, out)", Carrier::Threads,
+             3, 2, 0, kLayers},
+        Case{"mlp", "split(sum, rs, Sliced(1)); reorder(sum; out); fuse(k; s_out, out)", Carrier::Threads, 2,
+             1, 0, kLayers},
+        Case{"pipeline", "", Carrier::Threads, 2, 2, 0, kLayers},
+        Case{"pipeline",
+             "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)",
+             Carrier::Mpi, 2, 1, 0, kLayers},
+        Case{"pipeline",
+             "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)",
+             Carrier::Threads, 2, 2, 0, kLong},
+        Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens}));
+
+// The text of a workload on a full machine.
+std::string header_of(const Workload& workload) {
+  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
+}
+
+// That numbers are right does not say that anything was overlapped.
+TEST(EmittedWorkload, ComputesRowsBesideTheCommunicationThatWantsThem) {
+  const std::string text =
+      header_of(parsed(example("self_attention"),
+                       "split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)"));
+  const std::size_t worker = text.find("worker.start(exchange_rs_.needed());");
+  ASSERT_NE(worker, text.npos);
+  EXPECT_NE(text.find("exchange_rs_.run(transport_, at_layer, at_rs, loop, worker.demands());", worker),
+            text.npos);
+}
+TEST(EmittedWorkload, ComputesRowsAsTheyArrive) {
+  const std::string text = header_of(parsed(example("moe"), "overlap(o; there, up)"));
+  EXPECT_NE(
+      text.find(
+          "exchange_there_.run(transport_, at_x, at_there, chorale::NoSumFunction(), worker.arrivals());"),
+      text.npos);
+}
+TEST(EmittedWorkload, SendsATileWhileTheNextOneIsAddedUp) {
+  const std::string text = header_of(
+      parsed(example("pipeline"),
+             "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)"));
+  const std::size_t tiles = text.find("for (int tile = 0; tile < tiles_rs_; ++tile) {");
+  ASSERT_NE(tiles, text.npos);
+  EXPECT_LT(text.find("chorale::send_tile", tiles), text.find("transport_.finish();", tiles));
+}
+
+// Ranks that lend each other memory, and workers beside them, under ThreadSanitizer.
+TEST(EmittedWorkload, HasNoRaces) {
+  for (const auto& [name, script, sizes] :
+       {std::tuple(std::string("adam"), kFuseAdam, kVectors),
+        std::tuple(
+            std::string("self_attention"),
+            std::string("split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)"),
+            kLayers),
+        std::tuple(
+            std::string("pipeline"),
+            std::string(
+                "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)"),
+            kLong)}) {
+    const int ranks = name == "pipeline" ? 2 : 4;
+    const Emitted emitted(parsed(example(name), script, sizes.back(), ranks), 2, false, Carrier::Threads,
+                          "-O1 -g -fsanitize=thread");
+    EXPECT_EQ(emitted.difference(parsed(example(name), script, sizes.back(), ranks), 7, 1e-6, true), "")
+        << name;
+  }
+}
+
+// The compiler's own report: loops become vectors, and nothing is asked about pointers when they run.
+std::string vector_report(const Emitted& emitted) {
+  int code = 0;
+  return run_command(
+      fmt::format("cd {} && {} -std=c++17 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -I. "
+                  "-fopt-info-vec-optimized -S w_main.cpp -o /dev/null",
+                  emitted.folder().string(), CHORALE_CXX),
+      code);
+}
+std::vector<int> loop_lines(const std::string& text) {
+  std::vector<int> lines;
+  std::istringstream stream(text);
+  int number = 1;
+  for (std::string line; std::getline(stream, line); ++number)
+    if (line.find("i < count; ++i") != line.npos) lines.push_back(number);
+  return lines;
+}
+bool is_vector(const std::string& report, int line) {
+  return std::regex_search(report,
+                           std::regex(fmt::format("w.h:{}:[0-9]+: optimized: loop vectorized", line)));
+}
+bool asks_for_aliases(const std::string& report, int line) {
+  return std::regex_search(report, std::regex(fmt::format("w.h:{}:.*versioned for vectorization", line)));
+}
+
+TEST(EmittedWorkload, HasLoopsThatAreVectors) {
+  const Emitted emitted(parsed(example("adam"), kFuseAdam, {}, 2), 1, false, Carrier::Threads, kNotCompiled);
+  const std::string header = read_file(emitted.folder() / "w.h"), report = vector_report(emitted);
+  ASSERT_EQ(loop_lines(header).size(), 1);
+  EXPECT_TRUE(is_vector(report, loop_lines(header)[0])) << report;
+  EXPECT_FALSE(asks_for_aliases(report, loop_lines(header)[0])) << report;
+  // Without what is said of the pointers it is seen.
+  write_file(emitted.folder() / "w.h", std::regex_replace(header, std::regex("__restrict__"), ""));
+  const std::string without = vector_report(emitted);
+  EXPECT_TRUE(!is_vector(without, loop_lines(header)[0]) || asks_for_aliases(without, loop_lines(header)[0]))
+      << without;
+}
+
+TEST(EmittedWorkload, SaysWhatIsWrongWithItsSizes) {
+  const Emitted emitted(parsed(example("moe"), "", kTokens[0], 3), 1, false, Carrier::Threads);
+  int code = 0;
+  EXPECT_THAT(emitted.run("T=4 --runs 0", code),
+              testing::HasSubstr("w: there: T must be divisible by the 3 ranks"));
+  EXPECT_NE(code, 0);
+  EXPECT_THAT(emitted.run("H=0", code), testing::HasSubstr("w: size H must be at least 1"));
+  EXPECT_THAT(emitted.run("X=3", code), testing::HasSubstr("X is no size of moe"));
+}
+
+TEST(EmittedWorkload, IsRefusedWithoutAnAlgorithmThatDoesWhatItNeeds) {
+  const Workload workload = parsed(example("adam"), kFuseAdam, {}, 3);
+  std::vector<WorkloadAlgorithm> algorithms = some_algorithms(workload, 1, true);
+  const auto message = [&] {
+    try {
+      to_workload_sources(workload, algorithms);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  std::swap(algorithms[0].operation, algorithms[1].operation);
+  EXPECT_THAT(message(), testing::HasSubstr("its algorithm"));
+  algorithms.pop_back();
+  EXPECT_THAT(message(), testing::HasSubstr("has no algorithm; give it one for"));
+  algorithms = some_algorithms(workload, 1, true);
+  // A sum that was never completed.
+  algorithms[0].program.ranks[0].blocks[0].instructions.pop_back();
+  EXPECT_THAT(message(), testing::HasSubstr("cannot be done by this program"));
 }
 
 }  // namespace

@@ -1,0 +1,240 @@
+// The exchanges of emitted workloads (device/workload_exchange.h) on threads, by constructed programs of all collectives on
+// small machines, over blocks of random lengths, some of them empty: held against sums and copies that are made in a row.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <random>
+
+#include "codegen/passes/lower.h"
+#include "codegen/workload/exchange_tables.h"
+#include "construct/incumbents.h"
+#include "device/workload_exchange.h"
+#include "device/workload_overlap.h"
+#include "device/workload_threads.h"
+#include "tests/semantics/machines.h"
+
+namespace chorale::test {
+namespace {
+
+// Tables that live as long as what runs by them.
+struct Tables {
+  std::vector<ExchangeMessage> messages = {};
+  std::vector<ExchangeWork> work = {};
+  std::vector<int> scratch = {};
+  ExchangeTables tables = {};
+  bool in_place = false;
+
+  Tables(const Collective& collective, const Program& program, bool applies) {
+    const ExchangeRows rows = exchange_rows("test", collective, program, applies);
+    for (const auto& r : rows.messages)
+      messages.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
+    for (const auto& r : rows.work)
+      work.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
+    scratch = rows.scratch;
+    in_place = rows.in_place;
+    tables = {static_cast<int>(program.ranks.size()),
+              program.steps,
+              program.chunks_per_block,
+              collective.kind == CollectiveKind::Allgather,
+              collective.kind == CollectiveKind::ReduceScatter,
+              scratch.data(),
+              messages.data(),
+              messages.size(),
+              work.data(),
+              work.size()};
+  }
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+};
+
+using Numbers = std::vector<std::int32_t>;
+
+struct Machine {
+  std::string name = {};
+  Topology topology = {};
+};
+
+class Exchanges : public testing::TestWithParam<CollectiveKind> {
+ protected:
+  std::mt19937 random_{static_cast<unsigned>(GetParam())};
+
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  Blocks random_blocks(int count, bool even) {
+    Blocks blocks = {0};
+    const int length = below(40);
+    for (int b = 0; b < count; ++b) blocks.push_back(blocks.back() + (even ? length : below(40)));
+    return blocks;
+  }
+};
+
+// What rank n has to have in the end, element by element.
+Numbers expected(const Collective& collective, const std::vector<Numbers>& inputs, const Blocks& blocks,
+                 Rank n) {
+  const auto block = [&](const Numbers& numbers, int b) {
+    return Numbers(numbers.begin() + blocks[b], numbers.begin() + blocks[b + 1]);
+  };
+  Numbers sum = inputs[0], all, mine;
+  for (std::size_t r = 1; r < inputs.size() && adds(collective); ++r)
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += inputs[r][e];
+  switch (collective.kind) {
+    case CollectiveKind::Allgather:
+      for (const Numbers& input : inputs) all.insert(all.end(), input.begin(), input.end());
+      return all;
+    case CollectiveKind::Alltoall:
+      for (const Numbers& input : inputs) {
+        mine = block(input, n);
+        all.insert(all.end(), mine.begin(), mine.end());
+      }
+      return all;
+    case CollectiveKind::Broadcast:
+      return inputs[collective.root];
+    case CollectiveKind::ReduceScatter:
+      return block(sum, n);
+    case CollectiveKind::Reduce:
+      return n == collective.root ? sum : Numbers();
+    default:
+      return sum;
+  }
+}
+
+TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
+  const CollectiveKind kind = GetParam();
+  int runs = 0;
+  for (const int ranks : {1, 2, 3, 4, 5})
+    for (const bool ring : {true, false})
+      for (const int chunks : {1, 2, 3}) {
+        const Topology machine = ring ? test::ring(ranks) : full(ranks);
+        const Rank root = below(ranks);
+        const Collective wanted = make_collective(kind, ranks, chunks, root);
+        std::vector<Point> points = incumbents(machine, wanted);
+        // Two are enough: the one of fewest steps, and the one of fewest rounds.
+        if (points.size() > 2) points = {points.front(), points.back()};
+        for (const Point& point : points) {
+          const Program program = lower(machine, point.collective, point.schedule);
+          const bool for_one = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::Reduce;
+          const bool blocks_each = kind == CollectiveKind::Allgather ||
+                                   kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::Alltoall;
+          for (const bool applies : {false, true}) {
+            if (applies && !for_one) continue;
+            const Tables tables(point.collective, program, applies);
+            const Blocks blocks = random_blocks(blocks_each ? ranks : 1, kind == CollectiveKind::Alltoall);
+            const int tiles = 1 + below(3);
+            const bool in_place = tables.in_place && below(2) == 0;
+            std::vector<Numbers> inputs, outputs, seen;
+            for (Rank n = 0; n < ranks; ++n) {
+              const bool has = kind != CollectiveKind::Broadcast || n == root;
+              const std::int64_t count = kind == CollectiveKind::Allgather ? blocks[n + 1] - blocks[n]
+                                         : has                             ? blocks.back()
+                                                                           : 0;
+              Numbers input;
+              for (std::int64_t e = 0; e < count; ++e) input.push_back(below(1000));
+              inputs.push_back(input);
+            }
+            std::vector<Numbers> promised;
+            for (Rank n = 0; n < ranks; ++n) {
+              promised.push_back(expected(point.collective, inputs, blocks, n));
+              outputs.emplace_back(promised.back().size(), -1);
+              seen.emplace_back(promised.back().size(), 0);
+            }
+            on_thread_ranks(ranks, [&](ThreadTransport& transport) {
+              const Rank n = transport.rank();
+              const std::int32_t* input = inputs[n].data();
+              std::int32_t* const output = outputs[n].data();
+              if (in_place && (kind == CollectiveKind::Allgather || n == root)) {
+                std::int32_t* const place = output + (kind == CollectiveKind::Allgather ? blocks[n] : 0);
+                std::copy(inputs[n].begin(), inputs[n].end(), place);
+                input = place;
+              }
+              std::vector<Exchange<std::int32_t>> exchanges =
+                  tiled_exchange<std::int32_t, Combination::Sum>(tables.tables, n, 0, blocks, tiles);
+              for (int again = 0; again < 2; ++again)
+                for (Exchange<std::int32_t>& exchange : exchanges)
+                  exchange.run(transport, input, output,
+                               [&](std::int64_t begin, std::int64_t count, const std::int32_t* a,
+                                   const std::int32_t* b) {
+                                 for (std::int64_t e = 0; e < count; ++e) {
+                                   output[begin + e] = a[e] + (b == nullptr ? 0 : b[e]);
+                                   ++seen[n][begin + e];
+                                 }
+                               });
+            });
+            const std::string what =
+                fmt::format("{} on {}{}, {} chunks, {} tiles, {} steps{}", name_of(wanted), machine.name,
+                            ranks, chunks, tiles, program.steps, applies ? ", applied" : "");
+            ASSERT_EQ(outputs, promised) << what;
+            // To each element once a run, and where it is wanted.
+            for (Rank n = 0; applies && n < ranks; ++n)
+              ASSERT_EQ(seen[n], Numbers(promised[n].size(), 2)) << what;
+            ++runs;
+          }
+        }
+      }
+  EXPECT_GE(runs, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Exchanges,
+                         testing::Values(CollectiveKind::AllReduce, CollectiveKind::ReduceScatter,
+                                         CollectiveKind::Allgather, CollectiveKind::Reduce,
+                                         CollectiveKind::Broadcast, CollectiveKind::Alltoall),
+                         [](const auto& info) { return name_of(info.param); });
+
+// A ring of four, by hand: a partial sum that is sent on in the next step has to be stored; the last one goes to the
+// function, with the operand that it arrives with, and what messages bring is lent everywhere.
+TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
+  const Collective collective = make_collective(CollectiveKind::ReduceScatter, 4, 1);
+  const Topology machine = test::ring(4);
+  Schedule schedule;
+  for (int s = 0; s < 3; ++s) {
+    Step step{.rounds = 1};
+    for (Rank i = 0; i < 4; ++i)
+      step.sends.push_back({.chunk = (i - 1 - s + 4) % 4, .link = 2 * i, .reduce = true});
+    std::ranges::sort(step.sends);
+    schedule.steps.push_back(step);
+  }
+  const ExchangeRows rows = exchange_rows("test", collective, lower(machine, collective, schedule), true);
+  ASSERT_EQ(rows.work.size(), 12);
+  for (const auto& row : rows.work) EXPECT_EQ(row[9], row[1] == 2 ? 1 : 0);
+  for (const auto& row : rows.messages) EXPECT_EQ(row[9], 1);
+}
+
+TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
+  EXPECT_THROW(
+      on_thread_ranks(3,
+                      [](ThreadTransport& transport) {
+                        if (transport.rank() == 1) throw std::invalid_argument("one fails");
+                        std::vector<Delivery> sends, receives = {{1, 0, nullptr, 0, false, false, nullptr}};
+                        transport.exchange(sends, receives);
+                      }),
+      std::invalid_argument);
+}
+
+TEST(RowWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
+  std::vector<std::int64_t> order;
+  std::mutex mutex;
+  RowWorker worker(40, 3, 5, [&](std::int64_t begin, std::int64_t end) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (std::int64_t row = begin; row < end; ++row) order.push_back(row);
+  });
+  worker.start({{35 * 5, 10}, {0, 11}});  // rows 35 and 36, then 0 to 2; two rows at a time
+  worker.demands().needs(0, 200);
+  worker.finish();
+  ASSERT_EQ(order.size(), 40);
+  EXPECT_THAT(std::vector<std::int64_t>(order.begin(), order.begin() + 9),
+              testing::ElementsAre(34, 35, 36, 37, 0, 1, 2, 3, 4));
+}
+
+TEST(RowWorker, MakesRowsAsTheyArrive) {
+  std::vector<std::int64_t> order;
+  RowWorker worker(4, 3, 5, [&](std::int64_t begin, std::int64_t) { order.push_back(begin); });
+  worker.start();
+  for (const auto& [begin, count] :
+       {std::pair(9, 3), std::pair(0, 2), std::pair(3, 3), std::pair(2, 1), std::pair(6, 3)})
+    worker.arrivals().has(begin, count);
+  worker.finish();
+  EXPECT_THAT(order, testing::ElementsAre(3, 1, 0, 2));
+}
+
+}  // namespace
+}  // namespace chorale::test
