@@ -492,9 +492,7 @@ class WorkloadMachine {
     unit.writes.assign(memories_.size() * world_, {});
     registers_.resize(values_.size());
     for (int v : unit.operations)
-      if (values_[v].op->kind == OperationKind::ReduceTensor)
-        for (int rank = 0; rank < world_; ++rank)
-          summands_[v].emplace_back(size(worked_on(v).op->type, worked_on(v).holdings[rank]));
+      if (values_[v].op->kind == OperationKind::ReduceTensor) summands_[v].resize(world_);
   }
 
   // All operations of the unit for one element on one rank; false: something that is read is not there yet, and nothing
@@ -514,8 +512,10 @@ class WorkloadMachine {
       if (is_late_) return false;
       if (!works_where_its_operand_is(value.op->kind))
         registers_[v] = {.full = true, .element = mine, .value = number};
-      else if (value.op->kind == OperationKind::ReduceTensor)
-        summands_[v][rank][worked_on(v).holdings[rank].place(mine)] = number;
+      else if (value.op->kind == OperationKind::ReduceTensor &&
+               !summands_[v][rank].try_emplace(mine, number).second)
+        fail({.reader = v, .value = value.operands.at(0), .rank = rank, .element = mine},
+             "for a second time");
       if (value.op->kind != OperationKind::ReduceTensor && value.kept)
         for (int receiver : to)
           writes_.push_back({.value = v, .rank = receiver, .element = mine, .number = number});
@@ -542,10 +542,9 @@ class WorkloadMachine {
       const Value& value = values_[v];
       const ElementType type = value.op->type.element;
       if (value.op->kind != OperationKind::ReduceTensor || value.holdings[rank].length == 0) continue;
-      const std::vector<double>& summands = summands_[v][rank];
-      double sum = summands.empty() ? neutral(type, value.op->reduction) : summands[0];
-      for (std::size_t i = 1; i < summands.size(); ++i)
-        sum = folded(type, value.op->reduction, sum, summands[i]);
+      double sum = neutral(type, value.op->reduction);
+      for (const auto& [element, summand] : summands_[v][rank])
+        sum = folded(type, value.op->reduction, sum, summand);
       store(unit, {.value = v, .rank = rank, .element = 0, .number = rounded(type, sum)});
     }
   }
@@ -627,8 +626,9 @@ class WorkloadMachine {
   std::vector<Register> registers_ = {};  // by value
   std::vector<Write> writes_ = {};
   bool is_late_ = false;
-  Read late_ = {};                                                 // what is not there yet
-  std::map<int, std::vector<std::vector<double>>> summands_ = {};  // of reductions to a scalar, by rank
+  Read late_ = {};  // what is not there yet
+  // Of reductions to a scalar, by rank and element.
+  std::map<int, std::vector<std::map<std::int64_t, double>>> summands_ = {};
 };
 
 int first_rank(const Workload& workload, const TensorType& type) {

@@ -538,6 +538,15 @@ TEST(Kernels, DoNotReadTheirReductions) {
   expect_caught(w, {.tensors = {{"x", {{1, 3}}}}}, "y reads element 0 of s on rank 0");
 }
 
+// The kernel comes by each element of the row three times.
+TEST(Kernels, DoNotReduceTwice) {
+  const Workload w{.operations = {input("x", tensor(Float32, {3, 2})), input("b", tensor(Float32, {2})),
+                                  in_kernel(reduces(ReduceTensor, "s", "b", tensor(Float32, {})), "k"),
+                                  in_kernel(pointwise("y", {"x"}, tensor(Float32, {3, 2}), operand(0)), "k")},
+                   .outputs = {"y", "s"}};
+  expect_caught(w, {.tensors = {{"x", {{1, 2, 3, 4, 5, 6}}}, {"b", {{1, 2}}}}}, "s reads element");
+}
+
 // The row is doubled anew for each row of y: that is three times.
 TEST(Kernels, DoNotUpdateTwice) {
   const Workload w{

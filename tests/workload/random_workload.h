@@ -122,6 +122,7 @@ class RandomWorkload {
   Name add_input(TensorType type) {
     Operation op = input(fresh("in"), type);
     op.state = !dice_.one_in(3);
+    op.scattered = type.shape.size() == 1 && dice_.one_in(6);
     return add(op);
   }
   Name add_input(const TensorShape& shape, ElementType element, TensorLayout layout) {
@@ -372,7 +373,7 @@ class RandomWorkload {
   }
 
   Name went_on(const Name& x) {
-    switch (dice_.below(10)) {
+    switch (in_groups_ && dice_.one_in(4) ? 3 : dice_.below(10)) {
       case 0:
       case 1:
         return update_with(x);
