@@ -263,7 +263,11 @@ class RandomWorkload {
       Name other = dice_.one_in(2) ? add_input(part_of(type.shape), dice_.one_in(3) ? element() : element_,
                                                dice_.one_in(3) ? type.layout : kReplicated)
                                    : existing();
-      if (!other.empty() && std::ranges::count(names, other) == 0) names.push_back(other);
+      if (other.empty()) continue;
+      if (dice_.one_in(3))
+        if (const Name more = add_pointwise({other}, expression(1, 1)); !more.empty()) other = more;
+      if (dice_.one_in(8)) reduced(other);
+      if (std::ranges::count(names, other) == 0) names.push_back(other);
     }
     const Cast cast{.is = dice_.one_in(4), .to = element()};
     const Expression all = expression(static_cast<int>(names.size()), dice_.from_to(1, 3));
