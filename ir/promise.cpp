@@ -81,8 +81,11 @@ std::vector<Promise::Output> Promise::outputs(Rank n) const {
 }
 
 std::span<const Chunk> Promise::chunks(Rank n, int slot) const {
-  const auto found = std::ranges::equal_range(wants(n), slot, {}, [this](Chunk c) { return this->slot(c); });
-  return {found.begin(), found.end()};
+  // No equal_range: what it gives is a view, which clang 14 does not compile (the fuzz preset).
+  const auto its_slot = [this](Chunk c) { return this->slot(c); };
+  const std::span<const Chunk> all = wants(n);
+  return {std::ranges::lower_bound(all, slot, {}, its_slot),
+          std::ranges::upper_bound(all, slot, {}, its_slot)};
 }
 
 std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const {

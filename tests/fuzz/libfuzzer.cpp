@@ -39,11 +39,23 @@ std::vector<Part> groups(const std::string& text) {
   std::vector<Part> result;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '{' || text[i] == '[' || text[i] == '<') open.push_back(i);
-    if ((text[i] == '}' || text[i] == ']' || text[i] == '>') && !open.empty()) {
+    if (text[i] == '{' || text[i] == '[' || text[i] == '<' || text[i] == '(') open.push_back(i);
+    if ((text[i] == '}' || text[i] == ']' || text[i] == '>' || text[i] == ')') && !open.empty()) {
       result.push_back({open.back(), i + 1});
       open.pop_back();
     }
+  }
+  return result;
+}
+
+// With what ends them.
+std::vector<Part> lines(const std::string& text) {
+  std::vector<Part> result;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t newline = text.find('\n', i);
+    const std::size_t end = newline == std::string::npos ? text.size() : newline + 1;
+    result.push_back({i, end});
+    i = end;
   }
   return result;
 }
@@ -86,10 +98,14 @@ void change(std::string& text, Random& random) {
                                                     "1e308",
                                                     "1e999",
                                                     "null"};
-  const std::vector<Part> all = random() % 2 == 0 ? numbers(text) : groups(text);
+  enum class What { Numbers, Groups, Lines };
+  const What what = static_cast<What>(random() % 3);
+  const std::vector<Part> all = what == What::Numbers  ? numbers(text)
+                                : what == What::Groups ? groups(text)
+                                                       : lines(text);
   if (all.empty()) return;
   const Part part = any(all, random);
-  if (text[part.begin] != '{' && text[part.begin] != '[' && text[part.begin] != '<') {
+  if (what == What::Numbers) {
     const bool near = random() % 2 == 0;
     const std::string number = text.substr(part.begin, part.end - part.begin);
     text.replace(part.begin, part.end - part.begin,
@@ -110,7 +126,7 @@ void change(std::string& text, Random& random) {
       break;
     }
     case 1:  // twice
-      text.insert(part.begin, group + (group[0] == '<' ? "" : ","));
+      text.insert(part.begin, group + (what == What::Lines || group[0] == '<' ? "" : ","));
       break;
     default: {  // in the place of another
       const Part other = any(all, random);

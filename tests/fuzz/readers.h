@@ -23,6 +23,7 @@ void msccl_xml(std::string_view);
 void mscclpp_plan(std::string_view);
 void result(std::string_view);
 void topology(std::string_view);
+void workload(std::string_view);
 
 // Stops with the words unless it holds.
 inline void require(bool holds, const char* words) {

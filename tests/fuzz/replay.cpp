@@ -23,7 +23,8 @@ constexpr Reader kReaders[] = {{"block_program", fuzz::block_program},
                                {"msccl_xml", fuzz::msccl_xml},
                                {"mscclpp_plan", fuzz::mscclpp_plan},
                                {"result", fuzz::result},
-                               {"topology", fuzz::topology}};
+                               {"topology", fuzz::topology},
+                               {"workload", fuzz::workload}};
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 # program that reads the first inputs and former findings.
 file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/*_fuzzer.cpp)
 add_executable(replay EXCLUDE_FROM_ALL fuzz/replay.cpp ${fuzzers})
-target_link_libraries(replay PRIVATE topology codegen pareto placement bounds chorale_warnings)
+target_link_libraries(replay PRIVATE topology codegen pareto placement workload bounds chorale_warnings)
 if(NOT CHORALE_FUZZ)
   set_target_properties(replay PROPERTIES EXCLUDE_FROM_ALL OFF)
   add_test(NAME fuzz.replay COMMAND replay ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus)
@@ -29,3 +29,4 @@ fuzzer(msccl_xml codegen)
 fuzzer(mscclpp_plan codegen)
 fuzzer(result pareto bounds semantics)
 fuzzer(topology topology bounds)
+fuzzer(workload workload)
