@@ -58,5 +58,15 @@ TEST(Examples, PipelineEndsInTheSecondGroup) {
   EXPECT_EQ(type.last_group, 1);
 }
 
+// The page shows a program: it is one.
+TEST(Examples, ThatOfThePageIsRead) {
+  const std::string page = read_file(std::string(CHORALE_SOURCE) + "/docs/workloads.md");
+  const std::size_t begin = page.find("# Adam, data parallel."), end = page.find("```", begin);
+  ASSERT_NE(end, std::string::npos);
+  const Workload adam = parse_workload(page.substr(begin, end - begin), "docs/workloads.md");
+  EXPECT_EQ(to_string(operation(adam, "avg").type), "fp32[N] Replicated");
+  EXPECT_EQ(operation(adam, "p_").updates, "p");
+}
+
 }  // namespace
 }  // namespace chorale::test

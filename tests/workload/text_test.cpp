@@ -119,5 +119,92 @@ return c, b
   expect_comes_back(workload);
 }
 
+// torch.result_type of the same, with tensors of no dimension for scalars; comparisons, which are bool there, are int32.
+TEST(Elements, AreThoseOfPyTorch) {
+  constexpr const char* kTable[][2] = {{"h * 2", "fp16"},
+                                       {"h * 0.5", "fp16"},
+                                       {"h * lr", "fp16"},
+                                       {"h * e", "fp16"},
+                                       {"h / WORLD", "fp16"},
+                                       {"h + b", "fp32"},
+                                       {"h + f", "fp32"},
+                                       {"b * d", "fp64"},
+                                       {"lr * h + f", "fp32"},
+                                       {"i * 2", "int32"},
+                                       {"i * 0.5", "fp32"},
+                                       {"i * lr", "fp32"},
+                                       {"i * e", "fp64"},
+                                       {"i * h", "fp16"},
+                                       {"n * lr", "fp32"},
+                                       {"lr * e", "fp64"},
+                                       {"i / 2", "fp32"},
+                                       {"i / i", "fp32"},
+                                       {"n / e", "fp64"},
+                                       {"Sqrt(i)", "fp32"},
+                                       {"Tanh(h)", "fp16"},
+                                       {"Abs(i)", "int32"},
+                                       {"-i", "int32"},
+                                       {"ReLU(b)", "bf16"},
+                                       {"f < d", "int32"},
+                                       {"(f < d) * h", "fp16"},
+                                       {"Select(d, h, 0)", "fp16"},
+                                       {"Select(h < 1, 1, 0)", "int32"},
+                                       {"Select(h < 1, f, d)", "fp64"},
+                                       {"Min(h, f)", "fp32"},
+                                       {"Max(i, 0.5)", "fp32"},
+                                       {"Pow(h, 2)", "fp16"},
+                                       {"Pow(2, i)", "int32"},
+                                       {"1 / 3", "fp32"},
+                                       {"2147483647", "int32"},
+                                       {"2147483648", "fp32"},
+                                       {"h + Cast(fp32, 1)", "fp16"},
+                                       {"h + Cast(fp32, i)", "fp32"},
+                                       {"Cast(bf16, d)", "bf16"},
+                                       {"Random(0)", "fp32"},
+                                       {"Random(0) + h", "fp16"},
+                                       {"Dropout(b, 0.5)", "bf16"},
+                                       {"Norm(h)", "fp32"},
+                                       {"Norm(d)", "fp64"},
+                                       {"RANK + GROUP", "int32"}};
+  for (const auto& [expression, element] : kTable) {
+    const Workload workload = parse_workload(std::string(R"(
+workload elements
+Tensor h(fp16, [3], Replicated)
+Tensor b(bf16, [3], Replicated)
+Tensor f(fp32, [3], Replicated)
+Tensor d(fp64, [3], Replicated)
+Tensor i(int32, [3], Replicated)
+Scalar n(int32)
+Scalar lr(fp32)
+Scalar e(fp64)
+x = )") + expression + " return x",
+                                             "elements");
+    EXPECT_EQ(short_name(operation(workload, "x").type.element), element) << expression;
+    expect_comes_back(workload);
+  }
+}
+
+// Names of sides stay, sorted; what they are worth follows the sizes. One side is as good as another of its length.
+TEST(Shapes, AreProductsOfSizes) {
+  constexpr const char* kText = R"(
+workload shapes
+size H = 3, F = 4*H, K = 1K
+Tensor x(fp32, [F, H*2^2], Replicated)
+Tensor y(fp32, [H*4*F, 1, K], Replicated)
+z = x + x
+t = y * y
+m = MatMul(x, x)
+return z
+)";
+  const Workload workload = parse_workload(kText, "shapes");
+  EXPECT_EQ(to_string(operation(workload, "z").type), "fp32[F, 4*H] Replicated");
+  EXPECT_EQ(to_string(operation(workload, "t").type), "fp32[4*F*H, 1, K] Replicated");
+  EXPECT_EQ(elements(operation(workload, "t").type), 4 * 12 * 3 * 1024);
+  EXPECT_EQ(elements(operation(parse_workload(kText, "shapes", {.sizes = {{"H", 5}}}), "t").type),
+            4 * 20 * 5 * 1024);
+  EXPECT_THROW(parse_workload(kText, "shapes", {.sizes = {{"F", 13}}}),
+               InputError);  // 13 by 12 times 13 by 12
+}
+
 }  // namespace
 }  // namespace chorale::test
