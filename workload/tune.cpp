@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <deque>
 #include <set>
+#include <tuple>
 
 #include "ir/error.h"
 #include "workload/moves.h"
@@ -14,6 +15,17 @@
 
 namespace chorale {
 namespace {
+
+double one_after_the_other_us(const WorkloadPrice& price) {
+  double us = 0;
+  for (const RunPrice& run : price.runs)
+    for (const UnitPrice& unit : run.units) us += unit.us();
+  return us;
+}
+
+bool is_overlapped(const WorkloadPrice& price) {
+  return std::ranges::any_of(price.runs, [](const RunPrice& run) { return run.units.size() > 1; });
+}
 
 class Tuner {
  public:
@@ -33,18 +45,35 @@ class Tuner {
     Candidate plain{.workload = given, .price = price(given, options_.prices)};
     keys_.insert(book_.key(given));
     add(std::move(plain));
-    std::size_t first = 0;
     if (Move fused = pointwise_fused(given, options_.most_fused); !fused.script.empty()) {
+      open_.clear();  // what is possible without fused computations is possible with them
       consider(0, std::move(fused));
-      first = 1;  // what is possible without fused computations is possible with them
     }
-    for (std::size_t i = first; i < result_.candidates.size() && result_.end == TuneEnd::Complete; ++i) {
-      Moves next = moves(result_.candidates[i].workload);
+    while (!open_.empty() && result_.end == TuneEnd::Complete) {
+      const int from = next_open();
+      Moves next = moves(result_.candidates[from].workload);
       result_.refused += next.refused;
-      for (Move& move : next.list) consider(static_cast<int>(i), std::move(move));
-      tell(static_cast<int>(result_.candidates.size() - i) - 1, 0, 0);
+      for (Move& move : next.list) consider(from, std::move(move));
+      tell(static_cast<int>(open_.size()), 0, 0);
     }
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  // The oldest one; of many the cheapest. From what is overlapped nothing leads on, and so the first step to look cheap
+  // would be the last one: overlaps are left for the last quarter, and what is cheap is so without them.
+  int next_open() {
+    const int count = static_cast<int>(result_.candidates.size());
+    const bool late = count > options_.most_candidates / 4 * 3;
+    const auto order = [&](int i) {
+      const WorkloadPrice& price = result_.candidates[i].price;
+      const double apart = one_after_the_other_us(price);
+      return std::tuple(!late && is_overlapped(price), apart, price.us);
+    };
+    const auto next =
+        count <= options_.breadth_first ? open_.begin() : std::ranges::min_element(open_, {}, order);
+    const int i = *next;
+    open_.erase(next);
+    return i;
   }
 
   void consider(int parent, Move move) {
@@ -85,6 +114,7 @@ class Tuner {
     candidate.measured_us = log_.measured(candidate.script);
     note(priced_line(candidate));
     if (candidate.measured_us) note(measured_line(candidate));
+    open_.push_back(static_cast<int>(result_.candidates.size()));
     result_.candidates.push_back(std::move(candidate));
   }
 
@@ -136,6 +166,7 @@ class Tuner {
   const TuneLog log_;
   ScheduleBook book_;
   std::set<std::string> keys_;
+  std::deque<int> open_;  // candidates from which nothing was tried yet, the oldest first
   double best_us_ = 0;
   TuneResult result_;
 };

@@ -1,7 +1,7 @@
-// The tuner: all schedules of a program that transformations lead to, breadth first, each with the time that it takes by
-// the model (workload/price.h); the best ones measured, where somebody can measure. Pointwise operations are fused before
-// anything else, so that what is explored stays small (Jangda et al., section 3.5). The program as it was given is always
-// among the candidates.
+// The tuner: all schedules of a program that transformations lead to (workload/moves.h), breadth first, each with the time
+// that it takes by the model (workload/price.h); the best ones measured, where somebody can measure. Pointwise operations
+// are fused before anything else, so that what is explored stays small (Jangda et al., section 3.5). The program as it was
+// given is always among the candidates.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,11 @@ struct TuneProgress {
 
 struct TuneOptions {
   WorkloadPrices prices = {};
-  int most_candidates = 10000;  // beside the program as it was given; fewer are found, and the result says so
+  // Beside the program as it was given: if there are more, the result says that they were not looked for.
+  int most_candidates = 2000;
+  // With so many the search goes on from the cheapest one, and not from the oldest: programs of several layers have more
+  // schedules than anyone can look at. Overlaps are left for the last quarter of most_candidates.
+  int breadth_first = 500;
   int most_fused = 32;  // operations of a kernel of pointwise ones, at the beginning; 1: none are fused
   int measured = 0;     // so many of the best, and the program as it was given
   // Microseconds that a schedule takes; none: it cannot be measured.

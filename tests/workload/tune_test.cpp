@@ -259,6 +259,31 @@ TEST(Tuner, KeepsWithinItsLimit) {
   }
 }
 
+// Five layers have more schedules than are looked at: of one alone there are 20, of which one is the best, so of five
+// there are millions. From the cheapest one on the best of each is found all the same.
+TEST(Tuner, FindsTheBestOfEachLayerWhereItCannotFindAll) {
+  constexpr int kLayers = 5;
+  std::string text =
+      "workload layers\nranks 4\nsize B = 8, S = 1024, H = 3072\nTensor in1(fp16, [B, S, H], Sliced(2))\n";
+  std::string script;
+  for (int i = 1; i <= kLayers; ++i) {
+    text +=
+        fmt::format("Tensor w{0}(fp16, [H, H], Sliced(0))\nTensor r{0}(fp16, [B, S, H], Replicated)\n", i);
+    text += fmt::format("layer{0} = MatMul(in{0}, w{0})\nsum{0} = AllReduce(\"+\", layer{0})\n", i);
+    text += fmt::format("out{0} = sum{0} + r{0}\nin{1} = Slice(out{0}, 2)\n", i, i + 1);
+    script += fmt::format(
+        "split(sum{0}, rs{0}); reorder(sum{0}; out{0}; s{0}_); fuse(k{0}; rs{0}, s{0}_out{0}, out{0}); "
+        "overlap(ol{0}; layer{0}, k{0})\n",
+        i);
+  }
+  const Workload layers = parse_workload(text + fmt::format("return in{}\n", kLayers + 1), "test");
+  const WorkloadPrices prices = switch_prices(layers, kLink);
+  const TuneResult result = tune(layers, {.prices = prices, .most_candidates = 600, .breadth_first = 100});
+  EXPECT_EQ(result.end, TuneEnd::CandidateLimit);
+  EXPECT_LE(result.candidates[result.ranking[0]].price.us,
+            price(transformed(layers, script), prices).us * 1.0001);
+}
+
 TEST(Tuner, StopsWhenItIsTold) {
   const Workload lamb = example("lamb", {{"N", 1 << 20}});
   std::atomic<bool> stop = true;
