@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "workload/text.h"
+#include "workload/vocabulary.h"
 
 namespace chorale {
 namespace {
@@ -23,64 +24,20 @@ std::string enclosed(const Printed& printed, Binding least) {
   return printed.binding < least ? fmt::format("({})", printed.text) : printed.text;
 }
 
-const char* symbol(Op op) {
-  switch (op) {
-    case Op::Add:
-      return "+";
-    case Op::Subtract:
-      return "-";
-    case Op::Multiply:
-      return "*";
-    case Op::Divide:
-      return "/";
-    case Op::Less:
-      return "<";
-    case Op::LessEqual:
-      return "<=";
-    case Op::Equal:
-      return "==";
-    default:
-      return nullptr;
-  }
-}
-
-const char* function_name(Op op) {
-  switch (op) {
-    case Op::Sqrt:
-      return "Sqrt";
-    case Op::Exp:
-      return "Exp";
-    case Op::Log:
-      return "Log";
-    case Op::Tanh:
-      return "Tanh";
-    case Op::Abs:
-      return "Abs";
-    case Op::Min:
-      return "Min";
-    case Op::Max:
-      return "Max";
-    case Op::Pow:
-      return "Pow";
-    default:
-      return "Select";
-  }
-}
-
 // Between two values, the left one may be of the same binding; of a comparison, neither.
 Printed binary(Op op, const std::vector<Printed>& values) {
   const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
                        : op == Op::Multiply || op == Op::Divide ? kProduct
                                                                 : kComparison;
   const auto above = [](Binding binding) { return static_cast<Binding>(binding + 1); };
-  return {fmt::format("{} {} {}", enclosed(values[0], mine == kComparison ? above(mine) : mine), symbol(op),
-                      enclosed(values[1], above(mine))),
+  return {fmt::format("{} {} {}", enclosed(values[0], mine == kComparison ? above(mine) : mine),
+                      word_for(kOperatorWords, op), enclosed(values[1], above(mine))),
           mine};
 }
 
 Printed printed_node(const Operation& operation, const ExpressionNode& node,
                      const std::vector<Printed>& values) {
-  if (symbol(node.op) != nullptr) return binary(node.op, values);
+  if (has_word(kOperatorWords, node.op)) return binary(node.op, values);
   switch (node.op) {
     case Op::Constant:
       return {fmt::format("{}", node.constant)};
@@ -98,7 +55,7 @@ Printed printed_node(const Operation& operation, const ExpressionNode& node,
   }
   std::vector<std::string> texts;
   for (const Printed& value : values) texts.push_back(value.text);
-  return {fmt::format("{}({})", function_name(node.op), fmt::join(texts, ", "))};
+  return {fmt::format("{}({})", word_for(kFunctionWords, node.op), fmt::join(texts, ", "))};
 }
 
 std::string printed_expression(const Operation& operation) {
@@ -117,7 +74,7 @@ std::string dimension(const TensorLayout& layout) {
 }
 
 std::string printed_reduction(ReduceOp op) {
-  return op == ReduceOp::Sum ? "\"+\"" : fmt::format("\"{}\"", to_string(op));
+  return fmt::format("\"{}\"", word_for(kReductionWords, op));
 }
 
 std::string printed_call(const Operation& operation) {
