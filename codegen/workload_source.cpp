@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -159,6 +160,14 @@ const char* combination_of(ReduceOp op) {
                                : "chorale::Combination::Sum";
 }
 
+// As a word of its own.
+bool mentions(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || !is_part(text[at - 1])) && !is_part(text[at + word.size()])) return true;
+  return false;
+}
+
 class WorkloadPrinter : public LoopSurroundings {
  public:
   WorkloadPrinter(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
@@ -282,7 +291,7 @@ class WorkloadPrinter : public LoopSurroundings {
   std::string program(const std::string& steps) const;
   std::string checks() const;
   std::string memory() const;
-  std::string pointers() const;
+  std::string pointers(const std::string& steps) const;
   std::string step(const Stage&, std::string& loops, const std::string& progress = "");
   std::string communication(const Stage&, std::string& loops, const std::string& progress);
   std::string loop(const Stage&, std::string& loops);
@@ -507,10 +516,12 @@ std::string WorkloadPrinter::blocks_of(const Operation& op) const {
   return fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
 }
 
-std::string WorkloadPrinter::pointers() const {
+// Of what `steps` speak of.
+std::string WorkloadPrinter::pointers(const std::string& steps) const {
   std::string text;
   for (const Operation& op : workload_.operations) {
     const std::string type = c_type(op.type.element);
+    if (!mentions(steps, "at_" + op.name)) continue;
     if (is_constant(op)) {
       const std::string value = op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
                                 : op.kind == Kind::Group ? "rank_ / kGroupRanks"
@@ -809,7 +820,7 @@ std::string WorkloadPrinter::program(const std::string& steps) const {
       "    chorale::require(transport.ranks() == kRanks, \"{}: is for {} ranks, and there are \" + "
       "std::to_string(transport.ranks()));\n{}    return s;\n  }}\n\n"
       "  Transport& transport_;\n  const Sizes s;\n  const int rank_;\n{}{}}};\n\n",
-      pointers(), steps, name_, workload_.ranks * workload_.groups, checks(), part_members, memory());
+      pointers(steps), steps, name_, workload_.ranks * workload_.groups, checks(), part_members, memory());
 }
 
 // A program around it. Its tensors are named by strings there.

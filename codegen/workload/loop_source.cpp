@@ -165,8 +165,12 @@ class LoopPrinter {
         op.expression, {.real = real, .operands = operands, .seed = "seed", .index = "index"});
     made(op);
     const std::string type = c_type(op.type.element);
+    const bool used =
+        around_.is_stored(op.name) || std::ranges::any_of(operations_, [&](const Operation* reader) {
+          return std::ranges::count(reader->operands, op.name) > 0;
+        });
     body_ +=
-        fmt::format("    const {} {} = {};\n", type, fresh(op.name),
+        fmt::format("    {}const {} {} = {};\n", used ? "" : "[[maybe_unused]] ", type, fresh(op.name),
                     type == real ? text : fmt::format("chorale::rounded_to<{}>({}({}))", type, real, text));
   }
 
