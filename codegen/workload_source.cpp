@@ -212,17 +212,18 @@ class WorkloadPrinter : public LoopSurroundings {
     const Operation& op = operation(workload_, behind(name));
     const bool whole =
         space.layout.kind == LayoutKind::Sliced && op.type.layout.kind == LayoutKind::Replicated;
-    return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own};
+    return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own, is_scattered(op.name)};
   }
   bool is_stored(const std::string& name) const override { return stages_.is_stored(name); }
   LoopPlace stored_at(const std::string& name) const override {
     const auto it = in_place_.find(name);
-    if (it == in_place_.end()) return {pointer(name), PlaceKind::Own};
+    if (it == in_place_.end()) return {pointer(name), PlaceKind::Own, is_scattered(name)};
     const Operation& gather = operation(workload_, it->second);
-    if (gather.kind == Kind::Broadcast) return {pointer(gather.name), PlaceKind::Own};
+    if (gather.kind == Kind::Broadcast)
+      return {pointer(gather.name), PlaceKind::Own, is_scattered(gather.name)};
     if (is_packed(gather))
       return {fmt::format("({} + own_{})", packed(gather.name), gather.name), PlaceKind::Own};
-    return {pointer(gather.name), PlaceKind::Whole};
+    return {pointer(gather.name), PlaceKind::Whole, is_scattered(gather.name)};
   }
   std::string behind(const std::string& name) const override { return stages_.behind(name); }
   std::string sides(const TensorShape& shape) const override {
@@ -255,6 +256,15 @@ class WorkloadPrinter : public LoopSurroundings {
   std::string home(const std::string& name) const {
     const Operation& op = operation(workload_, behind(name));
     return op.updates.empty() ? op.name : op.updates;
+  }
+  // Does it lie in an input that is a list of tensors?
+  bool is_scattered(const std::string& name) const { return operation(workload_, home(name)).scattered; }
+  // For what can only do with one tensor.
+  void require_together(const std::string& name, const std::string& reader) const {
+    if (is_scattered(name))
+      throw InputError(workload_.name,
+                       fmt::format("{} is scattered, and {} wants it in one piece", home(name), reader),
+                       "let a pointwise operation read it, or a collective");
   }
   std::string pointer(const std::string& name) const { return "at_" + home(name); }
   static std::string packed(const std::string& name) { return fmt::format("packed_{}_.get()", name); }
@@ -346,6 +356,9 @@ std::string WorkloadPrinter::tensors() const {
     const std::string comment = fmt::format("{} {}", to_string(op.type.shape), to_string(op.type.layout));
     if (by_value(op))
       text += fmt::format("  {} {} = {}(0);\n", type, identifier(op.name), type);
+    else if (op.scattered)
+      text += fmt::format("  chorale::Scattered<{}> {} = {{}};  // {}{}\n", type, identifier(op.name),
+                          comment, is_updated(op.name) ? "" : ", only read");
     else
       text += fmt::format("  {}{}* {} = nullptr;  // {}\n",
                           op.kind == Kind::Input && !is_updated(op.name) ? "const " : "", type,
@@ -532,6 +545,12 @@ std::string WorkloadPrinter::pointers(const std::string& steps) const {
           op.name, value);
     } else if (by_value(op)) {
       text += fmt::format("    const {}* const at_{} = &tensors.{};\n", type, op.name, identifier(op.name));
+    } else if (op.scattered) {
+      text += fmt::format(
+          "    const chorale::Scattered<{}>* const at_{} = &tensors.{};\n    "
+          "chorale::require(at_{}->elements() == "
+          "has_{}.elements(), \"{}: {} must have \" + std::to_string(has_{}.elements()) + \" elements\");\n",
+          type, op.name, identifier(op.name), op.name, op.name, name_, op.name, op.name);
     } else if (is_given_memory(op)) {
       text += fmt::format("    {}* const at_{} = tensors.{};\n",
                           op.kind == Kind::Input && !is_updated(op.name) ? "const " + type : type, op.name,
@@ -579,6 +598,7 @@ std::string WorkloadPrinter::step(const Stage& stage, std::string& loops, const 
     case StageKind::Slice: {
       const Operation& op = workload_.operations[stage.operation];
       if (!stages_.is_stored(op.name)) return "";
+      require_together(op.operands[0], op.name);
       return fmt::format("{}    chorale::copy_slice({}, {}, has_{});\n", comment, pointer(op.name),
                          pointer(op.operands[0]), op.name);
     }
@@ -712,10 +732,16 @@ std::string WorkloadPrinter::communication(const Stage& stage, std::string& loop
   const Operation& op = workload_.operations[stage.operation];
   if (op.kind == Kind::Send) return send(op);
   const TensorType& type = moved(op);
-  const std::string &from = op.operands[0], result = pointer(op.name);
-  std::string text, input = pointer(from), output = result, after;
+  const std::string& from = op.operands[0];
+  const std::string result = is_scattered(op.name) ? "*" + pointer(op.name) : pointer(op.name);
+  std::string text, input = is_scattered(from) ? "*" + pointer(from) : pointer(from), output = result, after;
+  const auto begun_at = [&](const std::string& memory, const std::string& in) {
+    return is_scattered(in)
+               ? fmt::format("chorale::Lies<{}>({}, has_{}.first())", c_type(op.type.element), memory, from)
+               : fmt::format("{} + has_{}.first()", memory, from);
+  };
   // A slice that is no tensor of its own begins within one.
-  if (behind(from) != from) input = fmt::format("{} + has_{}.first()", input, from);
+  if (behind(from) != from) input = begun_at(input, from);
   if (is_packed(op) && op.kind == Kind::ReduceScatter) {
     text += fmt::format("      chorale::pack({}, {}, {}, {}, {});\n", packed(op.name), input,
                         sides(type.shape), slicing(op).dim, scope_ranks(type));
@@ -726,8 +752,9 @@ std::string WorkloadPrinter::communication(const Stage& stage, std::string& loop
     after = fmt::format("      chorale::unpack({}, {}, {}, {}, {});\n", result, output, sides(op.type.shape),
                         slicing(op).dim, scope_ranks(type));
   } else if (in_place_.contains(from)) {
-    input = op.kind == Kind::AllGather ? fmt::format("{} + has_{}.first()", result, from) : result;
+    input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
   } else if (home(from) == home(op.name)) {
+    require_together(from, op.name);
     text += fmt::format(
         "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
         "has_{}.elements(), "
@@ -757,6 +784,8 @@ std::string WorkloadPrinter::communication(const Stage& stage, std::string& loop
 
 std::string WorkloadPrinter::send(const Operation& op) const {
   const std::string& from = op.operands[0];
+  require_together(from, op.name);
+  require_together(op.name, op.name);
   std::string input = pointer(from);
   if (behind(from) != from) input = fmt::format("{} + has_{}.first()", input, from);
   const TensorType &sent = moved(op), &got = op.type;
@@ -786,6 +815,7 @@ std::string WorkloadPrinter::send(const Operation& op) const {
 }
 
 std::string WorkloadPrinter::call(const Operation& op) const {
+  for (const std::string& operand : op.operands) require_together(operand, op.name);
   const std::string &a = op.operands[0], &b = op.operands[1];
   const auto at = [&](const std::string& name) {
     return behind(name) == name ? pointer(name) : fmt::format("{} + has_{}.first()", pointer(name), name);
@@ -832,9 +862,9 @@ std::string WorkloadPrinter::driver() const {
     if (!is_given_memory(op)) continue;
     const bool local = op.type.layout.kind == LayoutKind::Local;
     visits +=
-        fmt::format("    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n",
+        fmt::format("    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n",
                     op.name, op.kind == Kind::Input, op.kind != Kind::Input || is_updated(op.name), local,
-                    identifier(op.name), name_, op.name);
+                    scope_ranks(op.type), identifier(op.name), name_, op.name);
   }
   return fmt::format(
       "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"

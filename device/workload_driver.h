@@ -29,7 +29,8 @@ namespace chorale {
 struct DriverTensor {
   const char* name;
   bool is_input, is_result;
-  bool is_local;  // each rank's is another
+  bool is_local;    // each rank's is another
+  int scope_ranks;  // consecutive ones whose replicas are the same
 };
 
 struct DriverOptions {
@@ -115,6 +116,22 @@ class Driver {
     if (tensor.is_input) fill(tensor, values, part);
     member = values;
   }
+  // In tensors of 1, 1500, 7 and 2100 elements, and so on.
+  template <typename T>
+  void make(const DriverTensor& tensor, Scattered<T>& member, const Share& part) {
+    T* values = nullptr;
+    make(tensor, values, part);
+    std::vector<std::pair<const T*, std::int64_t>> list;
+    static constexpr std::int64_t kLengths[] = {1, 1500, 7, 2100};
+    for (std::int64_t i = 0; i < part.elements(); i += list.back().second) {
+      const std::int64_t count = std::min(kLengths[list.size() % 4], part.elements() - i);
+      memory_.emplace_back(static_cast<std::size_t>(count) * sizeof(T));
+      T* const at = reinterpret_cast<T*>(memory_.back().data());
+      std::copy_n(values + i, count, at);
+      list.push_back({at, count});
+    }
+    member = Scattered<T>(list);
+  }
   template <typename T, typename = std::enable_if_t<!std::is_pointer_v<T>>>
   void make(const DriverTensor& tensor, T& member, const Share& part) {
     fill(tensor, &member, part);
@@ -151,21 +168,28 @@ class Driver {
     const std::vector<double> low = transport_.all(static_cast<double>(sum & 0xffffffu)),
                               elements = transport_.all(static_cast<double>(part.elements()));
     bool same = true;
-    double first = -1;
     std::uint64_t total = 0;
     for (std::size_t r = 0; r < low.size(); ++r) {
-      const bool all = elements[r] == static_cast<double>(whole);
-      if (all && !tensor.is_local && first >= 0) {
-        same = same && low[r] == first;
-        continue;
-      }
-      if (all) first = low[r];
-      total += static_cast<std::uint64_t>(low[r]);
+      const std::size_t first =
+          r / static_cast<std::size_t>(tensor.scope_ranks) * static_cast<std::size_t>(tensor.scope_ranks);
+      const bool replica = !tensor.is_local && r != first && elements[r] == static_cast<double>(whole) &&
+                           elements[first] == elements[r];
+      if (replica)
+        same = same && low[r] == low[first];
+      else
+        total += static_cast<std::uint64_t>(low[r]);
     }
     if (transport_.rank() == 0)
       std::printf("%s: %06llx%s\n", tensor.name, static_cast<unsigned long long>(total & 0xffffffu),
                   same ? "" : ", and replicas differ");
     return same;
+  }
+  template <typename T>
+  bool finished(const DriverTensor& tensor, Scattered<T>& member, const Share& part) {
+    std::vector<T> values;
+    while (static_cast<std::int64_t>(values.size()) < part.elements())
+      values.push_back(*member.run(static_cast<std::int64_t>(values.size())).at);
+    return finished(tensor, values.data(), part);
   }
   template <typename T, typename = std::enable_if_t<!std::is_pointer_v<T>>>
   bool finished(const DriverTensor&, T&, const Share&) {

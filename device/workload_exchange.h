@@ -17,6 +17,7 @@
 
 #include "device/elements.h"
 #include "device/workload_parts.h"
+#include "device/workload_scattered.h"
 
 namespace chorale {
 
@@ -33,10 +34,12 @@ struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
   std::int64_t bytes = 0;
-  bool stays = false;  // of a send: the data do not change before release()
-  bool borrows =
-      false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  bool stays = false;    // of a send: the data do not change before release()
+  bool borrows = false;  // of a receive: read before release() and never again, so it need not be put into `data`
   const void* at = nullptr;
+  // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
+  std::vector<Stretch<char>> pieces = {};
+  const std::vector<Stretch<char>>* at_pieces = nullptr;
 };
 
 // Buffers are 0 input, 1 output, 2 scratch.
@@ -94,26 +97,22 @@ class Exchange {
   // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
   // complete sums: void(index of the first in the output, how many, operand, other operand or null).
   template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
-  void run(Transport& transport, const T* input, T* output, Function&& function = {},
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
            Progress&& progress = {}) {
     if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
-    T* const buffers[] = {const_cast<T*>(input), output, scratch_.get()};
-    const auto address = [&](const Place& place) { return buffers[place.buffer] + place.begin; };
+    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
     for (Step& step : steps_) {
       for (std::size_t i = 0; i < step.sends.size(); ++i) {
         if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
-        step.sends[i].data = address(step.from[i]);
+        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
       }
-      for (std::size_t i = 0; i < step.receives.size(); ++i) step.receives[i].data = address(step.to[i]);
+      for (std::size_t i = 0; i < step.receives.size(); ++i)
+        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
       transport.exchange(step.sends, step.receives);
       for (const Sum& sum : step.sums) {
-        operands_.clear();
-        for (const Place& place : sum.from) {
+        for (const Place& place : sum.from)
           if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
-          operands_.push_back(place.receive >= 0 ? static_cast<const T*>(step.receives[place.receive].at)
-                                                 : address(place));
-        }
-        add_up(sum, sum.completes == 1 ? nullptr : address(sum.to), function);
+        add_up(step, sum, buffers, function);
       }
       transport.release(step.sends, step.receives);
       for (const Place& place : step.finished) progress.has(place.begin, place.count);
@@ -186,12 +185,12 @@ class Exchange {
       Step& step = steps_[m.step];
       const int tag = static_cast<int>(i);
       if (m.from == rank_) {
-        step.sends.push_back({first_ + m.to, tag, nullptr, count * size, true, false, nullptr});
+        step.sends.push_back({first_ + m.to, tag, nullptr, count * size, true, false, nullptr, {}, nullptr});
         step.from.push_back(place(m.from_buffer, m.from_slot, m.block, m.piece));
       }
       if (m.to == rank_) {
         step.receives.push_back(
-            {first_ + m.from, tag, nullptr, count * size, false, m.borrows != 0, nullptr});
+            {first_ + m.from, tag, nullptr, count * size, false, m.borrows != 0, nullptr, {}, nullptr});
         step.to.push_back(place(m.to_buffer, m.to_slot, m.block, m.piece));
       }
     }
@@ -258,26 +257,82 @@ class Exchange {
     }
   }
 
+  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Place& place) {
+    delivery.pieces.clear();
+    if (buffer.is_together()) {
+      delivery.data = buffer.at(place.begin);
+      return;
+    }
+    constexpr std::int64_t size = sizeof(T);
+    for (std::int64_t e = 0; e < place.count;) {
+      const Stretch<T> run = buffer.run(place.begin + e, place.count - e);
+      delivery.pieces.push_back({reinterpret_cast<char*>(run.at), run.count * size});
+      e += run.count;
+    }
+  }
+
+  // What a message brought, from an element on: `count` is shortened to what lies together.
+  static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
+    const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
+                                                     : receive.pieces.empty()     ? nullptr
+                                                                                  : &receive.pieces;
+    if (pieces == nullptr) return static_cast<const T*>(receive.at) + index;
+    constexpr std::int64_t size = sizeof(T);
+    for (const Stretch<char>& piece : *pieces) {
+      const std::int64_t elements = piece.count / size;
+      if (index < elements) {
+        count = std::min(count, elements - index);
+        return reinterpret_cast<const T*>(piece.at) + index;
+      }
+      index -= elements;
+    }
+    return nullptr;  // there is no such element
+  }
+
+  // From stretch to stretch, in which all operands and the result lie together.
   template <typename Function>
-  void add_up(const Sum& sum, T* to, Function&& function) {
+  void add_up(const Step& step, const Sum& sum, const Lies<T>* buffers, Function&& function) {
+    for (std::int64_t e = 0; e < sum.to.count;) {
+      std::int64_t count = sum.to.count - e;
+      operands_.clear();
+      for (const Place& place : sum.from) {
+        if (place.receive >= 0) {
+          operands_.push_back(brought(step.receives[place.receive], e, count));
+        } else {
+          const Stretch<T> run = buffers[place.buffer].run(place.begin + e, count);
+          operands_.push_back(run.at);
+          count = run.count;
+        }
+      }
+      T* to = nullptr;
+      if (sum.completes != 1) {
+        const Stretch<T> run = buffers[sum.to.buffer].run(sum.to.begin + e, count);
+        to = run.at;
+        count = run.count;
+      }
+      add_up(sum.index + e, count, sum.completes, to, function);
+      e += count;
+    }
+  }
+  template <typename Function>
+  void add_up(std::int64_t index, std::int64_t all, int completes, T* to, Function&& function) {
     const std::size_t last = operands_.size() - 1;
-    if (last == 0 && sum.completes == 0) {
-      if (to != operands_[0]) std::copy_n(operands_[0], sum.to.count, to);
+    if (last == 0 && completes == 0) {
+      if (to != operands_[0]) std::copy_n(operands_[0], all, to);
       return;
     }
     if (last <= 1 && to == nullptr) {
-      function(sum.index, sum.to.count, operands_[0],
-               last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
+      function(index, all, operands_[0], last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
       return;
     }
     constexpr std::int64_t kAtOnce = 2048;  // stays in the first cache
     T kept[kAtOnce];
-    for (std::int64_t e = 0; e < sum.to.count; e += kAtOnce) {
-      const std::int64_t count = std::min(kAtOnce, sum.to.count - e);
+    for (std::int64_t e = 0; e < all; e += kAtOnce) {
+      const std::int64_t count = std::min(kAtOnce, all - e);
       if (to == nullptr) {
         combine<op>(kept, operands_[0] + e, operands_[1] + e, count);
         for (std::size_t k = 2; k < last; ++k) combine_into<op>(kept, operands_[k] + e, count);
-        function(sum.index + e, count, static_cast<const T*>(kept), operands_[last] + e);
+        function(index + e, count, static_cast<const T*>(kept), operands_[last] + e);
         continue;
       }
       if (last == 0) {
@@ -288,8 +343,8 @@ class Exchange {
         combine<op>(to + e, operands_[0] + e, operands_[1] + e, count);
       }
       for (std::size_t k = 2; k <= last; ++k) combine_into<op>(to + e, operands_[k] + e, count);
-      if (sum.completes == 2)
-        function(sum.index + e, count, static_cast<const T*>(to + e), static_cast<const T*>(nullptr));
+      if (completes == 2)
+        function(index + e, count, static_cast<const T*>(to + e), static_cast<const T*>(nullptr));
     }
   }
 
@@ -335,9 +390,10 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
                      in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
   std::vector<Delivery> none, receives;
   if (to >= 0 && out_end > out)
-    transport.post({to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr});
+    transport.post(
+        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr});
   if (from >= 0 && in_end > in)
-    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr});
+    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr});
   transport.exchange(none, receives);
   transport.release(none, receives);
 }
@@ -350,9 +406,10 @@ void send_on(Transport& transport, int to, int from, const T* input, std::int64_
   const int size = static_cast<int>(sizeof(T));
   std::vector<Delivery> sends, receives;
   if (to >= 0 && input_elements > 0)
-    sends.push_back({to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr});
+    sends.push_back(
+        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr});
   if (from >= 0 && output_elements > 0)
-    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr});
+    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr});
   transport.exchange(sends, receives);
   transport.release(sends, receives);
 }

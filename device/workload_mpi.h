@@ -27,24 +27,18 @@ class MpiTransport {
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
     requests_.clear();
     for (Delivery& receive : receives) {
-      for_each_part(receive, requests_, [&](char* data, int bytes, MPI_Request* request) {
-        return MPI_Irecv(data, bytes, MPI_BYTE, receive.peer, receive.tag, comm_, request);
+      start(receive, requests_, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+        return MPI_Irecv(data, count, type, receive.peer, receive.tag, comm_, request);
       });
       receive.at = receive.data;
+      receive.at_pieces = nullptr;
     }
-    for (Delivery& send : sends)
-      for_each_part(send, requests_, [&](char* data, int bytes, MPI_Request* request) {
-        return MPI_Isend(data, bytes, MPI_BYTE, send.peer, send.tag, comm_, request);
-      });
+    for (const Delivery& send : sends) start_send(send, requests_);
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
 
-  void post(const Delivery& send) {
-    for_each_part(send, posted_, [&](char* data, int bytes, MPI_Request* request) {
-      return MPI_Isend(data, bytes, MPI_BYTE, send.peer, send.tag, comm_, request);
-    });
-  }
+  void post(const Delivery& send) { start_send(send, posted_); }
   void finish() {
     check(MPI_Waitall(static_cast<int>(posted_.size()), posted_.data(), MPI_STATUSES_IGNORE));
     posted_.clear();
@@ -58,15 +52,37 @@ class MpiTransport {
   }
 
  private:
-  // MPI counts in ints.
+  void start_send(const Delivery& send, std::vector<MPI_Request>& requests) {
+    start(send, requests, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+      return MPI_Isend(data, count, type, send.peer, send.tag, comm_, request);
+    });
+  }
+  // One message, whatever it is made of: pieces, and what is longer than an int counts, are a type of their own.
   template <typename Start>
-  void for_each_part(const Delivery& transfer, std::vector<MPI_Request>& requests, Start start) {
+  static void start(const Delivery& delivery, std::vector<MPI_Request>& requests, Start function) {
     constexpr std::int64_t most = std::int64_t{1} << 30;
-    for (std::int64_t at = 0; at < transfer.bytes; at += most) {
-      requests.emplace_back();
-      check(start(static_cast<char*>(transfer.data) + at,
-                  static_cast<int>(std::min(most, transfer.bytes - at)), &requests.back()));
+    requests.emplace_back();
+    if (delivery.pieces.empty() && delivery.bytes <= most) {
+      check(function(delivery.data, static_cast<int>(delivery.bytes), MPI_BYTE, &requests.back()));
+      return;
     }
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> places;
+    const auto add = [&](char* at, std::int64_t count) {
+      for (std::int64_t b = 0; b < count; b += most) {
+        places.emplace_back();
+        lengths.push_back(static_cast<int>(std::min(most, count - b)));
+        check(MPI_Get_address(at + b, &places.back()));
+      }
+    };
+    if (delivery.pieces.empty()) add(static_cast<char*>(delivery.data), delivery.bytes);
+    for (const Stretch<char>& piece : delivery.pieces) add(piece.at, piece.count);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    check(MPI_Type_create_hindexed(static_cast<int>(places.size()), lengths.data(), places.data(), MPI_BYTE,
+                                   &type));
+    check(MPI_Type_commit(&type));
+    check(function(MPI_BOTTOM, 1, type, &requests.back()));
+    check(MPI_Type_free(&type));  // once the message is through
   }
   static void check(int code) {
     if (code != MPI_SUCCESS) throw std::runtime_error("MPI reports error " + std::to_string(code));

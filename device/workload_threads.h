@@ -32,6 +32,7 @@ class ThreadRanks {
   struct Sent {
     int from = 0, tag = 0;
     const void* data = nullptr;
+    const std::vector<Stretch<char>>* pieces = nullptr;  // instead of data
     std::int64_t bytes = 0;
     bool stays = false;
     std::atomic<bool>* read = nullptr;  // set when nobody needs the data any more
@@ -84,13 +85,17 @@ class ThreadTransport {
       const ThreadRanks::Sent sent = found(receive);
       if (sent.bytes != receive.bytes)
         throw std::logic_error("a message has another length than is expected");
+      receive.at = receive.data;
+      receive.at_pieces = nullptr;
       if (receive.borrows && sent.stays) {
         receive.at = sent.data;
+        receive.at_pieces = sent.pieces;
+        // Pieces that it was to be put into are not where it is.
+        if (sent.pieces == nullptr) receive.pieces.clear();
         borrowed_.push_back({receive.peer, sent.read});
         continue;
       }
-      std::memcpy(receive.data, sent.data, static_cast<std::size_t>(sent.bytes));
-      receive.at = receive.data;
+      copy(sent, receive);
       give_back(receive.peer, sent.read);
     }
     for (std::size_t i = 0; i < sends.size(); ++i)
@@ -137,12 +142,35 @@ class ThreadTransport {
     std::atomic<bool>* read;
   };
 
+  // From what may be pieces to what may be others.
+  static void copy(const ThreadRanks::Sent& sent, const Delivery& receive) {
+    std::int64_t from_piece = 0, from_byte = 0;
+    const auto copy_to = [&](char* to, std::int64_t bytes) {
+      while (bytes > 0) {
+        const char* from = static_cast<const char*>(sent.data) + from_byte;
+        std::int64_t count = bytes;
+        if (sent.pieces != nullptr) {
+          const Stretch<char>& piece = (*sent.pieces)[static_cast<std::size_t>(from_piece)];
+          from = piece.at + from_byte;
+          count = std::min(bytes, piece.count - from_byte);
+          if (from_byte + count == piece.count) ++from_piece, from_byte = -count;
+        }
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+        from_byte += count;
+        to += count;
+        bytes -= count;
+      }
+    };
+    if (receive.pieces.empty()) return copy_to(static_cast<char*>(receive.data), sent.bytes);
+    for (const Stretch<char>& piece : receive.pieces) copy_to(piece.at, piece.count);
+  }
   void publish(const Delivery& send, std::atomic<bool>& read) {
     read = false;
     ThreadRanks::Door& door = all_.doors_[send.peer];
     {
       const std::lock_guard<std::mutex> lock(door.mutex);
-      door.sent.push_back({rank_, send.tag, send.data, send.bytes, send.stays, &read});
+      door.sent.push_back({rank_, send.tag, send.data, send.pieces.empty() ? nullptr : &send.pieces,
+                           send.bytes, send.stays, &read});
     }
     door.rung.notify_all();
   }

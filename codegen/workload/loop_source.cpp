@@ -54,6 +54,7 @@ struct Parameter {
   std::string offset = {};   // where a run begins
   bool stays = false;        // along a run: given by value
   bool stored = false;
+  bool scattered = false;
 };
 
 class LoopPrinter {
@@ -117,7 +118,7 @@ class LoopPrinter {
       offset = fmt::format("{}.at({})", walk, sliced ? "begin" : "index");
       stays = !has_side(type, space_, space_.shape.size() - 1);
     }
-    const Parameter& parameter = parameter_of(place.pointer, offset, c_type(type.element), stays);
+    const Parameter& parameter = parameter_of(place, offset, c_type(type.element), stays);
     inputs_[name] = parameter.name;
     types_[name] = c_type(type.element);
     return values_[operand] = values_[name] = fresh(name);
@@ -128,11 +129,12 @@ class LoopPrinter {
     return true;
   }
 
-  Parameter& parameter_of(const std::string& pointer, const std::string& offset, const std::string& type,
+  Parameter& parameter_of(const LoopPlace& place, const std::string& offset, const std::string& type,
                           bool stays) {
     for (Parameter& parameter : parameters_)
-      if (parameter.pointer == pointer && parameter.offset == offset) return parameter;
-    parameters_.push_back({fmt::format("at{}", parameters_.size()), type, pointer, offset, stays, false});
+      if (parameter.pointer == place.pointer && parameter.offset == offset) return parameter;
+    parameters_.push_back({fmt::format("at{}", parameters_.size()), type, place.pointer, offset, stays, false,
+                           place.scattered});
     return parameters_.back();
   }
 
@@ -141,7 +143,7 @@ class LoopPrinter {
     types_[op.name] = c_type(op.type.element);
     if (op.kind == Kind::ReduceTensor || !around_.is_stored(op.name)) return;
     const LoopPlace place = around_.stored_at(op.name);
-    Parameter& parameter = parameter_of(place.pointer, place.kind == PlaceKind::Own ? "begin" : "index",
+    Parameter& parameter = parameter_of(place, place.kind == PlaceKind::Own ? "begin" : "index",
                                         c_type(op.type.element), false);
     parameter.stored = true;
     outputs_.emplace_back(op.name, parameter.name);
@@ -239,14 +241,21 @@ class LoopPrinter {
     std::vector<std::string> arguments = {"n", "seed", "index"};
     if (sum) arguments.insert(arguments.end(), {"a", "b"});
     for (const Parameter& p : parameters_)
-      arguments.push_back(p.offset.empty() ? fmt::format("*{}", member(p))
-                          : p.stays        ? fmt::format("{}[{}]", member(p), p.offset)
-                                           : fmt::format("{} + {}", member(p), p.offset));
+      arguments.push_back(p.scattered        ? fmt::format("{}run_{}.at", p.stays ? "*" : "", p.name)
+                          : p.offset.empty() ? fmt::format("*{}", member(p))
+                          : p.stays          ? fmt::format("{}[{}]", member(p), p.offset)
+                                             : fmt::format("{} + {}", member(p), p.offset));
     for (const Operation* fold : folds_) arguments.push_back("folds_" + fold->name);
     std::string limits;
     if (is_box()) limits += "      n = std::min(n, part->run() - begin % part->run());\n";
     if (!walks_.empty()) limits += "      n = std::min(n, span - index % span);\n";
     if (!folds_.empty()) limits += "      n = std::min(n, chorale::kFolded);\n";
+    for (const Parameter& p : parameters_)
+      if (p.scattered) {
+        limits += fmt::format("      const auto run_{} = {}->run({});\n", p.name, member(p),
+                              p.offset.empty() ? "0" : p.offset);
+        if (!p.stays) limits += fmt::format("      n = std::min(n, run_{}.count);\n", p.name);
+      }
     std::string kept, totals;
     for (const Operation* fold : folds_) {
       kept += fmt::format("    double folds_{}[chorale::kFolded];\n", fold->name);
@@ -273,8 +282,10 @@ class LoopPrinter {
     std::string members = "  const chorale::Share* part = nullptr;\n  std::uint64_t seed = 0;\n";
     // A member for each pointer, though several parameters may begin there.
     for (const Parameter& p : parameters_)
-      members += fmt::format("  {}{}* {} = nullptr;  // {}\n", p.stored ? "" : "const ", p.type, member(p),
-                             p.pointer);
+      members += p.scattered ? fmt::format("  const chorale::Scattered<{}>* {} = nullptr;  // {}\n", p.type,
+                                           member(p), p.pointer)
+                             : fmt::format("  {}{}* {} = nullptr;  // {}\n", p.stored ? "" : "const ", p.type,
+                                           member(p), p.pointer);
     for (const auto& [walk, made] : walks_) members += fmt::format("  chorale::Walk {} = {{}};\n", walk);
     if (!walks_.empty()) members += "  std::int64_t span = 1;\n";
     for (const Operation* fold : folds_)

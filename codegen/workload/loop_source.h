@@ -16,6 +16,7 @@ enum class PlaceKind { Own, Whole };
 struct LoopPlace {
   std::string pointer = {};
   PlaceKind kind = PlaceKind::Own;
+  bool scattered = false;  // the pointer is one to a Scattered
   auto operator<=>(const LoopPlace&) const = default;
 };
 

@@ -204,7 +204,7 @@ TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
       on_thread_ranks(3,
                       [](ThreadTransport& transport) {
                         if (transport.rank() == 1) throw std::invalid_argument("one fails");
-                        std::vector<Delivery> sends, receives = {{1, 0, nullptr, 0, false, false, nullptr}};
+                        std::vector<Delivery> sends, receives = {{1, 0, nullptr, 0, false, false, nullptr, {}, nullptr}};
                         transport.exchange(sends, receives);
                       }),
       std::invalid_argument);

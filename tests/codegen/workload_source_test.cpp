@@ -138,6 +138,39 @@ INSTANTIATE_TEST_SUITE_P(
              Carrier::Threads, 2, 2, 0, kLong},
         Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens}));
 
+// Gradients and parameters that are lists of tensors; what is read of one lies in several.
+const std::string kScattered = R"(
+workload scattered
+ranks 3
+size N = 100
+Tensor g(fp32, [N], Local) scattered
+Tensor p(fp32, [N], Replicated) scattered
+Tensor q(fp16, [N], Replicated) scattered
+Tensor m(fp32, [N], Replicated) state
+Tensor x(fp32, [2, N], Replicated)
+Scalar lr(fp32)
+sum = AllReduce("+", g)
+m_ = Update(m, 0.5 * m + 0.25 * sum)
+p_ = Update(p, p - lr * m_)
+y = x * q
+n = ReduceTensor("max", q)
+all = AllReduce("max", g)
+r = Reduce("+", g, 2)
+return p_, y, n, all, r
+)";
+
+TEST(EmittedWorkload, GoesFromTensorToTensorOfAList) {
+  for (const bool fused : {true, false}) {
+    const auto sized = [&](std::int64_t n) {
+      return parsed(kScattered,
+                    fused ? "split(sum, rs); reorder(sum; m_, p_); asSlice(m); fuse(k; rs, s_m_, s_p_, p_)" : "",
+                    {{"N", n}}, 3);
+    };
+    const Emitted emitted(sized(100), 2, fused, fused ? Carrier::Mpi : Carrier::Threads);
+    for (const std::int64_t n : {1, 3, 1500, 9001}) EXPECT_EQ(emitted.difference(sized(n), 1), "") << n;
+  }
+}
+
 // The text of a workload on a full machine.
 std::string header_of(const Workload& workload) {
   return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
