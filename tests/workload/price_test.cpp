@@ -78,7 +78,7 @@ TEST(Price, AddsUpUnitsOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(whole.us, sum);
 }
 
-// layer: 1 << 21 flops = 2.097 us... and the AllReduce moves 1024 halves, 2 pieces of 1024 bytes.
+// The product makes 1024 halves, which are 2 pieces.
 TEST(Price, OfAnOverlapIsThatOfAPipeline) {
   const Workload attention =
       transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)");
@@ -93,6 +93,20 @@ TEST(Price, OfAnOverlapIsThatOfAPipeline) {
   EXPECT_GT(second, first);
   // One launch; half of the product, then all of the sum; two pieces are handed over.
   EXPECT_DOUBLE_EQ(both.us, 5 + sum.steps_us + first / 2 + second + 2 * 0.5);
+}
+
+// Where memory is what takes long, overlapped units share it: together they take what both take.
+TEST(Price, OfAnOverlapIsNotLessThanItsMemoryTraffic) {
+  WorkloadPrices prices = simple_prices();
+  prices.device.bytes_per_us = 1;
+  prices.device.piece_bytes = 64;
+  const WorkloadPrice whole = price(
+      transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)"),
+      prices);
+  const RunPrice& both = whole.runs.at(0);
+  EXPECT_EQ(both.pieces, 32);
+  EXPECT_DOUBLE_EQ(both.us,
+                   5 + both.units[1].steps_us + both.units[0].memory_us + both.units[1].memory_us + 32 * 0.5);
 }
 
 TEST(Price, NamesTheCollectiveThatHasNone) {

@@ -148,6 +148,14 @@ TEST(FuseErrors, NameThePathOutside) {
       "fuse(k; a, d)", "fuse k: b, c would have to come before and after them");
 }
 
+// b reads a, and has to read m before the update.
+TEST(FuseErrors, CountUpdatesAsDependencies) {
+  EXPECT_REFUSAL(
+      "workload w\nTensor x(fp32, [9], Replicated)\nTensor m(fp32, [9], Replicated)\na = x + 1\nb = m * a\n"
+      "m_ = Update(m, a + x)\nreturn b\n",
+      "fuse(k; a, m_)", "fuse k: b would have to come before and after them");
+}
+
 TEST(FuseErrors, SayWhatAKernelMayConsistOf) {
   EXPECT_REFUSAL(kAttention, "fuse(k; layer, sum)", "fuse k: layer is a MatMul, which a library computes");
   EXPECT_REFUSAL(kAttention, "fuse(k; sum, d)", "fuse k: sum is an AllReduce");

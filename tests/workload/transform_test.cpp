@@ -74,6 +74,15 @@ TEST(Join, UndoesSplit) {
     EXPECT_EQ(transformed(plain(kAttention), script), plain(kAttention)) << script;
 }
 
+TEST(Join, LeavesTheUpdateToTheSum) {
+  const Workload workload = plain(
+      "workload w\nTensor g(fp32, [7], Local)\nTensor total(fp32, [7], Replicated)\nt = Update(total, "
+      "AllReduce(\"+\", "
+      "g))\nreturn t\n");
+  EXPECT_EQ(operation(transformed(workload, "split(t, part); join(t)"), "t").updates, "total");
+  EXPECT_EQ(transformed(workload, "split(t, part); join(t)"), workload);
+}
+
 TEST(Reorder, SlicesTheOptimizerAndGathersWhatIsUpdated) {
   EXPECT_EQ(body(transformed(plain(kAdam), "split(avg, rs); reorder(avg; m_, v_, m1, v1, p_)")),
             "rs = ReduceScatter(g) Sliced(0)\n"
