@@ -23,6 +23,7 @@ constexpr Reader kReaders[] = {{"block_program", fuzz::block_program},
                                {"msccl_xml", fuzz::msccl_xml},
                                {"mscclpp_plan", fuzz::mscclpp_plan},
                                {"result", fuzz::result},
+                               {"script", fuzz::script},
                                {"topology", fuzz::topology},
                                {"workload", fuzz::workload}};
 
