@@ -73,33 +73,73 @@ TEST(PointwiseType, BroadcastsLayoutsWithShapes) {
               testing::HasSubstr("have other slices"));
 }
 
-Operation matmul(const std::string& name) {
-  return {.kind = Kind::MatMul, .name = name, .operands = {"a", "b"}};
+// Layouts of results of two operands, each with every layout that it can have; "" is refused.
+using LayoutTable = std::vector<std::vector<std::string>>;
+LayoutTable layouts_of(Operation operation, const std::vector<std::int64_t>& a,
+                       const std::vector<std::int64_t>& b) {
+  const auto layouts = [](std::size_t dimensions) {
+    std::vector<TensorLayout> all = {kReplicated, kLocal, kFlatSlices, rooted(0)};
+    for (std::size_t d = 0; d < dimensions; ++d) all.push_back(sliced(static_cast<int>(d)));
+    return all;
+  };
+  operation.operands = {"a", "b"};
+  LayoutTable table;
+  for (const TensorLayout& first : layouts(a.size())) {
+    table.emplace_back();
+    for (const TensorLayout& second : layouts(b.size())) {
+      const Workload workload{
+          .name = "w", .ranks = 2, .operations = {input("a", a, first), input("b", b, second)}};
+      try {
+        table.back().push_back(to_string(inferred_type(workload, operation, "here").layout));
+      } catch (const InputError&) {
+        table.back().emplace_back();
+      }
+    }
+  }
+  return table;
 }
 
-// Which pairs of layouts a matrix product takes, out of all: the rule as a table, judged by what a rank can compute.
+// Rows and columns: Replicated, Local, flat, rooted, and slices of each dimension. What a rank can compute of rows
+// that it has all of, by columns, and the other way round; from its part of the sums, a summand.
 TEST(MatMulType, TakesWhatRanksCanComputeByThemselves) {
-  const std::vector<TensorLayout> layouts = {kReplicated, kLocal,      sliced(0),
-                                             sliced(1),   kFlatSlices, rooted(0)};
-  // Rows: layout of [4, 6]; columns: of [6, 8]. "" is refused.
-  const std::vector<std::vector<std::string>> table = {{"Replicated", "Local", "", "Sliced(1)", "", ""},
-                                                       {"Local", "Local", "", "", "", ""},
-                                                       {"Sliced(0)", "", "", "", "", ""},
-                                                       {"", "", "Local", "", "", ""},
-                                                       {"", "", "", "", "", ""},
-                                                       {"", "", "", "", "", ""}};
-  for (std::size_t i = 0; i < layouts.size(); ++i)
-    for (std::size_t j = 0; j < layouts.size(); ++j) {
-      const Workload workload{.name = "w",
-                              .ranks = 2,
-                              .operations = {input("a", {4, 6}, layouts[i]), input("b", {6, 8}, layouts[j])}};
-      std::string found;
-      try {
-        found = to_string(inferred_type(workload, matmul("c"), "here").layout);
-      } catch (const InputError&) {
-      }
-      EXPECT_EQ(found, table[i][j]) << to_string(layouts[i]) << " by " << to_string(layouts[j]);
-    }
+  const Operation matmul{.kind = Kind::MatMul, .name = "c"};
+  EXPECT_EQ(layouts_of(matmul, {4, 6}, {6, 8}), (LayoutTable{{"Replicated", "Local", "", "", "", "Sliced(1)"},
+                                                             {"Local", "Local", "", "", "", ""},
+                                                             {"", "", "", "", "", ""},
+                                                             {"", "", "", "", "", ""},
+                                                             {"Sliced(0)", "", "", "", "", ""},
+                                                             {"", "", "", "", "Local", ""}}));
+  // A matrix for each of the first: slices of matrices need the same ones of both, which Replicated ones have.
+  EXPECT_EQ(layouts_of(matmul, {3, 4, 6}, {3, 6, 8}),
+            (LayoutTable{{"Replicated", "Local", "", "", "", "", "Sliced(2)"},
+                         {"Local", "Local", "", "", "", "", ""},
+                         {"", "", "", "", "", "", ""},
+                         {"", "", "", "", "", "", ""},
+                         {"Sliced(0)", "", "", "", "", "", ""},
+                         {"Sliced(1)", "", "", "", "", "", ""},
+                         {"", "", "", "", "", "Local", ""}}));
+}
+
+// Images and windows: by images, by windows, or a summand of the channels of both.
+TEST(ConvolutionType, TakesWhatRanksCanComputeByThemselves) {
+  const Operation convolution{.kind = Kind::Convolution, .name = "c"};
+  const std::vector<std::string> none(8);
+  EXPECT_EQ(layouts_of(convolution, {2, 3, 5, 5}, {4, 3, 3, 3}),
+            (LayoutTable{{"Replicated", "Local", "", "", "Sliced(1)", "", "", ""},
+                         {"Local", "Local", "", "", "", "", "", ""},
+                         none,
+                         none,
+                         {"Sliced(0)", "", "", "", "", "", "", ""},
+                         {"", "", "", "", "", "Local", "", ""},
+                         none,
+                         none}));
+  Workload workload{
+      .name = "w",
+      .operations = {input("a", {2, 3, 7, 5}, kReplicated), input("b", {4, 3, 3, 1}, kReplicated)}};
+  const Operation strided{
+      .kind = Kind::Convolution, .name = "c", .operands = {"a", "b"}, .stride = 2, .padding = 1};
+  // (7 + 2 - 3) / 2 + 1 and (5 + 2 - 1) / 2 + 1.
+  EXPECT_EQ(to_string(inferred_type(workload, strided, "here")), "fp32[2, 4, 4, 4] Replicated");
 }
 
 Workload gathered() {
