@@ -21,6 +21,7 @@
 #include "codegen/workload/loop_source.h"
 #include "codegen/workload/stages.h"
 #include "ir/error.h"
+#include "ir/json_writer.h"
 
 namespace chorale {
 namespace {
@@ -206,6 +207,7 @@ class WorkloadPrinter : public LoopSurroundings {
            name_ + "\n";
   }
   std::string driver() const;
+  std::string description() const;
 
   // For loops: where things are.
   LoopPlace read_at(const std::string& name, const TensorType& space) const override {
@@ -868,7 +870,8 @@ std::string WorkloadPrinter::driver() const {
   }
   return fmt::format(
       "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"
-      "#include \"{0}.h\"\n\n#include \"device/workload_driver.h\"\n\nnamespace {{\n\n"
+      "#include \"{0}.h\"\n\n#include \"device/workload_driver.h\"\n"
+      "#ifdef CHORALE_LIBRARY\n#include \"device/workload_library.h\"\n#endif\n\nnamespace {{\n\n"
       "struct Workload {{\n  static constexpr const char* kName = {0}::kName;\n"
       "  static constexpr int kRanks = {0}::kRanks;\n"
       "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
@@ -879,21 +882,52 @@ std::string WorkloadPrinter::driver() const {
       "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
       "const Sizes& s, "
       "[[maybe_unused]] int rank, [[maybe_unused]] Visit&& visit) {{\n{2}  }}\n}};\n\n}}  // namespace\n\n"
-      "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, argv);\n}}\n",
+      "#ifdef CHORALE_LIBRARY\nCHORALE_C_INTERFACE(Workload)\n#else\n"
+      "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, "
+      "argv);\n}}\n#endif\n",
       name_, sizes, visits);
+}
+
+// What callers of the library have to know (device/workload_library.h).
+std::string WorkloadPrinter::description() const {
+  std::vector<std::string> tensors, sizes, outputs;
+  for (const WorkloadSize& size : workload_.sizes) sizes.push_back(quoted(size.name));
+  for (const std::string& name : workload_.outputs) outputs.push_back(quoted(name));
+  for (const Operation& op : workload_.operations) {
+    if (!is_given_memory(op) && !is_output(op.name)) continue;
+    std::vector<std::string> shape;
+    for (const Extent& side : op.type.shape) {
+      std::vector<std::string> factors;
+      for (const std::string& size : side.sizes) factors.push_back(quoted(size));
+      shape.push_back(
+          fmt::format(R"({{"factor": {}, "sizes": [{}]}})", side.factor, fmt::join(factors, ", ")));
+    }
+    tensors.push_back(fmt::format(
+        R"({{"name": {}, "type": "{}", "shape": [{}], "layout": "{}", "input": {}, "in": {}, "address": {}}})",
+        quoted(op.name), short_name(op.type.element), fmt::join(shape, ", "), to_string(op.type.layout),
+        op.kind == Kind::Input, quoted(op.updates), is_given_memory(op)));
+  }
+  return fmt::format(
+      "{{\n  \"name\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"sizes\": [{}],\n  \"outputs\": [{}],\n"
+      "  \"tensors\": {}\n}}\n",
+      quoted(workload_.name), workload_.ranks, workload_.groups, fmt::join(sizes, ", "),
+      fmt::join(outputs, ", "), lines(tensors, "  "));
 }
 
 std::string makefile(const std::string& name, int ranks) {
   return fmt::format(
-      "# make threads, make mpi; with a BLAS: make mpi BLAS=\"-DCHORALE_BLAS -lopenblas\"\n"
+      "# make threads, make mpi, make library; with a BLAS: make mpi BLAS=\"-DCHORALE_BLAS -lopenblas\"\n"
       "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I.\nCXX ?= "
       "g++\n"
       "BLAS ?=\n\n"
       "threads: {0}_threads\nmpi: {0}_mpi\n\n"
       "{0}_threads: {0}_main.cpp {0}.h\n\t$(CXX) $(FLAGS) {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
       "{0}_mpi: {0}_main.cpp {0}.h\n\tmpicxx $(FLAGS) -DCHORALE_MPI {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
-      "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi\n\n.PHONY: threads mpi "
-      "run clean\n",
+      "library: lib{0}.so\nlib{0}.so: {0}_main.cpp {0}.h\n"
+      "\t$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi lib{0}.so\n\n.PHONY: "
+      "threads mpi "
+      "library run clean\n",
       name, ranks);
 }
 
@@ -919,6 +953,7 @@ std::vector<NamedText> to_workload_sources(const Workload& workload,
   WorkloadPrinter printer(workload, algorithms, name);
   std::vector<NamedText> files = {{name + ".h", printer.header()},
                                   {name + "_main.cpp", printer.driver()},
+                                  {name + ".json", printer.description()},
                                   {"Makefile", makefile(name, workload.ranks * workload.groups)}};
   for (const EmbeddedFile& file : workload_files()) files.push_back({file.path, file.contents});
   return files;

@@ -40,7 +40,7 @@ struct NeededCollective {
 };
 std::vector<NeededCollective> needed_collectives(const Workload&);
 
-// NAME.h, NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
+// NAME.h, NAME.json (what a library of it takes: device/workload_library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
 // (make threads; make mpi), and device/*.h, which they include. Requires a workload that inferred() has passed, and an
 // algorithm for each of needed_collectives() with any number of chunks. Throws InputError where one is missing or does
 // something else.

@@ -1,0 +1,142 @@
+// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of MPI: whoever
+// makes a program says how messages are moved. NAME.json says what tensors there are, in the order of the addresses that
+// chorale_run takes; results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "device/workload_exchange.h"
+
+extern "C" {
+struct chorale_message {
+  void* data;
+  std::int64_t bytes;
+  int peer, tag;
+  int sends;  // 1, or 0: receives
+};
+// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0, or another
+// number where that failed. Messages of a pair that have one tag come one after the other.
+typedef int (*chorale_exchange)(void* context, chorale_message* messages, int count);
+}
+
+namespace chorale {
+
+class CallbackTransport {
+ public:
+  CallbackTransport(int rank, int ranks, chorale_exchange exchange, void* context)
+      : rank_(rank), ranks_(ranks), exchange_(exchange), context_(context) {}
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+    messages_.clear();
+    for (Delivery& receive : receives) {
+      messages_.push_back({receive.data, receive.bytes, receive.peer, receive.tag, 0});
+      receive.at = receive.data;
+    }
+    for (const Delivery& send : sends) messages_.push_back({send.data, send.bytes, send.peer, send.tag, 1});
+    if (messages_.empty()) return;
+    if (exchange_(context_, messages_.data(), static_cast<int>(messages_.size())) != 0)
+      throw std::runtime_error("messages were not moved");
+  }
+  void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
+
+ private:
+  int rank_ = 0, ranks_ = 1;
+  chorale_exchange exchange_ = nullptr;
+  void* context_ = nullptr;
+  std::vector<chorale_message> messages_ = {};
+};
+
+// Why the last call of this thread failed.
+inline std::string& library_error() {
+  thread_local std::string error;
+  return error;
+}
+
+template <typename Workload>
+class LibraryProgram {
+ public:
+  LibraryProgram(int rank, int ranks, chorale_exchange exchange, void* context, const std::int64_t* sizes)
+      : transport_(rank, ranks, exchange, context), sizes_(from(sizes)), program_(transport_, sizes_) {}
+
+  std::int64_t elements(int tensor) {
+    std::int64_t result = -1;
+    int at = 0;
+    Workload::tensors(tensors_, sizes_, transport_.rank(),
+                      [&](const DriverTensor&, auto&, const Share& part) {
+                        if (at++ == tensor) result = part.elements();
+                      });
+    return result;
+  }
+  void run(void* const* addresses, std::uint64_t seed) {
+    int at = 0;
+    tensors_.seed = seed;
+    Workload::tensors(tensors_, sizes_, transport_.rank(),
+                      [&](const DriverTensor&, auto& member, const Share&) {
+                        using Member = std::remove_reference_t<decltype(member)>;
+                        if constexpr (std::is_pointer_v<Member>)
+                          member = static_cast<Member>(addresses[at++]);
+                        else
+                          member = *static_cast<const Member*>(addresses[at++]);
+                      });
+    program_.run(tensors_);
+  }
+
+ private:
+  static typename Workload::Sizes from(const std::int64_t* values) {
+    typename Workload::Sizes sizes;
+    Workload::sizes(sizes, [&](const char*, std::int64_t& value) { value = *values++; });
+    return sizes;
+  }
+
+  CallbackTransport transport_;
+  typename Workload::Sizes sizes_;
+  typename Workload::Tensors tensors_ = {};
+  typename Workload::template Program<CallbackTransport> program_;
+};
+
+// The value, or `otherwise` where something was thrown, which library_error() says then.
+template <typename Value, typename Function>
+Value guarded(Value otherwise, Function function) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    library_error() = error.what();
+    return otherwise;
+  }
+}
+
+}  // namespace chorale
+
+// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A program is
+// used by one thread at a time.
+#define CHORALE_C_INTERFACE(Workload)                                                      \
+  extern "C" {                                                                             \
+  void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,        \
+                     const std::int64_t* sizes) {                                          \
+    return chorale::guarded<void*>(nullptr, [&]() -> void* {                               \
+      return new chorale::LibraryProgram<Workload>(rank, ranks, exchange, context, sizes); \
+    });                                                                                    \
+  }                                                                                        \
+  void chorale_free(void* program) {                                                       \
+    delete static_cast<chorale::LibraryProgram<Workload>*>(program);                       \
+  }                                                                                        \
+  std::int64_t chorale_elements(void* program, int tensor) {                               \
+    return static_cast<chorale::LibraryProgram<Workload>*>(program)->elements(tensor);     \
+  }                                                                                        \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {             \
+    return chorale::guarded(1, [&] {                                                       \
+      static_cast<chorale::LibraryProgram<Workload>*>(program)->run(addresses, seed);      \
+      return 0;                                                                            \
+    });                                                                                    \
+  }                                                                                        \
+  const char* chorale_error() {                                                            \
+    return chorale::library_error().c_str();                                               \
+  }                                                                                        \
+  }
