@@ -16,6 +16,7 @@
 #include "api/report.h"
 #include "api/run.h"
 #include "api/search.h"
+#include "api/workload.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"

@@ -28,6 +28,9 @@ Outcome perform(const PlaceCommand&, Supervisor&);
 Outcome perform(const EmitCommand&, Supervisor&);
 Outcome perform(const ProgramCommand&, Supervisor&);
 Outcome perform(const BenchCommand&, Supervisor&);
+Outcome perform(const TransformCommand&, Supervisor&);
+Outcome perform(const CompileCommand&, Supervisor&);
+Outcome perform(const TuneCommand&, Supervisor&);
 
 // Was this process started by mpirun? And is it the one of those that speaks?
 bool started_by_mpirun();

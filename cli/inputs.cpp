@@ -29,6 +29,12 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   return chosen;
 }
 
+Workload read_workload(const WorkloadInput& input) {
+  const Workload workload = read_workload(input.file, input.settings);
+  if (input.script_file.empty()) return transformed(workload, input.script, "--apply");
+  return transformed(workload, read_file(input.script_file), input.script_file);
+}
+
 void require_writable_file(const std::string& option, const std::string& path) {
   if (path.empty() || path == kStandardOutput) return;
   const std::string why = why_not_writable(path);

@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "ir/frontier.h"
 
 namespace chorale {
 
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
+
+// The file, with the transformations that were asked for.
+Workload read_workload(const WorkloadInput&);
 
 // To be called before long work: `path` names a file that can be made, or replaced. "" and "-" are fine.
 void require_writable_file(const std::string& option, const std::string& path);

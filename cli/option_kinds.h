@@ -83,9 +83,10 @@ void machine_and_communication(CLI::App*, Text& topology, Text& collective, std:
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: what is searched for and looked at, what runs, and where axes are placed.
+// The commands: what is searched for and looked at, what runs, where axes are placed, and tensor programs.
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
 void placement_options(CLI::App&, Command& parsed);
+void workload_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

@@ -72,6 +72,9 @@ void silence(Command& command) {
     synthesize->search.progress = ShowProgress::Never;
   if (auto* const frontier = std::get_if<FrontierCommand>(&command))
     frontier->search.progress = ShowProgress::Never;
+  if (auto* const compile = std::get_if<CompileCommand>(&command))
+    compile->target.progress = ShowProgress::Never;
+  if (auto* const tune = std::get_if<TuneCommand>(&command)) tune->target.progress = ShowProgress::Never;
   if (auto* const place = std::get_if<PlaceCommand>(&command)) place->progress = ShowProgress::Never;
 }
 
@@ -87,6 +90,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   search_options(app, parsed.command);
   program_options(app, parsed.command);
   placement_options(app, parsed.command);
+  workload_options(app, parsed.command);
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
     command->add_flag("-q,--quiet", parsed.quiet, "Say nothing but errors");
   require_known_commands(app, argc, argv);

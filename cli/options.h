@@ -12,6 +12,7 @@
 #include "api/compile.h"
 #include "api/report.h"
 #include "api/run.h"
+#include "api/workload.h"
 #include "cli/progress.h"
 #include "ir/elements.h"
 #include "ir/place_options.h"
@@ -198,9 +199,56 @@ struct PlaceCommand {
   std::string html = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand,
-                             ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand,
-                             PlaceCommand, EmitCommand, ProgramCommand, BenchCommand>;
+struct WorkloadInput {
+  std::string file = {};
+  WorkloadSettings settings = {};
+  std::string script = {}, script_file = {};  // transformations; at most one of the two
+};
+
+struct TransformCommand {
+  WorkloadInput workload = {};
+  std::string output = {};  // "": printed
+  Limits limits = {};
+};
+
+// Where a workload is to run, and by which algorithms.
+struct WorkloadTarget {
+  std::string machine = {};
+  std::vector<std::string> algorithms = {};  // result files, instead of a search
+  int max_chunks = 2;                        // of a search
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
+struct TuneSettings {
+  DeviceNumbers device = {};
+  int most_candidates = 10000;
+  int measured = 0;  // so many of the best ones
+  int runs = 5;      // of each, of which the best counts
+  std::string log = {};
+};
+
+struct CompileCommand {
+  WorkloadInput workload = {};
+  WorkloadTarget target = {};
+  bool tunes = false;
+  TuneSettings tune = {};
+  std::string directory = {};
+  Limits limits = {};
+};
+
+struct TuneCommand {
+  WorkloadInput workload = {};
+  WorkloadTarget target = {};
+  TuneSettings tune = {};
+  int top = 20;
+  std::string json = {};
+  Limits limits = {};
+};
+
+using Command =
+    std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand,
+                 RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
+                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
 
 struct Invocation {
   Command command = {};

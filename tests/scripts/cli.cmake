@@ -28,3 +28,6 @@ add_test(NAME cli.parts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}
 set_tests_properties(cli.parts PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.pages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/pages.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.pages PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options}")
+add_test(NAME cli.workload COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/workload.py $<TARGET_FILE:chorale>
+                                   ${PROJECT_SOURCE_DIR}/examples)
+set_tests_properties(cli.workload PROPERTIES TIMEOUT 300)

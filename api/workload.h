@@ -1,0 +1,57 @@
+// Tensor programs: read, transformed, tuned for a machine, and compiled for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/files.h"
+#include "ir/frontier.h"
+#include "ir/search_options.h"
+#include "ir/workload.h"
+#include "workload/text.h"
+#include "workload/transform.h"
+#include "workload/tune.h"
+
+namespace chorale {
+
+// From a file ("adam.chorale": docs/workloads.md). Throws InputError that names file, line and column.
+Workload read_workload(const std::string& file, const WorkloadSettings& = {});
+
+// What collectives do on a machine, at each size: a frontier for each that a workload has, or that transformations make of
+// what it has.
+struct WorkloadMachine {
+  Topology topology = {};
+  std::vector<Result> algorithms = {};
+};
+
+// Which communications to have algorithms for: those that are there, or also those that transformations may make of them.
+enum class WorkloadSearch { AsIs, Transformed };
+
+// Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a group, or,
+// where operations are over the world, of the world. Throws InputError where they are not, and where a communication of
+// the workload is between groups in any other way than sends.
+WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
+                               std::vector<Result> known = {}, const FrontierOptions& = {});
+
+// What the tuner prices communications with: the frontiers; between groups the machine's worst link.
+WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});
+
+// What was chosen for an operation.
+struct ChosenAlgorithm {
+  std::string operation = {};
+  std::string collective = {};
+  Cost cost = {};
+  double block_bytes = 0;
+  double us = 0;  // by the numbers of the machine
+};
+
+struct CompiledWorkload {
+  std::vector<NamedText> files = {};  // relative paths, ready for write_files
+  std::vector<ChosenAlgorithm> chosen = {};
+};
+
+// C++ that runs over MPI, and over threads of one process: docs/workloads.md says what is in it. For each communication
+// the point that is the fastest at the sizes of the workload. Throws InputError for what cannot be emitted.
+CompiledWorkload compile(const Workload&, const WorkloadMachine&);
+
+}  // namespace chorale

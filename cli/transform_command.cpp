@@ -1,0 +1,20 @@
+#include "api/workload.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/supervisor.h"
+
+namespace chorale {
+
+Outcome perform(const TransformCommand& command, Supervisor& supervisor) {
+  require_writable_file("-o", command.output);
+  const std::string text = to_text(read_workload(command.workload));
+  supervisor.take_floor();
+  Outcome outcome{.verbatim = true};
+  if (command.output.empty())
+    outcome.text = text;
+  else
+    deliver(command.output, text, outcome);
+  return outcome;
+}
+
+}  // namespace chorale

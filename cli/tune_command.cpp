@@ -1,0 +1,25 @@
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/supervisor.h"
+#include "cli/tuning.h"
+
+namespace chorale {
+
+Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  require_writable_file("--log", command.tune.log);
+  supervisor.want_progress(command.target.progress);
+  const Workload workload = read_workload(command.workload);
+  const WorkloadMachine machine =
+      machine_for(workload, command.target, WorkloadSearch::Transformed, supervisor);
+  const TuneResult result = tuned(workload, machine, command.tune, supervisor);
+  supervisor.take_floor();
+  Outcome outcome{.exit_code = result.end == TuneEnd::Complete       ? kFound
+                               : supervisor.stopped() != Stopped::No ? exit_code_of(supervisor.stopped())
+                                                                     : kUndecided,
+                  .text = to_text(result, command.top)};
+  if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
+  return outcome;
+}
+
+}  // namespace chorale

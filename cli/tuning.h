@@ -1,0 +1,19 @@
+// Schedules of a workload explored for a machine, and measured by compiling and running them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/workload.h"
+#include "cli/options.h"
+
+namespace chorale {
+
+class Supervisor;
+
+// The algorithms that the options name, or else a search finds.
+WorkloadMachine machine_for(const Workload&, const WorkloadTarget&, WorkloadSearch, Supervisor&);
+
+TuneResult tuned(const Workload&, const WorkloadMachine&, const TuneSettings&, Supervisor&);
+
+}  // namespace chorale

@@ -1,0 +1,140 @@
+// Tensor programs: transformed, tuned, compiled.
+#include "cli/option_kinds.h"
+
+namespace chorale {
+namespace {
+
+void workload(CLI::App* app, WorkloadInput& input) {
+  app->add_option("workload", input.file, "A tensor program (docs/workloads.md)")
+      ->required()
+      ->option_text("FILE");
+  app->add_option_function<std::vector<Text>>(
+         "--set",
+         [&input](const std::vector<Text>& values) {
+           for (const Text& each : values) {
+             const std::size_t at = each.find('=');
+             if (at == Text::npos || at == 0)
+               throw InputError("--set", "'" + each.substr(0, 60) + "' sets no size",
+                                "use NAME=VALUE, such as N=64M");
+             input.settings.sizes[each.substr(0, at)] = parse_size("--set", each.substr(at + 1));
+           }
+         },
+         "Sizes in the place of those that the file gives (64M is 64 * 1024 * 1024)")
+      ->option_text("NAME=VALUE ...");
+  integer(app, "--ranks", input.settings.ranks, 1, kMostRank, "P",
+          "Ranks of a group (as the file says, or 2)");
+  integer(app, "--groups", input.settings.groups, 1, kMostRank, "G", "Groups (as the file says, or 1)");
+}
+
+void script(CLI::App* app, WorkloadInput& input) {
+  CLI::Option* const apply = app->add_option("--apply", input.script,
+                                             "Transformations, one after the other: 'split(avg, rs); ...' "
+                                             "(docs/workloads.md, 'Transformations')");
+  apply->option_text("SCRIPT");
+  app->add_option("--script", input.script_file, "A file with them")->option_text("FILE")->excludes(apply);
+}
+
+void transform_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "transform", "Apply transformations to a tensor program, and print what comes out",
+              kPlainExitCodes +
+                  "examples:\n  chorale transform examples/adam.chorale\n"
+                  "  chorale transform examples/sgd.chorale --apply 'split(avg, rs)' -o split.chorale");
+  auto options = std::make_shared<TransformCommand>();
+  workload(sub, options->workload);
+  script(sub, options->workload);
+  text(sub, "-o,--output", options->output, "FILE", "Write it there; - is standard output");
+  limits(sub, options->limits, "");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void target(CLI::App* app, WorkloadTarget& target) {
+  app->add_option("--machine", target.machine,
+                  "Where the ranks of a group are ('chorale topology list'), or a JSON file")
+      ->required()
+      ->option_text("NAME|FILE");
+  app->add_option("--algorithms", target.algorithms,
+                  "Result files to take algorithms from, instead of a search")
+      ->option_text("FILE ...");
+  integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
+          "Search algorithms that cut a block into at most C chunks (2)");
+  progress(app, target.progress);
+}
+
+void rate(CLI::App* app, const Text& name, double& target, double unit, const Text& what, const Text& help) {
+  app->add_option_function<Text>(
+         name, [=, &target](const Text& t) { target = parse_positive(name, t) * unit; }, help)
+      ->option_text(what);
+}
+
+void tune_settings(CLI::App* app, TuneSettings& settings) {
+  integer(app, "--measure", settings.measured, 1, 1000, "K",
+          "Compile the K best schedules and the program as it is, run them on threads, and rank by that");
+  integer(app, "--runs", settings.runs, 1, 1'000'000, "N", "Runs of each, of which the best counts (5)");
+  text(app, "--log", settings.log, "FILE",
+       "Keep what was priced and measured there; what is there is not measured again");
+  integer(app, "--candidates", settings.most_candidates, 0, 10'000'000, "N",
+          "Look at no more than N schedules (10000)");
+  rate(app, "--memory-rate", settings.device.bytes_per_us, 1e3, "GB/S", "What memory gives a rank (1400)");
+  rate(app, "--product-rate", settings.device.product_flops_per_us, 1e6, "TFLOP/S",
+       "Products of matrices (200)");
+  rate(app, "--compute-rate", settings.device.flops_per_us, 1e6, "TFLOP/S", "All other arithmetic (15)");
+  rate(app, "--launch", settings.device.launch_us, 1, "US", "What starting a kernel, or a call, takes (4)");
+}
+
+void compile_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
+      "What is written runs over MPI, and over threads of one process, and is a library for PyTorch.\n"
+      "Collectives are searched on the machine, and each operation takes the point of the frontier\n"
+      "that is the fastest at its size.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale compile examples/adam.chorale --machine ring:4 -o adam\n"
+          "  chorale compile examples/sgd.chorale --machine ring:4 --tune --set N=64M");
+  auto options = std::make_shared<CompileCommand>();
+  workload(sub, options->workload);
+  script(sub, options->workload);
+  target(sub, options->target);
+  sub->add_flag("--tune", options->tunes,
+                "Take the schedule that the tuner finds best ('chorale tune --help')");
+  tune_settings(sub, options->tune);
+  text(sub, "-o,--output", options->directory, "DIR", "Write it there (a directory of the workload's name)");
+  limits(sub, options->limits, " of the search and take what was found");
+  sub->final_callback([options, sub, &parsed] {
+    only_for(sub,
+             {"--measure", "--runs", "--log", "--candidates", "--memory-rate", "--product-rate",
+              "--compute-rate", "--launch"},
+             options->tunes, "--tune");
+    parsed = *options;
+  });
+}
+
+void tune_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "tune", "Explore all schedules of a tensor program, and rank them by the time that they take",
+      "Times are those of a model: arithmetic, memory, launches, and the frontiers of the machine's "
+      "collectives;\n"
+      "docs/workloads.md, 'The tuner'.\n"
+      "exit codes: 0 all schedules seen, 2 bad input, 3 some left out by a limit, 130 interrupted\n"
+      "examples:\n  chorale tune examples/adam.chorale --machine ring:4 --set N=64M\n"
+      "  chorale tune examples/self_attention.chorale --machine ring:4 --json tuned.json");
+  auto options = std::make_shared<TuneCommand>();
+  workload(sub, options->workload);
+  script(sub, options->workload);
+  target(sub, options->target);
+  tune_settings(sub, options->tune);
+  integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
+  text(sub, "--json", options->json, "FILE", "Write all of them there; - is standard output");
+  limits(sub, options->limits, " and rank what was seen");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+}  // namespace
+
+void workload_options(CLI::App& app, Command& parsed) {
+  transform_options(app, parsed);
+  compile_options(app, parsed);
+  tune_options(app, parsed);
+}
+
+}  // namespace chorale

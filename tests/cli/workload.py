@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Tensor programs on the command line: transformed, tuned, compiled, run over threads and MPI, and everything wrong refused in a
+line.
+
+Usage: workload.py CHORALE EXAMPLES
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale, examples = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_workload_"))
+FUSED = "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v); fuse(all; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)"
+
+
+def run(*command, code=0, cwd=work):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=280)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def refused(*command, says):
+    text = run(chorale, *command, code=2)
+    assert text.count("\n") == 1 and says in text, f"{command}: does not say '{says}': {text}"
+
+
+# What is printed is read back as the same, for every example; and a transformed program, too.
+for example in sorted(examples.glob("*.chorale")):
+    text = run(chorale, "transform", example)
+    (work / "again.chorale").write_text(text)
+    assert run(chorale, "transform", "again.chorale") == text, example
+adam = examples / "adam.chorale"
+text = run(chorale, "transform", adam, "--apply", FUSED)
+assert "kernel all {" in text and "Tensor m(fp32, [N], Sliced(0)) state" in text and "AllReduce" not in text, text
+(work / "fused.script").write_text(FUSED.replace("; ", "\n").replace("all\n", "all; "))
+run(chorale, "transform", adam, "--apply", FUSED, "-o", "fused.chorale")
+assert (work / "fused.chorale").read_text() == text
+assert run(chorale, "transform", "fused.chorale") == text
+
+# The tuner finds that program, and says so in JSON, too; a log saves nothing but time.
+tuned = json.loads(run(chorale, "tune", adam, "--machine", "ring:4", "--set", "N=64M", "--json", "-"))
+assert len(tuned["candidates"]) > 10
+best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "--tune", "-o", "best")
+assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
+assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)
+
+# Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer elements than
+# ranks. In single precision sums of three numbers differ in the last place with their order, so inputs are multiples of 1/8.
+results = {}
+for name, script in {"plain": "", "fused": FUSED}.items():
+    run(chorale, "compile", adam, "--machine", "ring:3", "--ranks", "3", "-o", name, *(["--apply", script] if script else []))
+    run("make", "-s", "threads", "mpi", cwd=work / name)
+    for n in (1, 2, 1001, 65537):
+        for start in (["./adam_threads"], ["mpirun", "--oversubscribe", "-n", "3", "./adam_mpi"]):
+            text = run(*start, f"N={n}", "--runs", "0", cwd=work / name)
+            sums = dict(re.findall(r"^(\w+): (\w+)$", text, re.M))
+            assert {"p", "m", "v"} <= set(sums), text
+            assert results.setdefault(n, sums) == sums, f"{name}, {start}, {n} elements: {sums}, not {results[n]}"
+assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
+assert run("./adam_threads", "N=-1", code=2, cwd=work / "plain").strip()
+
+refused("transform", "missing.chorale", says="cannot be read")
+(work / "bad.chorale").write_text("workload bad\nTensor x(fp32, [3], Local)\ny = AllGather(x)\nreturn y\n")
+refused("transform", "bad.chorale", says="bad.chorale:3:")
+refused("transform", adam, "--apply", "split(p_, rs)", says="--apply:1:1")
+refused("transform", adam, "--apply", "x", "--script", "y", says="--script")
+refused("transform", adam, "--set", "N", says="--set")
+refused("transform", adam, "--set", "M=3", says="M")
+refused("compile", adam, "--machine", "dgx1", says="among 4 ranks")
+refused("compile", adam, "--machine", "ring:4", "--measure", "2", says="--tune")
+refused("compile", adam, "--machine", "nowhere", says="nowhere")
+refused("tune", adam, "--machine", "ring:4", "--memory-rate", "-1", says="--memory-rate")
+refused("compile", adam, "--machine", "ring:4", "-o", adam, says="is not a directory")
+assert not list(work.glob("**/*.tmp*"))
+print("right")
