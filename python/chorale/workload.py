@@ -1,0 +1,249 @@
+"""Tensor programs (docs/workloads.md) as operators of PyTorch.
+
+    adam = chorale.workload.load("adam.chorale", machine="ring:4", apply="split(avg, rs); ...")
+    adam(g=gradients, p=parameters, m=m, v=v, lr=1e-3)           # or torch.ops.chorale.adam(...)
+
+`chorale compile` writes the program as C++ with a C interface, the compiler makes a library of it, and what it
+sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). Nothing of PyTorch's own C++ is
+needed, so a library fits every version from 1.13 on.
+"""
+
+import ctypes
+import fcntl
+import hashlib
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import torch
+import torch.distributed as dist
+
+TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32}
+
+
+class Message(ctypes.Structure):
+    """As the emitted NAME_c.cpp has it."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("peer", ctypes.c_int), ("tag", ctypes.c_int),
+                ("sends", ctypes.c_int)]
+
+
+EXCHANGE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Message), ctypes.c_int)
+
+
+def exchange_over(group):
+    """What the library calls to have messages moved: all at once, back when all are there."""
+    failure = []
+
+    def exchange(_, messages, count):
+        try:
+            work = []
+            for message in messages[:count]:
+                bytes_ = torch.frombuffer((ctypes.c_uint8 * message.bytes).from_address(message.data), dtype=torch.uint8)
+                peer = message.peer if group is None else dist.distributed_c10d._get_global_rank(group, message.peer)
+                move = dist.isend if message.sends else dist.irecv
+                work.append(move(bytes_, peer, group=group, tag=message.tag))
+            for each in work:
+                each.wait()
+            return 0
+        except BaseException as error:  # must not pass through C++; raised again by the caller
+            failure.append(error)
+            return 1
+
+    return EXCHANGE(exchange), failure
+
+
+def program():
+    """The chorale program: $CHORALE, or the one on the path."""
+    found = os.environ.get("CHORALE") or shutil.which("chorale")
+    if not found:
+        raise FileNotFoundError("there is no program 'chorale': install it, or name it in the environment variable CHORALE")
+    return found
+
+
+def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None):
+    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the same time."""
+    text = pathlib.Path(file).read_text()
+    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler])
+    cache = pathlib.Path(directory or pathlib.Path(tempfile.gettempdir()) / f"chorale-{os.getuid()}")
+    folder = cache / hashlib.sha256(asked.encode()).hexdigest()[:24]
+    if folder.exists():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(cache / f"{folder.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of a machine: the first makes it, the others wait
+        if folder.exists():
+            return folder
+        making = pathlib.Path(tempfile.mkdtemp(dir=cache))
+        try:
+            command = [program(), "compile", str(file), "--machine", machine, "--ranks", str(ranks), "--groups", str(groups),
+                       "-o", str(making), "--quiet"]
+            command += ["--apply", apply] if apply else []
+            command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
+            for line in (command, ["make", "-s", "-C", str(making), *([f"CXX={compiler}"] if compiler else []), "library"]):
+                done = subprocess.run(line, capture_output=True, text=True)
+                if done.returncode != 0:
+                    raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
+            making.rename(folder)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    return folder
+
+
+def load(file, machine, group=None, sizes=None, **options):
+    """The program of a file for the ranks of a process group, which all call this. Options: those of built()."""
+    return Workload(built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options), group, sizes)
+
+
+_operators = None  # the library of torch.ops.chorale, once there is an operator
+
+
+class Workload:
+    """One program on this rank. Called with tensors by name, of this rank's parts; updates those that the program updates, in
+    place, and returns what it returns, in its order."""
+
+    def __init__(self, folder, group=None, sizes=None):
+        self.description = json.loads(next(pathlib.Path(folder).glob("*.json")).read_text())
+        self.name = self.description["name"]
+        self.rows = [row for row in self.description["tensors"] if row["address"]]
+        self.group = group
+        self.sizes = dict(sizes or {})
+        self.library = ctypes.CDLL(str(next(pathlib.Path(folder).glob("*.so"))))
+        self.library.chorale_make.restype = ctypes.c_void_p
+        self.library.chorale_error.restype = ctypes.c_char_p
+        self.library.chorale_elements.restype = ctypes.c_int64
+        self.rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+        wanted = self.description["ranks"] * self.description["groups"]
+        if ranks != wanted:
+            raise ValueError(f"{self.name} is for {wanted} ranks, and the group has {ranks}")
+        self.exchange, self.failure = exchange_over(group)
+        self.made = {}  # by sizes: programs keep their plans and their memory
+
+    def __del__(self):
+        for handle in getattr(self, "made", {}).values():
+            self.library.chorale_free(ctypes.c_void_p(handle))
+
+    def solved(self, tensors):
+        """Sizes, from the shapes of tensors that are given whole."""
+        sizes = dict(self.sizes)
+        for row in self.description["tensors"]:
+            tensor = tensors.get(row["name"])
+            if tensor is None or row["layout"] not in ("Replicated", "Local"):
+                continue
+            if len(row["shape"]) == 1 and tensor.dim() != 1:  # a list of elements, however they are arranged
+                tensor = tensor.reshape(-1)
+            if tensor.dim() != len(row["shape"]):
+                raise ValueError(f"{row['name']} has {tensor.dim()} dimensions, and {len(row['shape'])} in {self.name}")
+            for side, have in zip(row["shape"], tensor.shape):
+                unknown = [name for name in side["sizes"] if name not in sizes]
+                known = side["factor"]
+                for name in side["sizes"]:
+                    known *= sizes.get(name, 1)
+                if len(unknown) == 1 and have % known == 0:
+                    sizes[unknown[0]] = have // known
+                elif unknown or have != known:
+                    raise ValueError(f"{row['name']} has a side of {have}, which {self.name} does not have there")
+        missing = [name for name in self.description["sizes"] if name not in sizes]
+        if missing:
+            raise ValueError(f"the sizes {', '.join(missing)} of {self.name} follow from no tensor: give them to load()")
+        return tuple(sizes[name] for name in self.description["sizes"])
+
+    def handle(self, sizes):
+        if sizes not in self.made:
+            made = self.library.chorale_make(self.rank, dist.get_world_size(self.group), self.exchange, None,
+                                             (ctypes.c_int64 * len(sizes))(*sizes))
+            if not made:
+                raise ValueError(self.library.chorale_error().decode())
+            self.made[sizes] = made
+        return self.made[sizes]
+
+    def elements(self, name, sizes):
+        """How many elements of a tensor this rank has."""
+        index = [row["name"] for row in self.rows].index(name)
+        return self.library.chorale_elements(ctypes.c_void_p(self.handle(sizes)), index)
+
+    def __call__(self, seed=0, **given):
+        tensors = self.done(seed, given)
+        places = {row["name"]: row["in"] or row["name"] for row in self.description["tensors"]}
+        results = tuple(tensors[places[name]] for name in self.description["outputs"])
+        return results[0] if len(results) == 1 else results
+
+    def done(self, seed, given):
+        """Runs it: all tensors by name, as they are afterwards."""
+        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"]}
+        if given:
+            raise TypeError(f"{self.name} has no {', '.join(given)}")
+        sizes = self.solved(tensors)
+        for row in self.rows:
+            have = self.elements(row["name"], sizes)
+            if not row["input"]:
+                shape = [self.side(side, sizes) for side in row["shape"]]
+                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]])
+            elif tensors[row["name"]].numel() != have:
+                raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {have}")
+        addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
+        code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed))
+        if self.failure:
+            raise self.failure.pop()
+        if code != 0:
+            raise RuntimeError(self.library.chorale_error().decode())
+        return tensors
+
+    def register(self, name=None):
+        """As an operator, torch.ops.chorale.NAME, of the inputs in the order of the program and the seed. It changes those that the
+        program updates, and returns what is new. No gradients go through it; its fake form gives shapes for those who trace."""
+        global _operators
+        if _operators is None:
+            _operators = torch.library.Library("chorale", "DEF")
+        name = name or self.name
+        inputs = [row for row in self.rows if row["input"]]
+        updated = {row["in"] for row in self.description["tensors"] if row["in"]}
+        made = [row for row in self.rows if not row["input"]]
+        kinds = [f"Tensor(a{k}!) {row['name']}" if row["name"] in updated else
+                 f"Tensor {row['name']}" if row["shape"] else f"float {row['name']}" for k, row in enumerate(inputs)]
+        results = ["Tensor"] * len(made)
+        _operators.define(f"{name}({', '.join(kinds)}, int seed=0) -> " + (results[0] if len(made) == 1 else f"({', '.join(results)})"))
+
+        def returned(tensors):
+            new = tuple(tensors[row["name"]] for row in made)
+            return new[0] if len(new) == 1 else new or None
+
+        def run(*values):
+            values, seed = values[:len(inputs)], (*values, 0)[len(inputs)]
+            with torch.no_grad():
+                return returned(self.done(seed, {row["name"]: value for row, value in zip(inputs, values)}))
+
+        def fake(*values):
+            sizes = self.solved({row["name"]: value for row, value in zip(inputs, values) if torch.is_tensor(value)})
+            tensors = {}
+            for row in made:
+                shape, have = [self.side(side, sizes) for side in row["shape"]], self.elements(row["name"], sizes)
+                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]], device="meta")
+            return returned(tensors)
+
+        _operators.impl(name, run, "CPU")
+        _operators.impl(name, fake, "Meta")
+        _operators.impl(name, lambda *values: (fake if any(torch.is_tensor(v) and v.is_meta for v in values) else run)(*values), "Autograd")
+        return getattr(torch.ops.chorale, name)
+
+    def given(self, row, given):
+        name, dtype = row["name"], TYPES[row["type"]]
+        if name not in given:
+            raise TypeError(f"{self.name} needs {name}")
+        value = given.pop(name)
+        if not row["shape"] and not torch.is_tensor(value):
+            value = torch.tensor(value, dtype=dtype)
+        if value.dtype != dtype:
+            raise TypeError(f"{name} is {value.dtype}, and {dtype} in {self.name}")
+        if not value.is_contiguous():
+            raise ValueError(f"{name} is not contiguous")
+        if value.device.type != "cpu":
+            raise ValueError(f"{name} is on {value.device}: libraries for GPUs are not made yet")
+        return value
+
+    def side(self, side, sizes):
+        return side["factor"] * math.prod(sizes[self.description["sizes"].index(name)] for name in side["sizes"])
