@@ -34,8 +34,9 @@ struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
   std::int64_t bytes = 0;
-  bool stays = false;    // of a send: the data do not change before release()
-  bool borrows = false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  bool stays = false;  // of a send: the data do not change before release()
+  bool borrows =
+      false;  // of a receive: read before release() and never again, so it need not be put into `data`
   const void* at = nullptr;
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Stretch<char>> pieces = {};
@@ -71,11 +72,12 @@ struct NoProgress {
 };
 
 template <Combination op, typename T>
-void combine_into(T* __restrict__ to, const T* __restrict__ b, std::int64_t count) {
+CHORALE_LOOP void combine_into(T* __restrict__ to, const T* __restrict__ b, std::int64_t count) {
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(to[e], b[e]);
 }
 template <Combination op, typename T>
-void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ b, std::int64_t count) {
+CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ b,
+                          std::int64_t count) {
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 

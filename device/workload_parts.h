@@ -11,9 +11,9 @@
 
 #include "device/epilogue.h"
 
-// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all of its
-// body in it.
-#define CHORALE_LOOP __attribute__((noinline))
+// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
+// calls in it: a sum of two halves by a call was one element at a time.
+#define CHORALE_LOOP __attribute__((noinline, flatten))
 #define CHORALE_ELEMENT CHORALE_DEVICE inline __attribute__((always_inline))
 
 namespace chorale {
