@@ -12,77 +12,78 @@ namespace {
 using Op = ExpressionOperator;
 using Kind = OperationKind;
 
-Formula formula(Op op, const std::vector<Term>& values) {
-  return Formula(applied(op, values));
+PointwiseTerm formula(Op op, const std::vector<Term>& values) {
+  return PointwiseTerm(applied(op, values));
 }
 
 }  // namespace
 
-Formula operator+(const Formula& a, const Formula& b) {
+PointwiseTerm operator+(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Add, {a.term, b.term});
 }
-Formula operator-(const Formula& a, const Formula& b) {
+PointwiseTerm operator-(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Subtract, {a.term, b.term});
 }
-Formula operator*(const Formula& a, const Formula& b) {
+PointwiseTerm operator*(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Multiply, {a.term, b.term});
 }
-Formula operator/(const Formula& a, const Formula& b) {
+PointwiseTerm operator/(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Divide, {a.term, b.term});
 }
-Formula operator-(const Formula& a) {
+PointwiseTerm operator-(const PointwiseTerm& a) {
   return formula(Op::Negate, {a.term});
 }
-Formula operator<(const Formula& a, const Formula& b) {
+PointwiseTerm operator<(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Less, {a.term, b.term});
 }
-Formula operator<=(const Formula& a, const Formula& b) {
+PointwiseTerm operator<=(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::LessEqual, {a.term, b.term});
 }
-Formula operator>(const Formula& a, const Formula& b) {
+PointwiseTerm operator>(const PointwiseTerm& a, const PointwiseTerm& b) {
   return b < a;
 }
-Formula operator>=(const Formula& a, const Formula& b) {
+PointwiseTerm operator>=(const PointwiseTerm& a, const PointwiseTerm& b) {
   return b <= a;
 }
-Formula equal(const Formula& a, const Formula& b) {
+PointwiseTerm equal(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Equal, {a.term, b.term});
 }
-Formula select(const Formula& condition, const Formula& then, const Formula& otherwise) {
+PointwiseTerm select(const PointwiseTerm& condition, const PointwiseTerm& then,
+                     const PointwiseTerm& otherwise) {
   return formula(Op::Select, {condition.term, then.term, otherwise.term});
 }
-Formula min(const Formula& a, const Formula& b) {
+PointwiseTerm min(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Min, {a.term, b.term});
 }
-Formula max(const Formula& a, const Formula& b) {
+PointwiseTerm max(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Max, {a.term, b.term});
 }
-Formula pow(const Formula& a, const Formula& b) {
+PointwiseTerm pow(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::Pow, {a.term, b.term});
 }
-Formula sqrt(const Formula& a) {
+PointwiseTerm sqrt(const PointwiseTerm& a) {
   return formula(Op::Sqrt, {a.term});
 }
-Formula exp(const Formula& a) {
+PointwiseTerm exp(const PointwiseTerm& a) {
   return formula(Op::Exp, {a.term});
 }
-Formula log(const Formula& a) {
+PointwiseTerm log(const PointwiseTerm& a) {
   return formula(Op::Log, {a.term});
 }
-Formula tanh(const Formula& a) {
+PointwiseTerm tanh(const PointwiseTerm& a) {
   return formula(Op::Tanh, {a.term});
 }
-Formula abs(const Formula& a) {
+PointwiseTerm abs(const PointwiseTerm& a) {
   return formula(Op::Abs, {a.term});
 }
-Formula relu(const Formula& a) {
-  return Formula(relu_term(a.term));
+PointwiseTerm relu(const PointwiseTerm& a) {
+  return PointwiseTerm(relu_term(a.term));
 }
-Formula cast(ElementType type, const Formula& a) {
-  return Formula(converted(type, a.term));
+PointwiseTerm cast(ElementType type, const PointwiseTerm& a) {
+  return PointwiseTerm(converted(type, a.term));
 }
-Formula random(int stream) {
-  return Formula(random_term(stream));
+PointwiseTerm random(int stream) {
+  return PointwiseTerm(random_term(stream));
 }
 
 TensorLayout replicated() {
@@ -141,11 +142,11 @@ Tensor Builder::scalar(const std::string& name, ElementType element, const Input
   return tensor(name, element, {}, replicated(), options);
 }
 
-Tensor Builder::let(const std::string& name, const Formula& value) {
+Tensor Builder::let(const std::string& name, const PointwiseTerm& value) {
   return add(pointwise(name, value.term));
 }
 
-Tensor Builder::update(const std::string& name, const Tensor& input, const Formula& value) {
+Tensor Builder::update(const std::string& name, const Tensor& input, const PointwiseTerm& value) {
   Operation operation = pointwise(name, value.term);
   operation.updates = input.name;
   return add(std::move(operation));
@@ -167,66 +168,66 @@ Tensor Builder::add(Operation operation) {
   return result;
 }
 
-Tensor Builder::add(Operation operation, const std::vector<Formula>& operands) {
-  for (const Formula& operand : operands)
+Tensor Builder::add(Operation operation, const std::vector<PointwiseTerm>& operands) {
+  for (const PointwiseTerm& operand : operands)
     operation.operands.push_back(draft_.named(operand.term, operation.name, draft_.workload.name));
   return add(std::move(operation));
 }
 
-Tensor Builder::all_reduce(const std::string& name, ReduceOp op, const Formula& value) {
+Tensor Builder::all_reduce(const std::string& name, ReduceOp op, const PointwiseTerm& value) {
   return add({.kind = Kind::AllReduce, .name = name, .reduction = op}, {value});
 }
-Tensor Builder::reduce_scatter(const std::string& name, ReduceOp op, const Formula& value, int dim) {
+Tensor Builder::reduce_scatter(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim) {
   return add({.kind = Kind::ReduceScatter, .name = name, .reduction = op, .layout = sliced(dim)}, {value});
 }
-Tensor Builder::all_gather(const std::string& name, const Formula& value) {
+Tensor Builder::all_gather(const std::string& name, const PointwiseTerm& value) {
   return add({.kind = Kind::AllGather, .name = name}, {value});
 }
-Tensor Builder::reduce(const std::string& name, ReduceOp op, const Formula& value, int root) {
+Tensor Builder::reduce(const std::string& name, ReduceOp op, const PointwiseTerm& value, int root) {
   return add({.kind = Kind::Reduce, .name = name, .reduction = op, .layout = rooted(root)}, {value});
 }
-Tensor Builder::broadcast(const std::string& name, const Formula& value) {
+Tensor Builder::broadcast(const std::string& name, const PointwiseTerm& value) {
   return add({.kind = Kind::Broadcast, .name = name}, {value});
 }
-Tensor Builder::all_to_all(const std::string& name, const Formula& value) {
+Tensor Builder::all_to_all(const std::string& name, const PointwiseTerm& value) {
   return add({.kind = Kind::AllToAll, .name = name}, {value});
 }
-Tensor Builder::send(const std::string& name, const Formula& value, int shift) {
+Tensor Builder::send(const std::string& name, const PointwiseTerm& value, int shift) {
   return add({.kind = Kind::Send, .name = name, .shift = shift}, {value});
 }
-Tensor Builder::slice(const std::string& name, const Formula& value, int dim) {
+Tensor Builder::slice(const std::string& name, const PointwiseTerm& value, int dim) {
   return add({.kind = Kind::Slice, .name = name, .layout = sliced(dim)}, {value});
 }
-Tensor Builder::matmul(const std::string& name, const Formula& a, const Formula& b) {
+Tensor Builder::matmul(const std::string& name, const PointwiseTerm& a, const PointwiseTerm& b) {
   return add({.kind = Kind::MatMul, .name = name}, {a, b});
 }
-Tensor Builder::convolution(const std::string& name, const Formula& images, const Formula& windows,
-                            int stride, int padding) {
+Tensor Builder::convolution(const std::string& name, const PointwiseTerm& images,
+                            const PointwiseTerm& windows, int stride, int padding) {
   return add({.kind = Kind::Convolution, .name = name, .stride = stride, .padding = padding},
              {images, windows});
 }
-Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const Formula& value) {
+Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const PointwiseTerm& value) {
   return add({.kind = Kind::ReduceTensor, .name = name, .reduction = op}, {value});
 }
-Tensor Builder::norm(const std::string& name, const Formula& value) {
+Tensor Builder::norm(const std::string& name, const PointwiseTerm& value) {
   return add(pointwise(name, draft_.norm(value.term, name, draft_.workload.name)));
 }
 
-Formula Builder::rank() {
-  return Formula(draft_.constant(Kind::Rank));
+PointwiseTerm Builder::rank() {
+  return PointwiseTerm(draft_.constant(Kind::Rank));
 }
-Formula Builder::group() {
-  return Formula(draft_.constant(Kind::Group));
+PointwiseTerm Builder::group() {
+  return PointwiseTerm(draft_.constant(Kind::Group));
 }
-Formula Builder::world() {
-  return Formula(draft_.constant(Kind::Ranks));
+PointwiseTerm Builder::world() {
+  return PointwiseTerm(draft_.constant(Kind::Ranks));
 }
 
-Formula Builder::dropout(const Formula& value, double probability) {
+PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {
   if (!(probability >= 0 && probability < 1))
     throw InputError(draft_.workload.name, fmt::format("a dropout with the probability {}", probability),
                      "probabilities are 0 to less than 1");
-  return Formula(dropout_term(value.term, probability, streams_++));
+  return PointwiseTerm(dropout_term(value.term, probability, streams_++));
 }
 
 void Builder::kernel(const std::string& name, const std::function<void()>& operations) {

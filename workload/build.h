@@ -26,35 +26,36 @@ struct Tensor {
 };
 
 // Arithmetic on tensors and numbers; nothing is computed before an operation asks for it.
-struct Formula {
+struct PointwiseTerm {
   Term term = {};
-  Formula(double value) : term(number_term(value)) {}
-  Formula(const Tensor& tensor) : term(operand_term(tensor.name)) {}
-  explicit Formula(Term given) : term(std::move(given)) {}
+  PointwiseTerm(double value) : term(number_term(value)) {}
+  PointwiseTerm(const Tensor& tensor) : term(operand_term(tensor.name)) {}
+  explicit PointwiseTerm(Term given) : term(std::move(given)) {}
 };
 
-Formula operator+(const Formula&, const Formula&);
-Formula operator-(const Formula&, const Formula&);
-Formula operator*(const Formula&, const Formula&);
-Formula operator/(const Formula&, const Formula&);
-Formula operator-(const Formula&);
-Formula operator<(const Formula&, const Formula&);
-Formula operator<=(const Formula&, const Formula&);
-Formula operator>(const Formula&, const Formula&);
-Formula operator>=(const Formula&, const Formula&);
-Formula equal(const Formula&, const Formula&);
-Formula select(const Formula& condition, const Formula& then, const Formula& otherwise);
-Formula min(const Formula&, const Formula&);
-Formula max(const Formula&, const Formula&);
-Formula pow(const Formula&, const Formula&);
-Formula sqrt(const Formula&);
-Formula exp(const Formula&);
-Formula log(const Formula&);
-Formula tanh(const Formula&);
-Formula abs(const Formula&);
-Formula relu(const Formula&);
-Formula cast(ElementType, const Formula&);
-Formula random(int stream);
+PointwiseTerm operator+(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator-(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator*(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator/(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator-(const PointwiseTerm&);
+PointwiseTerm operator<(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator<=(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator>(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm operator>=(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm equal(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm select(const PointwiseTerm& condition, const PointwiseTerm& then,
+                     const PointwiseTerm& otherwise);
+PointwiseTerm min(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm max(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm pow(const PointwiseTerm&, const PointwiseTerm&);
+PointwiseTerm sqrt(const PointwiseTerm&);
+PointwiseTerm exp(const PointwiseTerm&);
+PointwiseTerm log(const PointwiseTerm&);
+PointwiseTerm tanh(const PointwiseTerm&);
+PointwiseTerm abs(const PointwiseTerm&);
+PointwiseTerm relu(const PointwiseTerm&);
+PointwiseTerm cast(ElementType, const PointwiseTerm&);
+PointwiseTerm random(int stream);
 
 TensorLayout replicated();
 TensorLayout local();
@@ -89,29 +90,29 @@ class Builder {
   Tensor scalar(const std::string& name, ElementType, const InputOptions& = {});
 
   // Pointwise: the formula's value, in an operation of its own; in the memory of an input.
-  Tensor let(const std::string& name, const Formula&);
-  Tensor update(const std::string& name, const Tensor& input, const Formula&);
+  Tensor let(const std::string& name, const PointwiseTerm&);
+  Tensor update(const std::string& name, const Tensor& input, const PointwiseTerm&);
   // Communication that was just added stores its result in the memory of the input: Update(p, AllGather(s)).
   Tensor store(const Tensor& input, const Tensor& result);
 
-  Tensor all_reduce(const std::string& name, ReduceOp, const Formula&);
-  Tensor reduce_scatter(const std::string& name, ReduceOp, const Formula&, int dim = kFlat);
-  Tensor all_gather(const std::string& name, const Formula&);
-  Tensor reduce(const std::string& name, ReduceOp, const Formula&, int root);
-  Tensor broadcast(const std::string& name, const Formula&);
-  Tensor all_to_all(const std::string& name, const Formula&);
-  Tensor send(const std::string& name, const Formula&, int shift);  // GROUP + shift
-  Tensor slice(const std::string& name, const Formula&, int dim = kFlat);
-  Tensor matmul(const std::string& name, const Formula&, const Formula&);
-  Tensor convolution(const std::string& name, const Formula& images, const Formula& windows, int stride = 1,
-                     int padding = 0);
-  Tensor reduce_tensor(const std::string& name, ReduceOp, const Formula&);
-  Tensor norm(const std::string& name, const Formula&);
+  Tensor all_reduce(const std::string& name, ReduceOp, const PointwiseTerm&);
+  Tensor reduce_scatter(const std::string& name, ReduceOp, const PointwiseTerm&, int dim = kFlat);
+  Tensor all_gather(const std::string& name, const PointwiseTerm&);
+  Tensor reduce(const std::string& name, ReduceOp, const PointwiseTerm&, int root);
+  Tensor broadcast(const std::string& name, const PointwiseTerm&);
+  Tensor all_to_all(const std::string& name, const PointwiseTerm&);
+  Tensor send(const std::string& name, const PointwiseTerm&, int shift);  // GROUP + shift
+  Tensor slice(const std::string& name, const PointwiseTerm&, int dim = kFlat);
+  Tensor matmul(const std::string& name, const PointwiseTerm&, const PointwiseTerm&);
+  Tensor convolution(const std::string& name, const PointwiseTerm& images, const PointwiseTerm& windows,
+                     int stride = 1, int padding = 0);
+  Tensor reduce_tensor(const std::string& name, ReduceOp, const PointwiseTerm&);
+  Tensor norm(const std::string& name, const PointwiseTerm&);
 
-  Formula rank();
-  Formula group();
-  Formula world();
-  Formula dropout(const Formula&, double probability);
+  PointwiseTerm rank();
+  PointwiseTerm group();
+  PointwiseTerm world();
+  PointwiseTerm dropout(const PointwiseTerm&, double probability);
 
   // What `operations` adds is one kernel, or overlapped.
   void kernel(const std::string& name, const std::function<void()>& operations);
@@ -123,7 +124,7 @@ class Builder {
 
  private:
   Tensor add(Operation);
-  Tensor add(Operation, const std::vector<Formula>& operands);
+  Tensor add(Operation, const std::vector<PointwiseTerm>& operands);
 
   Draft draft_ = {};
   int streams_ = 0;
