@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "api/search.h"
+#include "codegen/pages/tune_html.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload_source.h"
 #include "cost/cost.h"
@@ -138,6 +139,10 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
                                 .link = link,
                                 .points = {{.steps = 1, .rounds = 1, .chunks = 1}}});
   return prices;
+}
+
+std::string to_page(const Workload& workload, const TuneResult& result) {
+  return tune_page(workload.name + " tuned - Chorale", to_json(result));
 }
 
 CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine) {

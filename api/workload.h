@@ -36,6 +36,9 @@ WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
 // What the tuner prices communications with: the frontiers; between groups the machine's worst link.
 WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});
 
+// One page that shows the search: the tree of schedules, their times, and why the best one wins.
+std::string to_page(const Workload&, const TuneResult&);
+
 // What was chosen for an operation.
 struct ChosenAlgorithm {
   std::string operation = {};

@@ -242,6 +242,7 @@ struct TuneCommand {
   TuneSettings tune = {};
   int top = 20;
   std::string json = {};
+  std::string html = {};
   Limits limits = {};
 };
 

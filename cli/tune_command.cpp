@@ -2,12 +2,16 @@
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "cli/tuning.h"
+#include "ir/error.h"
 
 namespace chorale {
 
 Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", command.json);
+  require_writable_file("--html", command.html);
   require_writable_file("--log", command.tune.log);
+  if (command.json == kStandardOutput && command.html == kStandardOutput)
+    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
   supervisor.want_progress(command.target.progress);
   const Workload workload = read_workload(command.workload);
   const WorkloadMachine machine =
@@ -19,6 +23,7 @@ Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
                                                                      : kUndecided,
                   .text = to_text(result, command.top)};
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(workload, result), outcome);
   return outcome;
 }
 

@@ -125,6 +125,9 @@ void tune_options(CLI::App& app, Command& parsed) {
   tune_settings(sub, options->tune);
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
   text(sub, "--json", options->json, "FILE", "Write all of them there; - is standard output");
+  text(sub, "--html", options->html, "FILE",
+       "Write a page that shows the search: the tree of schedules, and why the best one wins; - is standard "
+       "output");
   limits(sub, options->limits, " and rank what was seen");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }

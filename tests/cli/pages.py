@@ -47,6 +47,9 @@ for name in [*results, "none"]:
     run("show", f"{name}.json", "--html", f"{name}.html")
 run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4GB", "--html", "place.html", "--json", "place.json")
 
+run("tune", pathlib.Path(__file__).parents[2] / "examples/adam.chorale", "--machine", "ring:4", "--html", "tune.html")
+run("tune", pathlib.Path(__file__).parents[2] / "examples/moe.chorale", "--machine", "ring:4", "--candidates", "0", "--html", "tune_one.html", codes=(3,))
+
 # What flies when, counted anew from the page: no link and no shared limit carries more than its bandwidth in a round. What
 # streams carries 1 / rounds of a chunk in each, which the limits on the whole step allow.
 in_rounds = 0
@@ -170,7 +173,7 @@ window.addEventListener('load', () => {
 });
 """
 frames = []
-for name in [*results, "none", "place"]:
+for name in [*results, "none", "place", "tune", "tune_one"]:
     page = html.escape((work / f"{name}.html").read_text())
     for width in (400, 1000, 2000):
         keyed = 'data-keys="1"' if name in ("dgx1", "hub", "torus") and width == 1000 else ""

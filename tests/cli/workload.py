@@ -45,6 +45,9 @@ assert run(chorale, "transform", "fused.chorale") == text
 # The tuner finds that program, and says so in JSON, too; a log saves nothing but time.
 tuned = json.loads(run(chorale, "tune", adam, "--machine", "ring:4", "--set", "N=64M", "--json", "-"))
 assert len(tuned["candidates"]) > 10
+run(chorale, "tune", adam, "--machine", "ring:4", "--html", "tune.html")
+assert '"chorale_tuning"' in (work / "tune.html").read_text()
+refused("tune", adam, "--machine", "ring:4", "--html", "-", "--json", "-", says="--html")
 best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "--tune", "-o", "best")
 assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
 assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)

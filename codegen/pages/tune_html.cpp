@@ -1,0 +1,11 @@
+#include "codegen/pages/tune_html.h"
+
+#include "codegen/pages/page.h"
+
+namespace chorale {
+
+std::string tune_page(const std::string& title, const std::string& json) {
+  return filled_page(tune_page_template(), title, json);
+}
+
+}  // namespace chorale
