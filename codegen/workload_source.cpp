@@ -536,6 +536,10 @@ std::string WorkloadPrinter::pointers(const std::string& steps) const {
   std::string text;
   for (const Operation& op : workload_.operations) {
     const std::string type = c_type(op.type.element);
+    if (is_packed(op) && op.kind == Kind::AllGather && in_place_.contains(op.operands[0]))
+      text += fmt::format("    const std::int64_t own_{} = chorale::blocks_of({}, {}, {})[{}];\n", op.name,
+                          sides(op.type.shape), slicing(op).dim, scope_ranks(op.type),
+                          op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
     if (!mentions(steps, "at_" + op.name)) continue;
     if (is_constant(op)) {
       const std::string value = op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
@@ -561,10 +565,6 @@ std::string WorkloadPrinter::pointers(const std::string& steps) const {
                (stages_.is_stored(op.name) || rows_.contains(op.name))) {
       text += fmt::format("    {}* const at_{} = memory_{}_.get();\n", type, op.name, op.name);
     }
-    if (is_packed(op) && op.kind == Kind::AllGather && in_place_.contains(op.operands[0]))
-      text += fmt::format("    const std::int64_t own_{} = chorale::blocks_of({}, {}, {})[{}];\n", op.name,
-                          sides(op.type.shape), slicing(op).dim, scope_ranks(op.type),
-                          op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
   }
   return text;
 }
@@ -863,10 +863,10 @@ std::string WorkloadPrinter::driver() const {
   for (const Operation& op : workload_.operations) {
     if (!is_given_memory(op)) continue;
     const bool local = op.type.layout.kind == LayoutKind::Local;
-    visits +=
-        fmt::format("    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n",
-                    op.name, op.kind == Kind::Input, op.kind != Kind::Input || is_updated(op.name), local,
-                    scope_ranks(op.type), identifier(op.name), name_, op.name);
+    visits += fmt::format(
+        "    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n", op.name,
+        op.kind == Kind::Input, op.kind != Kind::Input || is_updated(op.name), local, scope_ranks(op.type),
+        identifier(op.name), name_, op.name);
   }
   return fmt::format(
       "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"

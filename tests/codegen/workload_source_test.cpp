@@ -138,6 +138,28 @@ INSTANTIATE_TEST_SUITE_P(
              Carrier::Threads, 2, 2, 0, kLong},
         Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens}));
 
+// Slices of columns are gathered in blocks beside the tensor that they update, and read it meanwhile.
+const std::string kColumns = R"(
+workload columns
+ranks 3
+size N = 4
+size M = 5
+Tensor x(fp32, [N, M], Local)
+Tensor u(fp32, [N, M], Replicated)
+kernel k {
+  rs = ReduceScatter("+", x, 1)
+  s = 2 * rs + u
+  u_ = Update(u, AllGather(s))
+}
+return u_
+)";
+
+TEST(EmittedWorkload, UpdatesBySlicesOfColumns) {
+  const Emitted emitted(parsed(kColumns), 2, true, Carrier::Threads);
+  for (const std::int64_t m : {1, 5, 33})
+    EXPECT_EQ(emitted.difference(parsed(kColumns, "", {{"M", m}}), 1), "") << m;
+}
+
 // Gradients and parameters that are lists of tensors; what is read of one lies in several.
 const std::string kScattered = R"(
 workload scattered
