@@ -17,11 +17,11 @@
 namespace chorale {
 namespace {
 
-using Operation = StrategyInstruction::Operation;
+using StrategyOperation = StrategyInstruction::Operation;
 
-bool sums(Operation operation) {
-  return operation == Operation::AllReduce || operation == Operation::ReduceScatter ||
-         operation == Operation::Reduce;
+bool sums(StrategyOperation operation) {
+  return operation == StrategyOperation::AllReduce || operation == StrategyOperation::ReduceScatter ||
+         operation == StrategyOperation::Reduce;
 }
 
 std::string in_words(const std::vector<int>& group) {
@@ -74,7 +74,7 @@ std::uint64_t ReductionState::rows(int device) const {
 
 // The rules of one group, by family: sums, AllGather, Broadcast. Words are made only where a fault is wanted;
 // allows() wants none.
-bool ReductionState::breaks(Operation operation, const std::vector<int>& group, Fault* fault) const {
+bool ReductionState::breaks(StrategyOperation operation, const std::vector<int>& group, Fault* fault) const {
   const auto broken = [&]<typename... Arguments>(Kind kind, int device, int chunk,
                                                  fmt::format_string<Arguments...> text,
                                                  Arguments&&... arguments) {
@@ -101,9 +101,9 @@ bool ReductionState::breaks(Operation operation, const std::vector<int>& group, 
       }
     }
     const int held = std::popcount(first_rows), size = static_cast<int>(group.size());
-    if (operation == Operation::ReduceScatter && held % size != 0)
+    if (operation == StrategyOperation::ReduceScatter && held % size != 0)
       return broken(Kind::Size, first, -1, "{} chunks cannot be scattered over {} devices", held, size);
-  } else if (operation == Operation::AllGather) {
+  } else if (operation == StrategyOperation::AllGather) {
     std::uint64_t gathered = 0;
     for (int d : group) {
       const std::uint64_t held = rows(d);
@@ -132,10 +132,10 @@ bool ReductionState::breaks(Operation operation, const std::vector<int>& group, 
 // Requires that no rule is broken: the rows are disjoint where they are joined, and those of a ReduceScatter
 // are a multiple of the group. so_far counts them in row order, so that the i-th device keeps the i-th part;
 // where nothing is held, nothing is divided.
-void ReductionState::perform(Operation operation, const std::vector<int>& group) {
+void ReductionState::perform(StrategyOperation operation, const std::vector<int>& group) {
   const int size = static_cast<int>(group.size());
   std::vector<std::uint64_t> whole(devices_, 0);
-  if (operation == Operation::Broadcast) {
+  if (operation == StrategyOperation::Broadcast) {
     for (int chunk = 0; chunk < devices_; ++chunk) whole[chunk] = row(group.front(), chunk);
   } else {
     for (int chunk = 0; chunk < devices_; ++chunk)
@@ -145,18 +145,18 @@ void ReductionState::perform(Operation operation, const std::vector<int>& group)
   for (std::uint64_t sum : whole) held += sum != 0;
   for (int chunk = 0; chunk < devices_; ++chunk) {
     int keeper = -1;  // the one device of the group that keeps the chunk; -1: all
-    if (operation == Operation::Reduce) keeper = 0;
-    if (operation == Operation::ReduceScatter && whole[chunk] != 0) keeper = so_far++ / (held / size);
+    if (operation == StrategyOperation::Reduce) keeper = 0;
+    if (operation == StrategyOperation::ReduceScatter && whole[chunk] != 0) keeper = so_far++ / (held / size);
     for (int i = 0; i < size; ++i) at(group[i], chunk) = keeper < 0 || keeper == i ? whole[chunk] : 0;
   }
 }
 
-bool ReductionState::allows(Operation operation, const DeviceGroups& groups) const {
+bool ReductionState::allows(StrategyOperation operation, const DeviceGroups& groups) const {
   return std::none_of(groups.begin(), groups.end(),
                       [&](const std::vector<int>& group) { return breaks(operation, group, nullptr); });
 }
 
-std::optional<Fault> ReductionState::apply(Operation operation, const DeviceGroups& groups) {
+std::optional<Fault> ReductionState::apply(StrategyOperation operation, const DeviceGroups& groups) {
   for (const std::vector<int>& group : groups)
     if (Fault rule; breaks(operation, group, &rule)) {
       rule.words = fmt::format("{} in {}: {}", name(operation), in_words(group), rule.words);
