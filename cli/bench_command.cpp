@@ -32,7 +32,7 @@ std::vector<std::int64_t> sizes(const BenchCommand& command) {
 }
 
 // One of the algorithms that are compared.
-struct Candidate {
+struct Contestant {
   std::string name = {};
   std::optional<Result> result = {};  // none: MPI's own, or NCCL's
 };
@@ -44,7 +44,7 @@ std::optional<Choice> fastest(const Result& result, const Collective& collective
   });
 }
 
-Candidate candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
+Contestant candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
   if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name};
   if (name == "nccl")
     throw InputError("nccl", "works on GPUs", "use --gpu, under mpirun with a GPU a process");
@@ -69,7 +69,7 @@ Candidate candidate(const std::string& name, const BenchCommand& command, const 
                             {.name = name_of(entry->method), .root = command.root})};
 }
 
-RunRow measure(const Candidate& candidate, const Collective& collective, const RunWhere& where,
+RunRow measure(const Contestant& candidate, const Collective& collective, const RunWhere& where,
                const RunOptions& options) {
   if (!candidate.result) return run_library(collective, where, options).front();
   const Result& result = *candidate.result;
@@ -174,7 +174,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
   if (command.root && !is_rooted(collective.kind))
     throw InputError("-r", command.collective + " has no root", "leave it out");
-  std::vector<Candidate> candidates;
+  std::vector<Contestant> candidates;
   std::vector<std::string> names = command.algorithms;
   if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
   for (const std::string& name : names) candidates.push_back(candidate(name, command, collective));
@@ -184,7 +184,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   for (ElementType type : command.types)
     for (ReduceOp op : command.ops)
       for (std::int64_t size : sizes(command))
-        for (const Candidate& each : candidates) {
+        for (const Contestant& each : candidates) {
           const std::int64_t element = static_cast<std::int64_t>(size_of(type)),
                              count = size / blocks / element;
           BenchLine line{.algorithm = each.name,
