@@ -112,9 +112,6 @@ int differences(const std::vector<Program>& programs) {
           folder.path().string(), CHORALE_CXX),
       code);
   if (code != 0) {
-    std::filesystem::copy(
-        folder.path(), fmt::format("/tmp/emit_random.{}", programs[0].number),
-        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
     fmt::print("programs {} to {} do not compile: {}\n", programs.front().number, programs.back().number,
                said.substr(0, 3000));
     return 1;
