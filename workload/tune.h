@@ -31,14 +31,14 @@ enum class TuneEnd { Complete, CandidateLimit, Interrupted };
 
 struct TuneResult {
   std::vector<Candidate> candidates =
-      {};  // the program as it was given, then as they were found: parents come first
+      {};  // the program as it was given, then in the order in which they were found
   // The best one first: those that were measured by that, then the others by their price; of equals the one found first.
   std::vector<int> ranking = {};
   TuneEnd end = TuneEnd::Complete;  // Complete: no transformation that is tried leads to another schedule
   int transformations = 0;          // that were applied, and valid
   int repeated = 0;                 // of these: led to a schedule that was there already
   int refused = 0;                  // that were not valid
-  int unpriced = 0;    // led to a schedule with a collective that has no price, and were given up
+  int unpriced = 0;    // led to a schedule with a collective that has no price, and from there no further
   double seconds = 0;  // of exploring, without measurements
 };
 
