@@ -143,8 +143,8 @@ class LoopPrinter {
     types_[op.name] = c_type(op.type.element);
     if (op.kind == Kind::ReduceTensor || !around_.is_stored(op.name)) return;
     const LoopPlace place = around_.stored_at(op.name);
-    Parameter& parameter = parameter_of(place, place.kind == PlaceKind::Own ? "begin" : "index",
-                                        c_type(op.type.element), false);
+    Parameter& parameter =
+        parameter_of(place, place.kind == PlaceKind::Own ? "begin" : "index", c_type(op.type.element), false);
     parameter.stored = true;
     outputs_.emplace_back(op.name, parameter.name);
   }

@@ -127,7 +127,8 @@ TEST(Epilogue, FlawsOfValues) {
   EXPECT_THAT(of({{.op = Op::Constant, .constant = -1}}), HasSubstr("constant"));
   EXPECT_THAT(of({{.op = Op::Constant, .constant = std::numeric_limits<double>::quiet_NaN()}}),
               HasSubstr("constant"));
-  EXPECT_THAT(of({{.op = static_cast<Op>(kExpressionOperators)}}), HasSubstr("operator that there is none of"));
+  EXPECT_THAT(of({{.op = static_cast<Op>(kExpressionOperators)}}),
+              HasSubstr("operator that there is none of"));
   EXPECT_THAT(of(Expression(17, {.op = Op::Element})), HasSubstr("nested too deeply"));
   for (const EpilogueOperand& bad :
        {EpilogueOperand{.name = "2x"}, EpilogueOperand{.name = "x"}, EpilogueOperand{.name = "min"},
