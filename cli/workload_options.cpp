@@ -39,7 +39,7 @@ void transform_options(CLI::App& app, Command& parsed) {
       command(app, "transform", "Apply transformations to a tensor program, and print what comes out",
               kPlainExitCodes +
                   "examples:\n  chorale transform examples/adam.chorale\n"
-                  "  chorale transform examples/sgd.chorale --apply 'split(avg, rs)' -o split.chorale");
+                  "  chorale transform examples/sgd.chorale --apply 'split(sum, rs)'");
   auto options = std::make_shared<TransformCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);
@@ -117,7 +117,7 @@ void tune_options(CLI::App& app, Command& parsed) {
       "docs/workloads.md, 'The tuner'.\n"
       "exit codes: 0 all schedules seen, 2 bad input, 3 some left out by a limit, 130 interrupted\n"
       "examples:\n  chorale tune examples/adam.chorale --machine ring:4 --set N=64M\n"
-      "  chorale tune examples/self_attention.chorale --machine ring:4 --json tuned.json");
+      "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html");
   auto options = std::make_shared<TuneCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);
