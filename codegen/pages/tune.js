@@ -57,7 +57,8 @@ function why(c) {
     .map(([by, word]) => `${time(by)} of ${word}`);
   const overlapped = c.runs.filter(run => run.overlap).reduce((s, run) => s + run.units.reduce((t, u) => t + u.us, 0) - run.us, 0);
   if (overlapped > 0.005 * plain.price_us) reasons.push(`${time(overlapped)} by overlapping`);
-  return `${gain.toFixed(2)} times the program as it was given${reasons.length ? ': saves ' + reasons.join(', ') : ''}`;
+  const factor = gain >= 1 ? `${gain.toFixed(2)} times faster` : `${(1 / gain).toFixed(2)} times slower`;
+  return `${factor} than the program as it was given${reasons.length ? ': saves ' + reasons.join(', ') : ''}`;
 }
 
 function drawTree() {
