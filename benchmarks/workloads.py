@@ -80,12 +80,13 @@ def right():
     ran = schedules = 0
     for example in examples:
         groups = int((re.search(r"^groups (\d+)", example.read_text(), re.M) or [0, 1])[1])
-        found = tuned(example, "--machine", "ring:3", "--ranks", 3)
+        whole = ["--set", "T=96"] if "size T" in example.read_text() else []  # tokens, which the ranks get as many of
+        found = tuned(example, "--machine", "ring:3", "--ranks", 3, *whole)
         scripts = [""] + [found["candidates"][k]["script"] for k in found["ranking"] if found["candidates"][k]["script"]]
         expected = {}
         for number, script in enumerate(scripts[:arguments.schedules + 1]):
             try:
-                folder = made(f"{example.stem}_{number}", example, 3, script, ["threads", "mpi"])
+                folder = made(f"{example.stem}_{number}", example, 3, script, ["threads", "mpi"], *whole)
             except RuntimeError as error:
                 failed += 1
                 print(f"{example.stem}: {script}: {error}")
