@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
@@ -21,6 +23,15 @@ std::string chosen_table(const CompiledWorkload& compiled) {
                     fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),
                     fmt::format("{}", each.cost.chunks), format_us(each.us)});
   return table(rows, "llrrrrr");
+}
+
+// The limit of this command that ended a search before all was looked at. That a question is too large is no such limit.
+Stopped cut_short(const WorkloadMachine& machine, const Supervisor& supervisor) {
+  if (supervisor.stopped() != Stopped::No) return supervisor.stopped();
+  const bool late = std::ranges::any_of(machine.algorithms, [](const Result& result) {
+    return !result.complete && result.stopped == Stopped::TimeLimit;
+  });
+  return late ? Stopped::TimeLimit : Stopped::No;
 }
 
 }  // namespace
@@ -48,6 +59,9 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   }
   supervisor.take_floor();
   write_files(compiled.files);
+  if (const Stopped why = cut_short(machine, supervisor); why != Stopped::No)
+    return {.exit_code = exit_code_of(why),
+            .text = text + "cut short (" + name_of(why) + "): there may be better ones\n"};
   return {.text = text};
 }
 

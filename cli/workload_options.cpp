@@ -87,10 +87,10 @@ void compile_options(CLI::App& app, Command& parsed) {
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
       "What is written runs over MPI, and over threads of one process, and is a library for PyTorch.\n"
       "Collectives are searched on the machine, and each operation takes the point of the frontier\n"
-      "that is the fastest at its size.\n" +
-          kPlainExitCodes +
-          "examples:\n  chorale compile examples/adam.chorale --machine ring:4 -o adam\n"
-          "  chorale compile examples/sgd.chorale --machine ring:4 --tune --set N=64M");
+      "that is the fastest at its size.\n"
+      "exit codes: 0 done, 2 bad input, 3 done with what a limit has left, 130 interrupted\n"
+      "examples:\n  chorale compile examples/adam.chorale --machine ring:4 -o adam\n"
+      "  chorale compile examples/sgd.chorale --machine ring:4 --tune --set N=64M");
   auto options = std::make_shared<CompileCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);

@@ -67,6 +67,10 @@ for name, script in {"plain": "", "fused": FUSED}.items():
 assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
 assert run("./adam_threads", "N=-1", code=2, cwd=work / "plain").strip()
 
+# A limit that ends the search leaves what was found, says so, and exits with 3.
+text = run(chorale, "compile", adam, "--machine", "torus:4x4", "--ranks", "16", "--max-chunks", "8", "--time-limit", "1ms", "-o", "cut", code=3)
+assert "cut short (time limit)" in text and (work / "cut/adam.h").exists(), text
+
 refused("transform", "missing.chorale", says="cannot be read")
 (work / "bad.chorale").write_text("workload bad\nTensor x(fp32, [3], Local)\ny = AllGather(x)\nreturn y\n")
 refused("transform", "bad.chorale", says="bad.chorale:3:")
