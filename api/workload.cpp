@@ -76,23 +76,6 @@ std::vector<NeededCollective> asked(const Workload& workload, WorkloadSearch sea
   return needed;
 }
 
-OperationKind operation_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-      return OperationKind::AllReduce;
-    case CollectiveKind::ReduceScatter:
-      return OperationKind::ReduceScatter;
-    case CollectiveKind::Allgather:
-      return OperationKind::AllGather;
-    case CollectiveKind::Reduce:
-      return OperationKind::Reduce;
-    case CollectiveKind::Broadcast:
-      return OperationKind::Broadcast;
-    default:
-      return OperationKind::AllToAll;
-  }
-}
-
 }  // namespace
 
 Workload read_workload(const std::string& file, const WorkloadSettings& settings) {

@@ -31,6 +31,10 @@ struct WorkloadSourceOptions {
   std::string name = {};  // of the namespace and the files; empty: the workload's
 };
 
+// The collective that a communication is, and the other way round; sends are none. Requires one that has another.
+CollectiveKind collective_of(OperationKind);
+OperationKind operation_of(CollectiveKind);
+
 // What the algorithm of a communication has to perform, with one chunk a block: AllReduce allreduce, ReduceScatter
 // reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with their root), AllToAll alltoall; among the
 // ranks of a group where the operation's scope is that. Sends need none, and have no row.

@@ -1,0 +1,91 @@
+#include "codegen/workload/around_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "codegen/epilogue_source.h"
+#include "codegen/workload/names.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+
+// A program around it. Its tensors are named by strings there.
+std::string printed_driver(const WorkloadPlaces& places) {
+  std::string sizes, visits;
+  for (const WorkloadSize& size : places.workload().sizes)
+    sizes += fmt::format("    visit(\"{}\", s.{});\n", size.name, identifier(size.name));
+  for (const Operation& op : places.workload().operations) {
+    if (!places.is_given_memory(op)) continue;
+    const bool local = op.type.layout.kind == LayoutKind::Local;
+    visits += fmt::format(
+        "    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n", op.name,
+        op.kind == OperationKind::Input, op.kind != OperationKind::Input || places.is_updated(op.name), local,
+        places.scope_ranks(op.type), identifier(op.name), places.name(), op.name);
+  }
+  return fmt::format(
+      "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"
+      "#include \"{0}.h\"\n\n#include \"device/workload_driver.h\"\n"
+      "#ifdef CHORALE_LIBRARY\n#include \"device/workload_library.h\"\n#endif\n\nnamespace {{\n\n"
+      "struct Workload {{\n  static constexpr const char* kName = {0}::kName;\n"
+      "  static constexpr int kRanks = {0}::kRanks;\n"
+      "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
+      "  using Program = {0}::Program<Transport>;\n"
+      "  template <typename Visit>\n  static void sizes([[maybe_unused]] Sizes& s, [[maybe_unused]] Visit&& "
+      "visit) "
+      "{{\n{1}  }}\n"
+      "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
+      "const Sizes& s, "
+      "[[maybe_unused]] int rank, [[maybe_unused]] Visit&& visit) {{\n{2}  }}\n}};\n\n}}  // namespace\n\n"
+      "#ifdef CHORALE_LIBRARY\nCHORALE_C_INTERFACE(Workload)\n#else\n"
+      "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, "
+      "argv);\n}}\n#endif\n",
+      places.name(), sizes, visits);
+}
+
+// What callers of the library have to know (device/workload_library.h).
+std::string printed_description(const WorkloadPlaces& places) {
+  std::vector<std::string> tensors, sizes, outputs;
+  for (const WorkloadSize& size : places.workload().sizes) sizes.push_back(quoted(size.name));
+  for (const std::string& name : places.workload().outputs) outputs.push_back(quoted(name));
+  for (const Operation& op : places.workload().operations) {
+    if (!places.is_given_memory(op) && !places.is_output(op.name)) continue;
+    std::vector<std::string> shape;
+    for (const Extent& side : op.type.shape) {
+      std::vector<std::string> factors;
+      for (const std::string& size : side.sizes) factors.push_back(quoted(size));
+      shape.push_back(
+          fmt::format(R"({{"factor": {}, "sizes": [{}]}})", side.factor, fmt::join(factors, ", ")));
+    }
+    tensors.push_back(fmt::format(
+        R"({{"name": {}, "type": "{}", "shape": [{}], "layout": "{}", "input": {}, "in": {}, "address": {}}})",
+        quoted(op.name), short_name(op.type.element), fmt::join(shape, ", "), to_string(op.type.layout),
+        op.kind == OperationKind::Input, quoted(op.updates), places.is_given_memory(op)));
+  }
+  return fmt::format(
+      "{{\n  \"name\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"sizes\": [{}],\n  \"outputs\": [{}],\n"
+      "  \"tensors\": {}\n}}\n",
+      quoted(places.workload().name), places.workload().ranks, places.workload().groups,
+      fmt::join(sizes, ", "), fmt::join(outputs, ", "), lines(tensors, "  "));
+}
+
+std::string printed_makefile(const WorkloadPlaces& places) {
+  const int ranks = places.workload().ranks * places.workload().groups;
+  return fmt::format(
+      "# make threads, make mpi, make library; with a BLAS: make mpi BLAS=\"-DCHORALE_BLAS -lopenblas\"\n"
+      "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I.\nCXX ?= "
+      "g++\n"
+      "BLAS ?=\n\n"
+      "threads: {0}_threads\nmpi: {0}_mpi\n\n"
+      "{0}_threads: {0}_main.cpp {0}.h\n\t$(CXX) $(FLAGS) {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "{0}_mpi: {0}_main.cpp {0}.h\n\tmpicxx $(FLAGS) -DCHORALE_MPI {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "library: lib{0}.so\nlib{0}.so: {0}_main.cpp {0}.h\n"
+      "\t$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC {0}_main.cpp -o $@ -pthread $(BLAS)\n\n"
+      "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi lib{0}.so\n\n.PHONY: "
+      "threads mpi "
+      "library run clean\n",
+      places.name(), ranks);
+}
+
+}  // namespace chorale

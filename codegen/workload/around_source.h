@@ -1,0 +1,15 @@
+// What goes around the class of an emitted workload: a main program, a description for those who load it as a library, and a
+// Makefile.
+#pragma once
+
+#include <string>
+
+#include "codegen/workload/places.h"
+
+namespace chorale {
+
+std::string printed_driver(const WorkloadPlaces&);
+std::string printed_description(const WorkloadPlaces&);
+std::string printed_makefile(const WorkloadPlaces&);
+
+}  // namespace chorale

@@ -1,0 +1,177 @@
+#include "codegen/workload/declarations.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codegen/epilogue_source.h"
+#include "codegen/source_tables.h"
+#include "codegen/workload/names.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+std::string printed_top(const WorkloadPlaces& places) {
+  return fmt::format(
+      "// The workload {0}, made by chorale: a class over a transport (device/workload_mpi.h or "
+      "workload_threads.h).\n"
+      "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
+      "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
+      "#include <vector>\n\n#include \"device/workload_blas.h\"\n#include \"device/workload_exchange.h\"\n"
+      "#include \"device/workload_parts.h\"\n\nnamespace {1} {{\n\n"
+      "constexpr const char* kName = \"{0}\";\n"
+      "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
+      "constexpr int kRanks = kGroupRanks * kGroups;\n\n",
+      printable_name(places.workload().name), places.name(), places.workload().ranks,
+      places.workload().groups);
+}
+
+std::string printed_sizes(const WorkloadPlaces& places) {
+  std::string text = "struct Sizes {\n";
+  for (const WorkloadSize& size : places.workload().sizes)
+    text += fmt::format("  std::int64_t {} = {};\n", identifier(size.name), size.value);
+  return text + "};\n\n";
+}
+
+std::string printed_tensors(const WorkloadPlaces& places) {
+  std::string text =
+      "// What a rank gives: scalars, and where its parts of tensors lie (row-major; elements_NAME says how "
+      "many), none of\n"
+      "// them in the memory of another. Those that are not const are changed.\nstruct Tensors {\n";
+  for (const Operation& op : places.workload().operations) {
+    if (!places.is_given_memory(op)) continue;
+    const char* const type = c_type(op.type.element);
+    const std::string comment = fmt::format("{} {}", to_string(op.type.shape), to_string(op.type.layout));
+    if (places.by_value(op))
+      text += fmt::format("  {} {} = {}(0);\n", type, identifier(op.name), type);
+    else if (op.scattered)
+      text += fmt::format("  chorale::Scattered<{}> {} = {{}};  // {}{}\n", type, identifier(op.name),
+                          comment, places.is_updated(op.name) ? "" : ", only read");
+    else
+      text += fmt::format("  {}{}* {} = nullptr;  // {}\n",
+                          op.kind == Kind::Input && !places.is_updated(op.name) ? "const " : "", type,
+                          identifier(op.name), comment);
+  }
+  return text + "  std::uint64_t seed = 0;  // of random numbers\n};\n\n";
+}
+
+std::string printed_parts(const WorkloadPlaces& places) {
+  std::string text = "// What a rank has of each tensor.\n";
+  for (const Operation& op : places.workload().operations) {
+    const TensorType& type = op.type;
+    const bool grouped = type.scope == Scope::Group;
+    const std::string rank = grouped ? "rank % kGroupRanks" : "rank";
+    const bool everywhere =
+        !grouped || (type.first_group == 0 && type.last_group == places.workload().groups - 1);
+    const std::string here = everywhere ? "true"
+                                        : fmt::format("rank / kGroupRanks >= {} && rank / kGroupRanks <= {}",
+                                                      type.first_group, type.last_group);
+    std::string part;
+    if (type.layout.kind == LayoutKind::Sliced) {
+      part = fmt::format("chorale::Share({}, {}, {}, {})", printed_sides(type.shape), type.layout.dim,
+                         grouped ? "kGroupRanks" : "kRanks", rank);
+      if (!everywhere)
+        part = fmt::format("{} ? {} : chorale::Share({}, false)", here, part, printed_sides(type.shape));
+    } else if (type.layout.kind == LayoutKind::Rooted) {
+      part = fmt::format("chorale::Share({}, {} == {}{})", printed_sides(type.shape), rank, type.layout.root,
+                         everywhere ? "" : " && " + here);
+    } else {
+      part = fmt::format("chorale::Share({}, {})", printed_sides(type.shape), here);
+    }
+    text += fmt::format(
+        "inline chorale::Share part_{}([[maybe_unused]] const Sizes& s, [[maybe_unused]] int rank) {{\n  "
+        "return "
+        "{};\n}}\n",
+        op.name, part);
+    if (places.is_given_memory(op))
+      text += fmt::format(
+          "inline std::int64_t elements_{0}(const Sizes& s, int rank) {{\n  return part_{0}(s, "
+          "rank).elements();\n}}\n",
+          op.name);
+  }
+  return text + "\n";
+}
+
+std::string printed_tables(const WorkloadPlaces& places) {
+  std::string text;
+  for (const auto& [name, rows] : places.rows()) {
+    const Program& program = places.program(name);
+    const CollectiveKind kind = collective_of(operation(places.workload(), name).kind);
+    text += fmt::format("// How {} is done: {}.\n", name, printable_name(program.name));
+    text += printed_table("step, from, to, from buffer, slot, to buffer, slot, block, piece, may be lent",
+                          "chorale::ExchangeMessage", "kMessages_" + name, rows.messages, 10);
+    text += printed_table(
+        "rank, step, add?, from buffer, slot, to buffer, slot, block, piece, complete: 1 for the loop, 2 "
+        "stored too",
+        "chorale::ExchangeWork", "kWork_" + name, rows.work, 10);
+    text += fmt::format(
+        "constexpr int kScratch_{0}[] = {{{1}}};\n"
+        "constexpr chorale::ExchangeTables kTables_{0} = {{{2}, {3}, {4}, {5}, {6}, kScratch_{0}, "
+        "kMessages_{0}, {7}, "
+        "kWork_{0}, {8}}};\n\n",
+        name, fmt::join(rows.scratch, ", "), program.ranks.size(), program.steps, program.chunks_per_block,
+        kind == CollectiveKind::Allgather, kind == CollectiveKind::ReduceScatter, rows.messages.size(),
+        rows.work.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string printed_declarations(const WorkloadPlaces& places) {
+  return printed_top(places) + printed_sizes(places) + printed_tensors(places) + printed_parts(places) +
+         printed_tables(places);
+}
+
+// What is only known of the sizes' defaults.
+std::string printed_checks(const WorkloadPlaces& places) {
+  std::vector<std::string> lines;  // each once
+  const auto line = [&](const std::string& text) {
+    if (std::ranges::count(lines, text) == 0) lines.push_back(text);
+  };
+  const auto equal = [&](const Extent& a, const Extent& b, const std::string& what) {
+    if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
+    line(fmt::format("    chorale::require({} == {}, \"{}: {}: {} and {} must be equal\");\n",
+                     printed_extent(a), printed_extent(b), places.name(), what, to_string(a), to_string(b)));
+  };
+  for (const WorkloadSize& size : places.workload().sizes)
+    line(fmt::format("    chorale::require(s.{} >= 1, \"{}: size {} must be at least 1\");\n",
+                     identifier(size.name), places.name(), size.name));
+  for (const Operation& op : places.workload().operations) {
+    if (op.kind == Kind::Pointwise)
+      for (const std::string& operand : op.operands) {
+        const TensorShape& shape = operation(places.workload(), operand).type.shape;
+        for (std::size_t k = 1; k <= shape.size(); ++k) {
+          const Extent &own = shape[shape.size() - k], &of = op.type.shape[op.type.shape.size() - k];
+          if (own.value == 1 && of.value != 1)
+            equal(own, Extent{}, op.name);
+          else
+            equal(own, of, op.name);
+        }
+      }
+    if (op.kind == Kind::MatMul) {
+      const TensorShape &a = operation(places.workload(), op.operands[0]).type.shape,
+                        &b = operation(places.workload(), op.operands[1]).type.shape;
+      equal(a.back(), b[b.size() - 2], op.name);
+      for (std::size_t d = 0; b.size() > 2 && d + 2 < b.size(); ++d) equal(a[d], b[d], op.name);
+    }
+    if (op.kind == Kind::Convolution)
+      equal(operation(places.workload(), op.operands[0]).type.shape[1],
+            operation(places.workload(), op.operands[1]).type.shape[1], op.name);
+    if (op.kind == Kind::AllToAll)
+      line(fmt::format(
+          "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",
+          printed_extent(op.type.shape[0]), places.scope_ranks(places.moved(op)), places.name(), op.name,
+          to_string(op.type.shape[0]), places.scope_ranks(places.moved(op))));
+    if (!op.updates.empty()) {
+      const TensorShape& shape = operation(places.workload(), op.updates).type.shape;
+      for (std::size_t d = 0; d < shape.size(); ++d) equal(shape[d], op.type.shape[d], op.name);
+    }
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+}  // namespace chorale

@@ -1,0 +1,16 @@
+// What stands before the class in an emitted workload: its sizes, its tensors and what a rank has of each, and the tables of
+// its algorithms.
+#pragma once
+
+#include <string>
+
+#include "codegen/workload/places.h"
+
+namespace chorale {
+
+std::string printed_declarations(const WorkloadPlaces&);
+
+// Statements: what inference could only look at for the sizes' defaults.
+std::string printed_checks(const WorkloadPlaces&);
+
+}  // namespace chorale

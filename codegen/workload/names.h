@@ -1,0 +1,20 @@
+// How names, sizes and shapes of a workload are said in C++.
+#pragma once
+
+#include <string>
+
+#include "ir/workload.h"
+
+namespace chorale {
+
+// Names of tensors are names of members; those that mean something in C++, or here, get a _.
+std::string identifier(const std::string& name);
+// Of the sizes `s`.
+std::string printed_extent(const Extent&);
+std::string printed_sides(const TensorShape&);  // "chorale::Sides{s.B, s.H}"
+std::string printed_combination(ReduceOp);
+
+// Does the text have the word, as one of its own?
+bool mentions(const std::string& text, const std::string& word);
+
+}  // namespace chorale

@@ -1,0 +1,132 @@
+#include "codegen/workload/places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/workload/names.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+bool is_gather(const Operation& op) {
+  return op.kind == Kind::AllGather || op.kind == Kind::Broadcast;
+}
+
+}  // namespace
+
+bool is_constant(const Operation& op) {
+  return op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
+}
+
+WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
+                               std::string name)
+    : workload_(workload), name_(std::move(name)), stages_(workload) {
+  for (const NeededCollective& needed : needed_collectives(workload)) {
+    const auto it = std::ranges::find(algorithms, needed.operation, &WorkloadAlgorithm::operation);
+    if (it == algorithms.end())
+      throw InputError(workload.name, fmt::format("{} has no algorithm", needed.operation),
+                       fmt::format("give it one for {} among {} ranks", name_of(needed.collective),
+                                   needed.collective.ranks));
+    check_kind(needed, *it);
+    algorithm_[needed.operation] = &*it;
+    const Operation& op = operation(workload, needed.operation);
+    const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
+    const bool sums = !stage.loop.empty();
+    rows_[needed.operation] =
+        exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->collective, it->program, sums);
+    if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
+      in_place_[stages_.made_in_place(op.name)] = op.name;
+  }
+}
+
+void WorkloadPlaces::check_kind(const NeededCollective& needed, const WorkloadAlgorithm& given) const {
+  const Collective &a = needed.collective, &b = given.collective;
+  if (row_of(b.kind).result != a.kind || a.ranks != b.ranks || a.root != b.root)
+    throw InputError(workload_.name,
+                     fmt::format("{} is {} among {} ranks, and its algorithm {} among {}", needed.operation,
+                                 name_of(a), a.ranks, name_of(b), b.ranks),
+                     "give it one for its collective, ranks and root");
+}
+
+LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& space) const {
+  const Operation& op = operation(workload_, behind(name));
+  const bool whole = space.layout.kind == LayoutKind::Sliced && op.type.layout.kind == LayoutKind::Replicated;
+  return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own, is_scattered(op.name)};
+}
+
+LoopPlace WorkloadPlaces::stored_at(const std::string& name) const {
+  const auto it = in_place_.find(name);
+  if (it == in_place_.end()) return {pointer(name), PlaceKind::Own, is_scattered(name)};
+  const Operation& gather = operation(workload_, it->second);
+  if (gather.kind == Kind::Broadcast)
+    return {pointer(gather.name), PlaceKind::Own, is_scattered(gather.name)};
+  if (is_packed(gather))
+    return {fmt::format("({} + own_{})", packed(gather.name), gather.name), PlaceKind::Own};
+  return {pointer(gather.name), PlaceKind::Whole, is_scattered(gather.name)};
+}
+
+std::string WorkloadPlaces::sides(const TensorShape& shape) const {
+  return printed_sides(shape);
+}
+std::string WorkloadPlaces::part(const std::string& name) const {
+  return fmt::format("has_{}", behind(name));
+}
+
+bool WorkloadPlaces::is_updated(const std::string& input) const {
+  return std::ranges::any_of(workload_.operations, [&](const Operation& op) { return op.updates == input; });
+}
+bool WorkloadPlaces::is_output(const std::string& name) const {
+  return std::ranges::count(workload_.outputs, name) > 0;
+}
+bool WorkloadPlaces::by_value(const Operation& op) const {
+  return op.kind == Kind::Input && op.type.shape.empty() && !is_updated(op.name);
+}
+bool WorkloadPlaces::is_given_memory(const Operation& op) const {
+  return op.kind == Kind::Input || (is_output(op.name) && op.updates.empty());
+}
+bool WorkloadPlaces::is_own_memory(const Operation& op) const {
+  const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op) &&
+                   op.updates.empty() && !in_place_.contains(op.name);
+  // A sum that goes to its loop needs a place where parts of it may be, nevertheless.
+  return own || (rows_.contains(op.name) && !stages_.is_stored(op.name));
+}
+std::string WorkloadPlaces::home(const std::string& name) const {
+  const Operation& op = operation(workload_, behind(name));
+  return op.updates.empty() ? op.name : op.updates;
+}
+bool WorkloadPlaces::is_scattered(const std::string& name) const {
+  return operation(workload_, home(name)).scattered;
+}
+void WorkloadPlaces::require_together(const std::string& name, const std::string& reader) const {
+  if (is_scattered(name))
+    throw InputError(workload_.name,
+                     fmt::format("{} is scattered, and {} wants it in one piece", home(name), reader),
+                     "let a pointwise operation read it, or a collective");
+}
+std::string WorkloadPlaces::first_of(const std::string& name) const {
+  return behind(name) == name ? pointer(name) : fmt::format("{} + has_{}.first()", pointer(name), name);
+}
+
+const TensorLayout& WorkloadPlaces::slicing(const Operation& op) const {
+  return op.kind == Kind::ReduceScatter ? op.type.layout : moved(op).layout;
+}
+bool WorkloadPlaces::is_packed(const Operation& op) const {
+  return (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather) && slicing(op).dim > 0;
+}
+std::string WorkloadPlaces::packed(const std::string& name) {
+  return fmt::format("packed_{}_.get()", name);
+}
+std::string WorkloadPlaces::blocks_of(const Operation& op) const {
+  const std::string whole = printed_sides(moved(op).shape);
+  const int ranks = scope_ranks(moved(op));
+  if (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather)
+    return fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, ranks);
+  if (op.kind == Kind::AllToAll) return fmt::format("chorale::even_blocks({}, {})", whole, ranks);
+  return fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
+}
+
+}  // namespace chorale

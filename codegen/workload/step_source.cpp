@@ -1,0 +1,180 @@
+#include "codegen/workload/step_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "codegen/epilogue_source.h"
+#include "codegen/workload/loop_source.h"
+#include "codegen/workload/names.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+std::string names_of(const Workload& workload, const Stage& stage) {
+  std::vector<std::string> names;
+  if (stage.operation >= 0) names.push_back(workload.operations[stage.operation].name);
+  for (const int i : stage.loop) names.push_back(workload.operations[i].name);
+  return fmt::format("{}{}", fmt::join(names, ", "), stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
+}
+
+}  // namespace
+
+StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.workload()), places_(places) {
+  const std::vector<Stage>& all = places.stages().all();
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (!all[i].overlap.empty() && end < all.size() && all[end].overlap == all[i].overlap) ++end;
+    steps_ += overlapped(
+        {all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end)});
+    i = end;
+  }
+}
+
+// A tile of it where its overlap is done so.
+std::string StepPrinter::loop(const Stage& stage) {
+  const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
+  const PrintedLoop loop = printed_loop(workload_, stage.loop, options, places_);
+  loops_ += loop.definition;
+  const auto it = tiled_.find(workload_.operations[stage.loop[0]].name);
+  const std::string all =
+      it == tiled_.end()
+          ? "      loop(0, loop.part->elements());\n"
+          : fmt::format(
+                "      const std::int64_t begin = chorale::part_begin(loop.part->elements(), {0}, tile);\n"
+                "      loop(begin, chorale::part_begin(loop.part->elements(), {0}, tile + 1) - begin);\n",
+                it->second);
+  return fmt::format("    {{\n{}{}{}    }}\n", loop.made, all, loop.after);
+}
+
+std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
+  const std::string comment = fmt::format("    // {}\n", names_of(workload_, stage));
+  switch (stage.kind) {
+    case StageKind::Loop:
+      return comment + loop(stage);
+    case StageKind::Slice: {
+      const Operation& op = workload_.operations[stage.operation];
+      if (!places_.stages().is_stored(op.name)) return "";
+      places_.require_together(op.operands[0], op.name);
+      return fmt::format("{}    chorale::copy_slice({}, {}, has_{});\n", comment, places_.pointer(op.name),
+                         places_.pointer(op.operands[0]), op.name);
+    }
+    case StageKind::Call:
+      return comment + call(workload_.operations[stage.operation]);
+    case StageKind::Communication:
+      return comment + communication(stage, progress);
+  }
+  return "";
+}
+
+std::string StepPrinter::communication(const Stage& stage, const std::string& progress) {
+  const Operation& op = workload_.operations[stage.operation];
+  if (op.kind == Kind::Send) return send(op);
+  const TensorType& type = places_.moved(op);
+  const std::string& from = op.operands[0];
+  const std::string result =
+      places_.is_scattered(op.name) ? "*" + places_.pointer(op.name) : places_.pointer(op.name);
+  std::string text, input = places_.is_scattered(from) ? "*" + places_.pointer(from) : places_.pointer(from),
+                    output = result, after;
+  const auto begun_at = [&](const std::string& memory, const std::string& in) {
+    return places_.is_scattered(in)
+               ? fmt::format("chorale::Lies<{}>({}, has_{}.first())", c_type(op.type.element), memory, from)
+               : fmt::format("{} + has_{}.first()", memory, from);
+  };
+  // A slice that is no tensor of its own begins within one.
+  if (places_.behind(from) != from) input = begun_at(input, from);
+  if (places_.is_packed(op) && op.kind == Kind::ReduceScatter) {
+    text += fmt::format("      chorale::pack({}, {}, {}, {}, {});\n", places_.packed(op.name), input,
+                        printed_sides(type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
+    input = places_.packed(op.name);
+  } else if (op.kind == Kind::AllGather && places_.is_packed(op)) {
+    output = places_.packed(op.name);
+    if (places_.is_made_in_place(from)) input = fmt::format("{} + own_{}", output, op.name);
+    after = fmt::format("      chorale::unpack({}, {}, {}, {}, {});\n", result, output,
+                        printed_sides(op.type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
+  } else if (places_.is_made_in_place(from)) {
+    input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
+  } else if (places_.home(from) == places_.home(op.name)) {
+    places_.require_together(from, op.name);
+    text += fmt::format(
+        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
+        "has_{}.elements(), "
+        "kept.get());\n",
+        c_type(op.type.element), from, input, from);
+    input = "kept.get()";
+  }
+  std::string loop = progress.empty() ? "" : ", chorale::NoSumFunction()";
+  if (!stage.loop.empty()) {
+    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .sum = &op};
+    const PrintedLoop printed = printed_loop(workload_, stage.loop, options, places_);
+    loops_ += printed.definition;
+    text += printed.made;
+    loop = ", loop";
+    after += printed.after;
+  }
+  // Ranks of groups that do not have the tensor have nothing to do.
+  const bool everywhere =
+      type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1);
+  return fmt::format("    {}{{\n{}      exchange_{}_{}.run(transport_, {}, {}{}{});\n{}    }}\n",
+                     everywhere ? ""
+                                : fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ",
+                                              type.first_group, type.last_group),
+                     text, op.name, tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input,
+                     output, loop, progress.empty() ? "" : ", " + progress, after);
+}
+
+std::string StepPrinter::send(const Operation& op) const {
+  const std::string& from = op.operands[0];
+  places_.require_together(from, op.name);
+  places_.require_together(op.name, op.name);
+  std::string input = places_.first_of(from);
+  const TensorType &sent = places_.moved(op), &got = op.type;
+  // Group g sends where g has the operand, and the group that it sends to has the result.
+  const auto peer = [](int first, int last, const std::string& rank) {
+    return fmt::format("rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? {} : -1", first, last, rank);
+  };
+  std::string kept;
+  if (places_.home(from) == places_.home(op.name)) {
+    kept = fmt::format(
+        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
+        "has_{}.elements(), "
+        "kept.get());\n",
+        c_type(op.type.element), from, input, from);
+    input = "kept.get()";
+  }
+  const auto tiles = tiled_.find(op.name);
+  return fmt::format(
+      "    {{\n{}      chorale::{}(transport_, {},\n                        {},\n                        {}, "
+      "has_{}.elements(), {}, has_{}.elements(){});\n    }}\n",
+      kept, tiles == tiled_.end() ? "send_on" : "send_tile",
+      peer(std::max(sent.first_group, got.first_group - op.shift),
+           std::min(sent.last_group, got.last_group - op.shift),
+           fmt::format("rank_ + {} * kGroupRanks", op.shift)),
+      peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
+      places_.pointer(op.name), op.name,
+      tiles == tiled_.end() ? "" : fmt::format(", tile, {}", tiles->second));
+}
+
+std::string StepPrinter::call(const Operation& op) const {
+  for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
+  const std::string &a = op.operands[0], &b = op.operands[1];
+  if (op.kind == Kind::MatMul) {
+    const std::size_t dims = operation(workload_, a).type.shape.size(),
+                      factor_dims = operation(workload_, b).type.shape.size();
+    return fmt::format("    chorale::matrix_products({}, {}, {}, has_{}, has_{}, has_{}, {});\n",
+                       places_.pointer(op.name), places_.first_of(a), places_.first_of(b), op.name, a, b,
+                       factor_dims > 2 && dims > 2 ? "true" : "false");
+  }
+  return fmt::format(
+      "    if (has_{0}.elements() > 0) chorale::convolution({1}, {2}, {3}, "
+      "chorale::ConvolutionSides{{has_{4}.side(0), "
+      "has_{4}.side(1), has_{4}.side(2), has_{4}.side(3), has_{5}.side(0), has_{5}.side(2), "
+      "has_{5}.side(3), {6}, {7}}});\n",
+      op.name, places_.pointer(op.name), places_.first_of(a), places_.first_of(b), a, b, op.stride,
+      op.padding);
+}
+
+}  // namespace chorale
