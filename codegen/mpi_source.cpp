@@ -5,23 +5,34 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
+#include "ir/posting_order.h"
 #include "ir/promise.h"
 
 namespace chorale {
 namespace {
 
-// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece.
+// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they are posted,
+// receives first.
 NumberTable ends(const Program& program) {
   NumberTable ends;
+  const int ranks = static_cast<int>(program.ranks.size());
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
     if (is_local(i.does)) return;
     const Slot& slot = (i.does.sends ? i.does.from : i.does.to).front().slot;
     ends.push_back({n, i.step, i.does.sends, i.peer, i.message, static_cast<int>(slot.buffer), slot.index,
                     i.does.piece});
+  });
+  std::ranges::sort(ends, {}, [&](const std::vector<int>& row) {
+    const int rank = row[0], step = row[1], send = row[2], peer = row[3], tag = row[4];
+    const int distance =
+        send != 0 ? posting_distance(rank, peer, ranks) : posting_distance(peer, rank, ranks);
+    return std::tuple(rank, step, send, distance, tag);
   });
   return ends;
 }

@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
+
+#include "ir/posting_order.h"
 
 namespace chorale {
 
@@ -51,8 +54,12 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
     for (const Instruction& i : block.instructions) add(program, i);
   // The order of messages is part of the contract of Transport.
   for (Epoch& epoch : epochs_) {
-    std::ranges::sort(epoch.sends, {}, &MessageTransfer::message);
-    std::ranges::sort(epoch.recvs, {}, &MessageTransfer::message);
+    std::ranges::sort(epoch.sends, {}, [&](const MessageTransfer& send) {
+      return std::pair(posting_distance(n, send.peer, ranks_), send.message);
+    });
+    std::ranges::sort(epoch.recvs, {}, [&](const MessageTransfer& recv) {
+      return std::pair(posting_distance(recv.peer, n, ranks_), recv.message);
+    });
   }
 }
 

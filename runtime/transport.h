@@ -25,8 +25,8 @@ class Transport {
   virtual int ranks() const = 0;
 
   // Moves all messages of an epoch; returns when the data sent may be overwritten and the data received are
-  // there. Both lists are sorted by message, and each message is in one list of each of its two ranks. Throws
-  // Hang.
+  // there. Both lists are in posting order (ir/posting_order.h), those of a pair sorted by message, and each
+  // message is in one list of each of its two ranks. Throws Hang.
   virtual void exchange(int step, std::span<const MessageTransfer> sends,
                         std::span<const MessageTransfer> recvs) = 0;
 

@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "ir/error.h"
+#include "ir/posting_order.h"
 #include "ir/step_rows.h"
 
 namespace chorale {
@@ -103,7 +104,9 @@ class SymbolicRun {
 
   void run() {
     std::vector<MessageEnds> all = messages_of(program_);
-    std::ranges::stable_sort(all, {}, &MessageEnds::step);
+    std::ranges::stable_sort(all, {}, [&](const MessageEnds& m) {
+      return std::pair(m.step, posting_distance(m.from, m.to, collective_.ranks));
+    });
     std::vector<StepRow> rows = step_rows(program_);
     std::ranges::stable_sort(rows, {}, &StepRow::step);
     auto message = all.begin();

@@ -11,6 +11,7 @@
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/element_types.h"
+#include "runtime/rank_plan.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
 #include "runtime/thread_transport.h"
@@ -113,6 +114,50 @@ TEST(Execute, EveryHandWrittenAlgorithm) {
   for (const ClassicEntry& entry : classic_catalogue()) {
     const Point point = classic_algorithm(entry.method, t, {.chunks = 2});
     EXPECT_EQ(wrong(t, point.collective, point.schedule, quick), 0) << name_of(entry.method);
+  }
+}
+
+// Notes what it is asked to move, and moves nothing.
+class NotingTransport : public Transport {
+ public:
+  NotingTransport(Rank rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  Rank rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  void exchange(int, std::span<const MessageTransfer> sends,
+                std::span<const MessageTransfer> recvs) override {
+    for (const MessageTransfer& send : sends) sent.emplace_back(send.peer, send.message);
+    for (const MessageTransfer& recv : recvs) received.emplace_back(recv.peer, recv.message);
+  }
+  void barrier() override {}
+  double all_reduce(ReduceOp, double mine) override { return mine; }
+
+  std::vector<std::pair<Rank, int>> sent = {}, received = {};
+
+ private:
+  Rank rank_ = 0;
+  int ranks_ = 0;
+};
+
+// All in one step, two chunks a pair: rank 3 of 5 sends to 4, 4, 0, 0, 1, 1, 2, 2, so that no two ranks send their k-th
+// message to the same one, and receives from 2, 2, 1, 1, 0, 0, 4, 4. Messages of a pair stay in their order.
+TEST(Execute, MessagesOfAStepGoRound) {
+  const Topology t = test::full(5);
+  const Point point = classic_algorithm("direct_alltoall", t, {.chunks = 2});
+  const Program program = lower(t, point.collective, point.schedule);
+  for (Rank n = 0; n < 5; ++n) {
+    RankPlan plan(program, n, {.type = ElementType::Int32, .elements = 4});
+    NotingTransport transport(n, 5);
+    plan.execute(ReduceOp::Sum, transport);
+    ASSERT_EQ(transport.sent.size(), 8u);
+    ASSERT_EQ(transport.received.size(), 8u);
+    for (int k = 0; k < 8; ++k) {
+      EXPECT_EQ(transport.sent[k].first, (n + 1 + k / 2) % 5) << "rank " << n << ", message " << k;
+      EXPECT_EQ(transport.received[k].first, (n + 4 - k / 2) % 5) << "rank " << n << ", message " << k;
+    }
+    for (int k = 0; k < 8; k += 2) {
+      EXPECT_LT(transport.sent[k].second, transport.sent[k + 1].second);
+      EXPECT_LT(transport.received[k].second, transport.received[k + 1].second);
+    }
   }
 }
 
