@@ -35,6 +35,7 @@ std::vector<std::int64_t> sizes(const BenchCommand& command) {
 struct Contestant {
   std::string name = {};
   std::optional<Result> result = {};  // none: MPI's own, or NCCL's
+  std::optional<int> point = {};      // of the result; none: for each size the one that should be the fastest
 };
 
 // Buffers as the collective has them, so that its bandwidth means the same.
@@ -44,12 +45,16 @@ std::optional<Choice> fastest(const Result& result, const Collective& collective
   });
 }
 
+bool is_file(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
 Contestant candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
   if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name};
   if (name == "nccl")
     throw InputError("nccl", "works on GPUs", "use --gpu, under mpirun with a GPU a process");
   if (name == "mpi") throw InputError("mpi", "is not measured on GPUs", "leave it out, or leave out --gpu");
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+  if (is_file(name)) {
     Result result = read_sound_result(name);
     if (!fastest(result, collective, 0))
       throw InputError(name, fmt::format("has no {} for {} ranks", name_of(collective), collective.ranks),
@@ -69,13 +74,28 @@ Contestant candidate(const std::string& name, const BenchCommand& command, const
                             {.name = name_of(entry->method), .root = command.root})};
 }
 
-RunRow measure(const Contestant& candidate, const Collective& collective, const RunWhere& where,
-               const RunOptions& options) {
-  if (!candidate.result) return run_library(collective, where, options).front();
-  const Result& result = *candidate.result;
-  const double bytes = static_cast<double>(options.bytes.front());
-  const Point& point = result.points[fastest(result, collective, bytes).value().point];
-  return run(result.topology, point, where, options).front();
+// Of a file with --all-points, every point of its frontier that does the collective.
+std::vector<Contestant> contestants_of(const std::string& name, const BenchCommand& command,
+                                       const Collective& collective) {
+  const Contestant one = candidate(name, command, collective);
+  if (!command.all_points || !is_file(name)) return {one};
+  std::vector<Contestant> each;
+  for (const int point : chosen_points(name, *one.result, {}, false))
+    if (one.result->points[point].collective.kind == collective.kind)
+      each.push_back({.name = fmt::format("{} point {}", name, point), .result = one.result, .point = point});
+  return each;
+}
+
+// None: MPI's own, or NCCL's.
+std::optional<int> point_for(const Contestant& candidate, const Collective& collective, std::int64_t bytes) {
+  if (!candidate.result || candidate.point) return candidate.point;
+  return fastest(*candidate.result, collective, static_cast<double>(bytes)).value().point;
+}
+
+RunRow measure(const Contestant& candidate, std::optional<int> point, const Collective& collective,
+               const RunWhere& where, const RunOptions& options) {
+  if (!point) return run_library(collective, where, options).front();
+  return run(candidate.result->topology, candidate.result->points[*point], where, options).front();
 }
 
 // The names of nccl-tests.
@@ -97,6 +117,7 @@ struct BenchLine {
   std::int64_t bytes = 0, count = 0;
   ElementType type = ElementType::Float32;
   std::string redop = {};
+  std::optional<int> point = {};  // of a result file: the one that was measured
   RunRow apart = {}, in_place = {};
 };
 
@@ -119,6 +140,10 @@ std::string json(const RunRow& half, bool checked) {
                      checked ? std::to_string(half.wrong) : "null");
 }
 
+std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command) {
+  return command.in_place ? std::vector{line.apart, line.in_place} : std::vector{line.apart};
+}
+
 // As nccl-tests prints it, with the algorithm before each line.
 std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
                     const BenchCommand& command) {
@@ -133,8 +158,12 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
                      type_name(line.type), line.redop,
                      std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
-    for (const RunRow& half : {line.apart, line.in_place}) {
-      append(cells.back(), half, command.check);
+    append(cells.back(), line.apart, command.check);
+    if (command.in_place)
+      append(cells.back(), line.in_place, command.check);
+    else
+      cells.back().insert(cells.back().end(), 4, "N/A");
+    for (const RunRow& half : halves_of(line, command)) {
       wrong += half.wrong;
       busbw[line.algorithm].first += half.busbw;
       ++busbw[line.algorithm].second;
@@ -161,9 +190,10 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
       name_of(collective), collective.ranks, command.iterations);
   for (const BenchLine& line : lines)
     text += fmt::format(
-        R"({{"algorithm":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{{{}}}}}{})",
-        quoted(line.algorithm), line.bytes, line.count, to_string(line.type), line.redop, collective.root,
-        json(line.apart, command.check), json(line.in_place, command.check),
+        R"({{"algorithm":{},"point":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{}}}{})",
+        quoted(line.algorithm), line.point ? std::to_string(*line.point) : "null", line.bytes, line.count,
+        to_string(line.type), line.redop, collective.root, json(line.apart, command.check),
+        command.in_place ? "{" + json(line.in_place, command.check) + "}" : "null",
         &line == &lines.back() ? "\n" : ",\n");
   return text + "]\n}\n";
 }
@@ -174,27 +204,30 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
   if (command.root && !is_rooted(collective.kind))
     throw InputError("-r", command.collective + " has no root", "leave it out");
-  std::vector<Contestant> candidates;
+  std::vector<Contestant> contestants;
   std::vector<std::string> names = command.algorithms;
   if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
-  for (const std::string& name : names) candidates.push_back(candidate(name, command, collective));
+  for (const std::string& name : names)
+    for (Contestant& each : contestants_of(name, command, collective)) contestants.push_back(std::move(each));
   const int blocks = blocks_of(collective.kind, ranks);
+  const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
   std::int64_t wrong = 0;
   for (ElementType type : command.types)
     for (ReduceOp op : command.ops)
       for (std::int64_t size : sizes(command))
-        for (const Contestant& each : candidates) {
+        for (const Contestant& each : contestants) {
           const std::int64_t element = static_cast<std::int64_t>(size_of(type)),
                              count = size / blocks / element;
           BenchLine line{.algorithm = each.name,
                          .bytes = count * element * blocks,
                          .count = count,
                          .type = type,
-                         .redop = collective.combining ? to_string(op) : "none"};
-          for (bool shared : {false, true}) {
+                         .redop = collective.combining ? to_string(op) : "none",
+                         .point = point_for(each, collective, count * element)};
+          for (bool shared : halves) {
             RunRow& half = shared ? line.in_place : line.apart;
-            half = measure(each, collective,
+            half = measure(each, line.point, collective,
                            {.executor = command.gpus ? Executor::Nccl : Executor::Mpi,
                             .in_place = shared,
                             .session = &session},

@@ -143,7 +143,9 @@ struct BenchCommand {
   std::string collective = {};
   // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own.
   std::vector<std::string> algorithms = {};
-  bool gpus = false;  // each process has one, and messages go over NCCL
+  bool gpus = false;        // each process has one, and messages go over NCCL
+  bool all_points = false;  // of result files, not only the one that should be the fastest
+  bool in_place = true;     // measured as well as out of place
   std::optional<int> root = {};
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
   int factor = 2;

@@ -190,7 +190,8 @@ void bench_options(CLI::App& app, Command& parsed) {
       app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
       "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
       "ring_allreduce, or ring), or a "
-      "result file, of which the point that should be fastest is taken for each size.\n"
+      "result file, of which the point that should be fastest is taken for each size, or each with "
+      "--all-points.\n"
       "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
       "(input and output in one memory; MPI_IN_PLACE).\n"
       "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
@@ -216,6 +217,10 @@ void bench_options(CLI::App& app, Command& parsed) {
   types_and_ops(sub, options->types, options->ops, "-d,--datatype,--type", "-o,--op");
   accumulation(sub, options->accumulation);
   root(sub, "-r,--root", options->root);
+  sub->add_flag("--all-points", options->all_points,
+                "Every point of a result file's frontier is measured, not only the one that should be the "
+                "fastest");
+  sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   patience(sub, options->patience, "a rank");
   limits(sub, options->limits, "");
   text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");

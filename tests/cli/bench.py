@@ -42,6 +42,15 @@ for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.js
             assert abs(half["algbw_gbs"] - row["size"] / half["time_us"] / 1e3) < 1e-9
             factor = {"allreduce": 1.5, "broadcast": 1, "reduce": 1}.get(collective, 0.75)
             assert abs(half["busbw_gbs"] - factor * half["algbw_gbs"]) < 1e-9, row
+# Every point of a frontier, and one half alone.
+text = bench(4, "allreduce", "f.json", "mpi", "--all-points", "--out-of-place-only", "-b", "4K", "-e", "4K", "-n", "1", "-w", "0",
+             "--json", "rows.json").stdout
+points = [p for p, each in enumerate(json.loads((work / "f.json").read_text())["points"]) if each["on_frontier"]]
+rows = json.loads((work / "rows.json").read_text())["rows"]
+assert len(points) > 1 and [row["point"] for row in rows] == [*points, None], rows
+assert [row["algorithm"] for row in rows] == [*(f"f.json point {p}" for p in points), "mpi"], rows
+assert all(row["wrong"] == 0 and row["time_us"] > 0 and row["in_place"] is None for row in rows), rows
+assert f"f.json point {points[0]} " in text and "N/A" in text, text
 text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "-d", "half").stdout
 assert "N/A" in text and "half" in text, text
 assert "0 OK" in bench(3, "allreduce", "ring", "-b", "6", "-e", "6K", "-d", "half", "--accumulate", "float32").stdout
