@@ -4,5 +4,7 @@ foreach(script sweep compile)
   add_test(NAME benchmarks.${script} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/${script}.py
                                              ${PROJECT_SOURCE_DIR}/benchmarks/${script}.py $<TARGET_FILE:chorale>)
 endforeach()
-set_tests_properties(benchmarks.sweep benchmarks.compile PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+add_test(NAME benchmarks.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/fabric.py
+                                        ${PROJECT_SOURCE_DIR}/benchmarks/fabric $<TARGET_FILE:chorale>)
+set_tests_properties(benchmarks.sweep benchmarks.compile benchmarks.fabric PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                                                                     ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

@@ -1,0 +1,157 @@
+"""A machine that stands: made of network namespaces, MPI run in it, its counters read, taken down whatever happens."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import layout
+from machine import Refused
+
+NAME = re.compile(r"^chf(\d+)-")
+# Everything is eager, since an announcement and its answer wait behind bulk, and no put is emulated: with Open MPI's defaults links
+# are half duplex. One address, so one link a pair.
+MPI = {"oob_tcp_if_include": "mg0", "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "10.99.0.0/16", "btl_tcp_flags": "1",
+       "btl_tcp_eager_limit": "20000000", "btl_tcp_rndv_eager_limit": "20000000", "btl_tcp_max_send_size": "20100000",
+       "mpi_yield_when_idle": "1"}
+MOST_MBIT = 1600
+
+
+class Failed(Exception):
+    pass
+
+
+def execute(command):
+    done = subprocess.run(command.words, input=command.text, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise Failed(f"{' '.join(command.words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def why_not():
+    """Why no machine can be laid out here; empty: it can."""
+    for program in ("ip", "tc", "nsenter", "sysctl", "mpirun", "mpicc"):
+        if not shutil.which(program):
+            return f"there is no {program}"
+    if os.geteuid():
+        return "network namespaces are made by root alone"
+    prefix = f"chf{os.getpid()}-try-"
+    here, there = prefix + "a", prefix + "b"
+    tries = [["ip", "netns", "add", here], ["ip", "netns", "add", there],
+             ["ip", "-n", here, "link", "add", "l0", "type", "veth", "peer", "name", "l1", "netns", there],
+             ["ip", "-n", here, "link", "add", "fab0", "type", "bridge"]]
+    tries += [["tc", "-n", here, *line.format(dev="l0").split()] for line in layout.shaper(50)]
+    try:
+        for words in tries:
+            execute(layout.Command(words))
+    except (Failed, OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        for name in (here, there):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    return ""
+
+
+def existing():
+    return [line.split()[0] for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.splitlines()]
+
+
+def take_down(names):
+    """With the processes that are still in them: nobody else's are."""
+    for name in names:
+        for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    for command in layout.remove(names):
+        subprocess.run(command.words, capture_output=True)
+
+
+def clean():
+    """What runs of this left that were killed."""
+    left = [name for name in existing() if NAME.match(name) and not pathlib.Path(f"/proc/{NAME.match(name)[1]}").exists()]
+    take_down(left)
+    return left
+
+
+class Network:
+    """with Network(machine) as network: network.mpirun([...])"""
+
+    def __init__(self, machine, nice=-10):
+        rate = sum(machine.capacity.values()) * machine.unit
+        if rate > MOST_MBIT:
+            raise Refused(f"{machine.name}: its links carry {rate:.0f} Mbit/s together, more than {MOST_MBIT}: give a smaller --unit")
+        self.machine, self.nice = machine, nice
+        self.prefix = f"chf{os.getpid()}-"
+        self.running = None
+
+    def __enter__(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_fabric_"))
+        try:
+            started = time.monotonic()
+            for command in layout.make(self.machine, self.prefix):
+                execute(command)
+            self.seconds = time.monotonic() - started
+            self.rank = self.work / "rank.sh"
+            self.rank.write_text(f'#!/bin/sh\nexec nsenter --net=/run/netns/{self.prefix}r$OMPI_COMM_WORLD_RANK "$@"\n')
+            self.rank.chmod(0o755)
+            self.probe = self.work / "probe"
+            execute(layout.Command(["mpicc", "-O2", "-o", str(self.probe), str(pathlib.Path(__file__).with_name("probe.c"))]))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        take_down([name for name in existing() if name.startswith(self.prefix)])
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def stop(self):
+        if self.running and self.running.poll() is None:
+            self.running.send_signal(signal.SIGTERM)  # mpirun ends its ranks
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.running.wait(5)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.running.pid, signal.SIGKILL)
+        self.running = None
+
+    def mpirun(self, command, settings=None, seconds=300, cwd=None, ranks=None):
+        """The standard output of `command`, a process a rank, each in its own namespace."""
+        mca = [word for name, value in {**MPI, **(settings or {})}.items() for word in ("--mca", name, str(value))]
+        words = ["nsenter", f"--net=/run/netns/{layout.management(self.prefix)}", "mpirun", "-n", str(ranks or self.machine.ranks),
+                 "--oversubscribe", "--bind-to", "none", *mca, str(self.rank), *map(str, command)]
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PMIX_MCA_ptl_base_if_include="mg0")
+        self.running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd or self.work,
+                                        start_new_session=True, preexec_fn=lambda: os.nice(self.nice))
+        try:
+            out, err = self.running.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            raise Failed(f"{' '.join(map(str, command))}: not done in {seconds} s") from None
+        except BaseException:
+            self.stop()
+            raise
+        code, self.running = self.running.returncode, None
+        if code:
+            raise Failed(f"{' '.join(map(str, command))}: exit code {code}: {(err or out).strip()[-2000:]}")
+        return out
+
+    def carried(self):
+        """(src, dst) -> bytes that left src on that link."""
+        sent = {}
+        for node in range(self.machine.nodes):
+            text = execute(layout.Command(["ip", "-n", layout.namespace(self.machine, self.prefix, node), "-s", "-j", "link", "show"]))
+            for entry in json.loads(text):
+                if entry["ifname"].startswith("l") and entry["ifname"][1:].isdigit():
+                    sent[node, int(entry["ifname"][1:])] = entry["stats64"]["tx"]["bytes"]
+        return sent
+
+    def dropped(self):
+        return sum(entry.get("drops", 0) for node in range(self.machine.nodes)
+                   for entry in json.loads(execute(layout.Command(
+                       ["tc", "-n", layout.namespace(self.machine, self.prefix, node), "-s", "-j", "qdisc", "show"]))))
