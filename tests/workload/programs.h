@@ -18,8 +18,9 @@ p_ = Update(p, p - lr * (avg / WORLD))
 return p_
 )";
 
-inline const std::string kAdam = R"(
-workload adam
+// What Adam and LAMB begin with.
+inline std::string with_moments(const std::string& name, const std::string& body) {
+  return "workload " + name + R"(
 ranks 4
 size N = 1024
 Tensor g(fp16, [N], Local)
@@ -31,25 +32,17 @@ Scalar t(fp32)
 avg = AllReduce("+", g)
 m_ = Update(m, 0.9 * m + 0.1 * (avg / WORLD))
 v_ = Update(v, 0.999 * v + 0.001 * (avg / WORLD) * (avg / WORLD))
+)" + body;
+}
+
+inline const std::string kAdam = with_moments("adam", R"(
 m1 = m_ / (1 - Pow(0.9, t))
 v1 = v_ / (1 - Pow(0.999, t))
 p_ = Update(p, Cast(fp16, p - lr * m1 / (Sqrt(v1) + 1e-6)))
 return p_
-)";
+)");
 
-inline const std::string kLamb = R"(
-workload lamb
-ranks 4
-size N = 1024
-Tensor g(fp16, [N], Local)
-Tensor p(fp16, [N], Replicated)
-Tensor m(fp32, [N], Replicated) state
-Tensor v(fp32, [N], Replicated) state
-Scalar lr(fp32)
-Scalar t(fp32)
-avg = AllReduce("+", g)
-m_ = Update(m, 0.9 * m + 0.1 * (avg / WORLD))
-v_ = Update(v, 0.999 * v + 0.001 * (avg / WORLD) * (avg / WORLD))
+inline const std::string kLamb = with_moments("lamb", R"(
 u = (m_ / (1 - Pow(0.9, t))) / (Sqrt(v_ / (1 - Pow(0.999, t))) + 1e-6) + 0.01 * p
 pp = Cast(fp32, p) * Cast(fp32, p)
 uu = u * u
@@ -58,7 +51,7 @@ un = ReduceTensor("+", uu)
 ratio = Select(pn > 0, Select(un > 0, Sqrt(pn) / Sqrt(un), 1), 1)
 p_ = Update(p, Cast(fp16, p - lr * ratio * u))
 return p_
-)";
+)");
 
 // The end of Megatron's self-attention.
 inline const std::string kAttention = R"(
