@@ -28,8 +28,8 @@ struct WorkloadMachine {
 enum class WorkloadSearch { AsIs, Transformed };
 
 // Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a group, or,
-// where operations are over the world, of the world. Throws InputError where they are not, and where a communication of
-// the workload is between groups in any other way than sends.
+// where operations are over the world, of the world; so all communications but Sends are among as many ranks. Throws
+// InputError, which names one that is not, and where no algorithm was found.
 WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
                                std::vector<Result> known = {}, const FrontierOptions& = {});
 

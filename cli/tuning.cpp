@@ -111,7 +111,7 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
   std::string log;
   bool measuring = false;
   if (!settings.log.empty()) {
-    if (fs::exists(settings.log)) options.log = read_file(settings.log);
+    if (fs::exists(settings.log)) options.log = {settings.log, read_file(settings.log)};
     options.record = [&](const std::string& text) {
       log += text + "\n";
       if (measuring) write_file(settings.log, log);

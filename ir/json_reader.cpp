@@ -88,7 +88,9 @@ const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }
 
-nlohmann::json parsed(std::string_view text, const std::string& file) {
+// position: words for a byte of the text.
+template <typename Position>
+nlohmann::json parsed(std::string_view text, const std::string& file, Position position) {
   if (const Guess seems = guess(text); !seems.words.empty())
     throw InputError(file, seems.words, seems.remedy);
   check_depth(text, file);
@@ -106,13 +108,9 @@ nlohmann::json parsed(std::string_view text, const std::string& file) {
     };
     return nlohmann::json::parse(text, no_key_twice);
   } catch (const nlohmann::json::parse_error& error) {
-    // The library counts bytes from 1, people lines and columns.
-    const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    const std::size_t start = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-    const std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
-    throw InputError(fmt::format("{}:{}:{}", file, line, column), "is not JSON, or ends too early",
-                     "check the file");
+    // The library counts bytes from 1.
+    throw InputError(position(std::min(error.byte > 0 ? error.byte - 1 : 0, text.size())),
+                     "is not JSON, or ends too early", "check the file");
   } catch (const nlohmann::json::exception&) {
     throw InputError(file, "has a number that no machine number can hold", "check the file");
   }
@@ -127,7 +125,19 @@ constexpr std::pair<const char*, const char*> kTellingKinds[] = {
 }  // namespace
 
 JsonReader parse_json(std::string_view text, const std::string& file) {
-  return {std::make_shared<const nlohmann::json>(parsed(text, file)), file, ""};
+  const auto position = [&](std::size_t at) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    const std::size_t start = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+    const std::size_t column = at - (start == std::string_view::npos ? 0 : start + 1) + 1;
+    return fmt::format("{}:{}:{}", file, line, column);
+  };
+  return {std::make_shared<const nlohmann::json>(parsed(text, file, position)), file, ""};
+}
+
+JsonReader parse_json_line(std::string_view text, const std::string& file, int line) {
+  const std::string where = fmt::format("{}:{}", file, line);
+  const auto position = [&](std::size_t at) { return fmt::format("{}:{}", where, at + 1); };
+  return {std::make_shared<const nlohmann::json>(parsed(text, where, position)), where, ""};
 }
 
 bool JsonReader::has(const char* key) const {

@@ -40,6 +40,7 @@ class JsonReader {
 
  private:
   friend JsonReader parse_json(std::string_view text, const std::string& file);
+  friend JsonReader parse_json_line(std::string_view text, const std::string& file, int line);
   JsonReader(std::shared_ptr<const void> value, std::string file, std::string place)
       : value_(std::move(value)), file_(std::move(file)), place_(std::move(place)) {}
 
@@ -51,5 +52,7 @@ class JsonReader {
 
 // A cursor on all of the text, which is parsed, or InputError with line and column.
 JsonReader parse_json(std::string_view text, const std::string& file);
+// On one line of a file that has a text in each.
+JsonReader parse_json_line(std::string_view text, const std::string& file, int line);
 
 }  // namespace chorale

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/files.h"
 #include "ir/workload.h"
 #include "workload/price.h"
 
@@ -61,9 +62,9 @@ struct TuneOptions {
   std::function<std::optional<double>(const Candidate&)> measure = {};
   std::function<void(const TuneProgress&)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // becomes true: what was found until then is the result
-  // An earlier run's lines (with their ends), whose measurements are taken over; and where lines of this one go, those
-  // that were taken over among them. InputError if they are of another program.
-  std::string log = {};
+  // An earlier run's lines (with their ends), by the name of their file, whose measurements are taken over; and where lines
+  // of this one go, those that were taken over among them. InputError, with file and line, if they are of another program.
+  NamedText log = {};
   std::function<void(const std::string& line)> record = {};
 };
 

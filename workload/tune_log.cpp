@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <string_view>
 
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -23,13 +24,14 @@ std::string on_one_line(const Workload& workload) {
 
 }  // namespace
 
-TuneLog::TuneLog(const Workload& workload, std::string_view lines) : program_(on_one_line(workload)) {
+TuneLog::TuneLog(const Workload& workload, const NamedText& log) : program_(on_one_line(workload)) {
+  std::string_view lines = log.text;
   for (int number = 1; !lines.empty(); ++number) {
     const std::size_t end = lines.find('\n');
     if (end == std::string_view::npos) return;
     const std::string_view line = lines.substr(0, end);
     lines.remove_prefix(end + 1);
-    const JsonReader json = parse_json(line, fmt::format("log:{}", number));
+    const JsonReader json = parse_json_line(line, log.path, number);
     if (number == 1) {
       json.require_object({"chorale_tuning_log", "program"});
       json["chorale_tuning_log"].integer(1, 1);

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "ir/files.h"
 #include "ir/workload.h"
 #include "workload/tune.h"
 
@@ -15,8 +15,8 @@ namespace chorale {
 class TuneLog {
  public:
   // Of a program, from the lines of an earlier run. A last line without an end was cut off, and does not count. Throws
-  // InputError for lines that are none, or of another program.
-  TuneLog(const Workload&, std::string_view lines);
+  // InputError ("FILE:LINE: ...") for lines that are none, or of another program.
+  TuneLog(const Workload&, const NamedText& lines);
 
   std::string heading() const;  // {"chorale_tuning_log":1,"program":"..."}
   std::optional<double> measured(const std::string& script) const;

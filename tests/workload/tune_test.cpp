@@ -326,7 +326,7 @@ struct Measured {
 };
 Measured measured(const Workload& workload, const std::string& log, int count) {
   Measured all;
-  TuneOptions options{.prices = switch_prices(workload, kLink), .measured = count, .log = log};
+  TuneOptions options{.prices = switch_prices(workload, kLink), .measured = count, .log = {"tune.log", log}};
   options.measure = [&](const Candidate& candidate) -> std::optional<double> {
     ++all.calls;
     return 1000.0 - static_cast<double>(candidate.script.size());
@@ -372,8 +372,20 @@ TEST(Tuner, RefusesTheLogOfAnotherProgram) {
   const Workload adam = example("adam", {{"N", 1 << 20}}), other = example("adam", {{"N", 1 << 21}});
   const std::string log = measured(adam, "", 1).log;
   EXPECT_THROW(measured(other, log, 1), InputError);
-  EXPECT_THROW(measured(adam, "what\n", 1), InputError);
-  EXPECT_THROW(measured(adam, log + "{\"script\":\"\",\"measured_us\":-1}\n", 1), InputError);
+  const auto words = [&](const std::string& text) {
+    try {
+      measured(adam, text, 1);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(words("what\n"), "tune.log:1:1: is not JSON, or ends too early; check the file");
+  const std::string number = std::to_string(std::ranges::count(log, '\n') + 1);
+  EXPECT_EQ(words(log + "{\"script\":\"\",}\n"),
+            "tune.log:" + number + ":14: is not JSON, or ends too early; check the file");
+  EXPECT_TRUE(words(log + "{\"script\":\"\",\"measured_us\":-1}\n")
+                  .starts_with("tune.log:" + number + ": measured_us"));
 }
 
 TEST(Tuner, CannotMeasureEverything) {
