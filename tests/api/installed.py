@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""libchorale as installed: every header compiles alone and from the installed tree; the example is built outside of the tree, once
-by find_package and once by pkg-config, and both do the same; only what the headers declare can be seen.
+"""libchorale as installed: every header compiles alone and from the installed tree; the examples are built outside of the tree,
+once by find_package and once by pkg-config, and both do the same; only what the headers declare can be seen.
 
-Usage: installed.py CMAKE BUILD CXX EXAMPLE
+Usage: installed.py CMAKE BUILD CXX EXAMPLES
 """
 import os
 import pathlib
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-cmake, build, cxx, example = sys.argv[1:5]
+cmake, build, cxx, examples = sys.argv[1:5]
+EXAMPLES = ("front_door", "adam_built")
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_installed_"))
 usr = work / "usr"
 flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -47,8 +48,10 @@ for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "s
 (work / "project/CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.20)
 project(outside LANGUAGES CXX)
 find_package(chorale 0.1 REQUIRED)
-add_executable(by_cmake {example})
-target_link_libraries(by_cmake PRIVATE chorale::chorale)
+foreach(example {" ".join(EXAMPLES)})
+  add_executable(${{example}} {examples}/${{example}}.cpp)
+  target_link_libraries(${{example}} PRIVATE chorale::chorale)
+endforeach()
 """)
 run(cmake, "-S", "project", "-B", "made", f"-DCMAKE_PREFIX_PATH={usr}", f"-DCMAKE_CXX_COMPILER={cxx}",
     f"-DCMAKE_CXX_FLAGS={' '.join(flags[1:])}")
@@ -56,15 +59,27 @@ run(cmake, "--build", "made")
 # By pkg-config.
 paths = dict(os.environ, PKG_CONFIG_PATH=str(where / "pkgconfig"))
 asked = run("pkg-config", "--cflags", "--libs", "chorale", env=paths).split()
-run(cxx, *flags, example, *asked, f"-Wl,-rpath,{where}", "-o", "by_pkg_config")
+for example in EXAMPLES:
+    run(cxx, *flags, f"{examples}/{example}.cpp", *asked, f"-Wl,-rpath,{where}", "-o", example)
 
-texts = []
-for name in ("made/by_cmake", "by_pkg_config"):
-    (work / f"out_{len(texts)}").mkdir()
-    texts.append(run(f"./{name}", "ring:4", "4096", f"out_{len(texts)}"))
-assert texts[0] == texts[1], texts
+
+def both(example, *arguments):
+    """What each of the two programs prints, which is the same."""
+    texts = [run(f"{folder}{example}", *arguments, f"out_{number}") for number, folder in enumerate(("./made/", "./"))]
+    assert texts[0] == texts[1], texts
+    return texts[0]
+
+
+for number in range(2):
+    (work / f"out_{number}").mkdir()
+texts = [both("front_door", "ring:4", "4096")]
 assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in texts[0], texts[0]
 assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
-done = subprocess.run(["./by_pkg_config", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
+done = subprocess.run(["./front_door", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
 assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
-print(f"{len(headers)} headers; built by CMake and by pkg-config, the example says\n{texts[0]}")
+# A workload, built and tuned; what was written is compiled, and runs.
+texts.append(both("adam_built", "ring:3"))
+assert "asSlice(m); asSlice(v)" in texts[1] and "rs_sum: reducescatter" in texts[1], texts[1]
+run("make", "-s", "-C", "out_0", "threads", f"CXX={cxx}", env=dict(os.environ, MAKEFLAGS=""))
+assert "3 ranks, best of 1" in run("out_0/adam_threads", "N=1001", "--runs", "1")
+print(f"{len(headers)} headers; built by CMake and by pkg-config, the examples say\n{''.join(texts)}")
