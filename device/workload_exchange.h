@@ -84,13 +84,16 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
 template <typename T, Combination op = Combination::Sum>
 class Exchange {
  public:
-  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a part of each block.
-  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1)
+  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a part of each block, of
+  // whole rows of so many elements.
+  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
+           std::int64_t row = 1)
       : tables_(tables),
         rank_(rank),
         first_(first),
         tile_(tile),
         tiles_(tiles),
+        row_(row),
         blocks_(std::move(blocks)),
         steps_(tables.steps) {
     plan();
@@ -157,7 +160,10 @@ class Exchange {
   // Of the tile, within the block.
   std::int64_t piece_begin(int block, int piece) const {
     const std::int64_t length = blocks_[block + 1] - blocks_[block];
-    const std::int64_t begin = part_begin(length, tiles_, tile_), end = part_begin(length, tiles_, tile_ + 1);
+    const auto tile_begin = [&](int tile) {
+      return tile == tiles_ ? length : part_begin(length / row_, tiles_, tile) * row_;
+    };
+    const std::int64_t begin = tile_begin(tile_), end = tile_begin(tile_ + 1);
     return begin + part_begin(end - begin, tables_.pieces, piece);
   }
   std::int64_t piece_length(int block, int piece) const {
@@ -352,6 +358,7 @@ class Exchange {
 
   const ExchangeTables tables_;
   const int rank_, first_, tile_, tiles_;
+  const std::int64_t row_;
   const Blocks blocks_;
   std::vector<Step> steps_;
   std::int64_t longest_ = 0, scratch_elements_ = 0;
@@ -367,9 +374,10 @@ inline int tile_count(const Blocks& blocks) {
 }
 template <typename T, Combination op>
 std::vector<Exchange<T, op>> tiled_exchange(const ExchangeTables& tables, int rank, int first,
-                                            const Blocks& blocks, int tiles) {
+                                            const Blocks& blocks, int tiles, std::int64_t row = 1) {
   std::vector<Exchange<T, op>> exchanges;
-  for (int tile = 0; tile < tiles; ++tile) exchanges.emplace_back(tables, rank, first, blocks, tile, tiles);
+  for (int tile = 0; tile < tiles; ++tile)
+    exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
   return exchanges;
 }
 // What they need, one after the other.

@@ -1,36 +1,119 @@
-// Matrix products beside communication: on a thread of their own, some rows at a time. Where what they read comes from
-// other ranks, rows are computed as they arrive; where what they make goes to others, in the order in which the steps of
-// that communication first need them, and who needs rows waits for just these. C++17, and goes along with what is emitted.
+// Computation beside communication: a result that is made tile by tile on a thread of its own. Where what it is made of
+// comes from other ranks, tiles are made as that arrives; where it goes to others, in the order in which the steps of that
+// communication first need them, and who needs elements waits for the tiles that have them. C++17, and goes along with
+// what is emitted.
+//
+// Communications tell of elements of their blocks (Exchange::run, Progress). Of slices along another dimension than the
+// first, blocks are not as the tensor lies: they are filled just before they are sent, and emptied as they arrive.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "device/workload_exchange.h"
+#include "device/workload_parts.h"
+
 namespace chorale {
 
-class RowWorker {
- public:
-  // make(begin, end) makes those rows of a result, of which each has so many elements, of rows of an operand.
-  RowWorker(std::int64_t rows, std::int64_t operand_row, std::int64_t result_row,
-            std::function<void(std::int64_t, std::int64_t)> make)
-      : rows_(rows),
-        at_once_(std::max<std::int64_t>(1, std::min<std::int64_t>(64, rows / 16))),
-        operand_row_(operand_row),
-        result_row_(result_row),
-        make_(std::move(make)),
-        missing_(static_cast<std::size_t>((rows + at_once_ - 1) / at_once_)),
-        made_(missing_.size(), 0) {
-    for (std::int64_t u = 0; u < units(); ++u) missing_[u] = (end(u) - begin(u)) * operand_row_;
+// First elements, and how many, one after the other.
+using Parts = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end. None is empty.
+inline std::vector<std::int64_t> cuts(std::int64_t length, std::int64_t most) {
+  std::vector<std::int64_t> result = {0};
+  while (result.back() < length) result.push_back(std::min(length, result.back() + most));
+  return result;
+}
+// As many as there are ranks, those that are not empty.
+inline std::vector<std::int64_t> slice_cuts(std::int64_t length, int ranks) {
+  std::vector<std::int64_t> result = {0};
+  for (int r = 1; r <= ranks; ++r)
+    if (part_begin(length, ranks, r) > result.back()) result.push_back(part_begin(length, ranks, r));
+  return result;
+}
+// Both.
+inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
+                                              const std::vector<std::int64_t>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  std::sort(a.begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
+  return a;
+}
+
+// A tensor as a matrix, in row-major order, cut into tiles by rows and by columns. Tiles are counted in row-major order.
+struct TileGrid {
+  std::vector<std::int64_t> rows = {0}, columns = {0};  // where tiles begin, and where the last one ends
+
+  int down() const { return static_cast<int>(rows.size()) - 1; }
+  int across() const { return static_cast<int>(columns.size()) - 1; }
+  int tiles() const { return down() * across(); }
+  std::int64_t elements(int tile) const {
+    const int i = tile / across(), j = tile % across();
+    return (rows[i + 1] - rows[i]) * (columns[j + 1] - columns[j]);
   }
-  ~RowWorker() {
+  // Tiles that have some of these elements, with how many; a tile may come more than once.
+  template <typename Function>
+  void for_each(std::int64_t begin, std::int64_t count, Function function) const {
+    const std::int64_t width = columns.back(), end = begin + count;
+    if (count <= 0 || width == 0) return;
+    const auto tile_at = [](const std::vector<std::int64_t>& from, std::int64_t place) {
+      return static_cast<int>(std::upper_bound(from.begin(), from.end(), place) - from.begin()) - 1;
+    };
+    for (int i = tile_at(rows, begin / width); begin < end; ++i)
+      while (begin < std::min(end, rows[i + 1] * width)) {
+        if (across() == 1) {  // tiles lie together
+          const std::int64_t next = std::min(end, rows[i + 1] * width);
+          function(i, next - begin);
+          begin = next;
+          continue;
+        }
+        const std::int64_t row = begin / width * width, last = std::min(end, row + width);
+        for (int j = tile_at(columns, begin - row); begin < last; ++j) {
+          const std::int64_t next = std::min(last, row + columns[j + 1]);
+          function(i * across() + j, next - begin);
+          begin = next;
+        }
+      }
+  }
+};
+
+// One piece of work: the tile of an operand that it waits for (-1: none), and the tile of the result that it makes, or
+// helps to make.
+struct TileWork {
+  int waits_for = -1, makes = 0;
+};
+
+class TileWorker {
+ public:
+  // make(k) does work[k], each once; `in_order`: in that order.
+  TileWorker(TileGrid operand, TileGrid result, std::vector<TileWork> work, std::function<void(int)> make,
+             bool in_order = false)
+      : operand_(std::move(operand)),
+        result_(std::move(result)),
+        work_(std::move(work)),
+        make_(std::move(make)),
+        in_order_(in_order),
+        missing_(static_cast<std::size_t>(operand_.tiles())),
+        waiting_(missing_.size()),
+        unmade_(static_cast<std::size_t>(result_.tiles()), 0),
+        makers_(unmade_.size()),
+        queued_(work_.size(), 0) {
+    for (int t = 0; t < operand_.tiles(); ++t) missing_[t] = operand_.elements(t);
+    for (int k = 0; k < static_cast<int>(work_.size()); ++k) {
+      if (work_[k].waits_for >= 0) waiting_[work_[k].waits_for].push_back(k);
+      ++unmade_[work_[k].makes];
+      makers_[work_[k].makes].push_back(k);
+    }
+  }
+  ~TileWorker() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       ended_ = true;
@@ -38,40 +121,33 @@ class RowWorker {
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
   }
-  RowWorker(const RowWorker&) = delete;
-  RowWorker& operator=(const RowWorker&) = delete;
+  TileWorker(const TileWorker&) = delete;
+  TileWorker& operator=(const TileWorker&) = delete;
 
-  // All of the operand is there: rows are made in the order of these parts of the result.
-  void start(const std::vector<std::pair<std::int64_t, std::int64_t>>& needed) {
-    std::vector<char> queued(missing_.size(), 0);
-    const auto queue = [&](std::int64_t u) {
-      if (queued[u] == 0) ready_.push_back(u);
-      queued[u] = 1;
-    };
-    for (const auto& [from, count] : needed) for_each_unit(from, count, result_row_, queue);
-    for (std::int64_t u = 0; u < units(); ++u) queue(u);
-    run();
-  }
-  // Rows are made as arrivals() hears of them.
-  void start() {
-    if (operand_row_ == 0)
-      for (std::int64_t u = 0; u < units(); ++u) ready_.push_back(u);
-    run();
+  // What waits for nothing begins, in the order of these parts of the result; the rest as arrivals() hears of what it
+  // waits for.
+  void start(const Parts& needed = {}) {
+    for (const auto& [begin, count] : needed)
+      result_.for_each(begin, count, [&](int tile, std::int64_t) {
+        for (const int k : makers_[tile]) queue(k);
+      });
+    for (int k = 0; k < static_cast<int>(work_.size()); ++k) queue(k);
+    thread_ = std::thread([this] { run(); });
   }
   // Until all is made.
   void finish() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return made_count_ == units(); });
+    changed_.wait(lock, [&] { return done_ == work_.size(); });
   }
 
-  // What a communication tells, and asks: Exchange::run has such.
+  // What a communication tells, and asks.
   struct Arrivals {
-    RowWorker& worker;
+    TileWorker& worker;
     void needs(std::int64_t, std::int64_t) {}
     void has(std::int64_t begin, std::int64_t count) { worker.arrived(begin, count); }
   };
   struct Demands {
-    RowWorker& worker;
+    TileWorker& worker;
     void needs(std::int64_t begin, std::int64_t count) { worker.wait_for(begin, count); }
     void has(std::int64_t, std::int64_t) {}
   };
@@ -79,62 +155,159 @@ class RowWorker {
   Demands demands() { return {*this}; }
 
  private:
-  std::int64_t units() const { return static_cast<std::int64_t>(missing_.size()); }
-  std::int64_t begin(std::int64_t unit) const { return unit * at_once_; }
-  std::int64_t end(std::int64_t unit) const { return std::min(rows_, (unit + 1) * at_once_); }
-
-  template <typename Function>
-  void for_each_unit(std::int64_t begin, std::int64_t count, std::int64_t row, Function function) {
-    if (count <= 0 || row == 0) return;
-    const std::int64_t last = (begin + count - 1) / row / at_once_;
-    for (std::int64_t u = begin / row / at_once_; u <= last; ++u) function(u);
+  void queue(int k) {
+    if (queued_[k] != 0 || (work_[k].waits_for >= 0 && missing_[work_[k].waits_for] > 0)) return;
+    queued_[k] = 1;
+    if (!in_order_) ready_.push_back(k);
   }
   void arrived(std::int64_t from, std::int64_t count) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for_each_unit(from, count, operand_row_, [&](std::int64_t u) {
-      const std::int64_t first = std::max(from, begin(u) * operand_row_),
-                         last = std::min(from + count, end(u) * operand_row_);
-      if ((missing_[u] -= last - first) == 0) ready_.push_back(u);
+    operand_.for_each(from, count, [&](int tile, std::int64_t elements) {
+      if ((missing_[tile] -= elements) == 0)
+        for (const int k : waiting_[tile]) queue(k);
     });
     changed_.notify_all();
   }
   void wait_for(std::int64_t from, std::int64_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    for_each_unit(from, count, result_row_,
-                  [&](std::int64_t u) { changed_.wait(lock, [&] { return made_[u] != 0; }); });
+    result_.for_each(from, count, [&](int tile, std::int64_t) {
+      changed_.wait(lock, [&] { return unmade_[tile] == 0; });
+    });
   }
   void run() {
-    thread_ = std::thread([this] {
-      for (std::int64_t done = 0; done < units(); ++done) {
-        std::int64_t unit = 0;
-        {
-          std::unique_lock<std::mutex> lock(mutex_);
-          changed_.wait(lock, [&] { return ended_ || !ready_.empty(); });
-          if (ended_) return;
-          unit = ready_.front();
+    for (std::size_t next = 0; next < work_.size(); ++next) {
+      int k = static_cast<int>(next);
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [&] { return ended_ || (in_order_ ? queued_[next] != 0 : !ready_.empty()); });
+        if (ended_) return;
+        if (!in_order_) {
+          k = ready_.front();
           ready_.pop_front();
         }
-        make_(begin(unit), end(unit));
-        {
-          const std::lock_guard<std::mutex> lock(mutex_);
-          made_[unit] = 1;
-          ++made_count_;
-        }
-        changed_.notify_all();
       }
+      make_(k);
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        --unmade_[work_[k].makes];
+        ++done_;
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const TileGrid operand_, result_;
+  const std::vector<TileWork> work_;
+  const std::function<void(int)> make_;
+  const bool in_order_;
+  std::mutex mutex_ = {};
+  std::condition_variable changed_ = {};
+  std::vector<std::int64_t> missing_;      // by tile of the operand: elements that have not arrived
+  std::vector<std::vector<int>> waiting_;  // and the work that waits for it
+  std::vector<int> unmade_;                // by tile of the result: work that is not done
+  std::vector<std::vector<int>> makers_;   // and all of it
+  std::vector<char> queued_;               // by work
+  std::size_t done_ = 0;
+  std::deque<int> ready_ = {};
+  bool ended_ = false;
+  std::thread thread_ = {};
+};
+
+// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too.
+inline TileWorker row_worker(std::int64_t rows, std::int64_t operand_row, std::int64_t result_row,
+                             const std::function<void(std::int64_t, std::int64_t)>& make,
+                             const std::vector<std::int64_t>& also = {0}) {
+  const std::vector<std::int64_t> from =
+      cuts_of_both(cuts(rows, std::max<std::int64_t>(1, std::min<std::int64_t>(64, rows / 16))), also);
+  std::vector<TileWork> work(from.size() - 1);
+  for (int k = 0; k < static_cast<int>(work.size()); ++k) work[k] = {k, k};
+  return TileWorker({from, {0, operand_row}}, {from, {0, result_row}}, work,
+                    [=](int k) { make(from[k], from[k + 1]); });
+}
+
+// Where rows are cut when a tensor of them is moved in a block a rank, each in so many tiles (Exchange).
+inline std::vector<std::int64_t> tile_cuts(std::int64_t rows, int ranks, int tiles) {
+  std::vector<std::int64_t> result = {0};
+  for (int k = 1; k <= ranks * tiles; ++k)
+    result.push_back(rows / ranks * (k / tiles) + part_begin(rows / ranks, tiles, k % tiles));
+  return result;
+}
+
+// A tensor in blocks, slice by slice along a dimension: where elements of blocks are in the tensor.
+class SlicedBlocks {
+ public:
+  SlicedBlocks(const Sides& sides, int dim, int ranks) {
+    for (int r = 0; r < ranks; ++r) slices_.emplace_back(sides, dim, ranks, r);
+    for (const Share& slice : slices_) begins_.push_back(begins_.back() + slice.elements());
+  }
+
+  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies together in both.
+  template <typename Function>
+  void for_each_run(std::int64_t begin, std::int64_t count, Function function) const {
+    const std::int64_t end = begin + count;
+    std::size_t r = 0;
+    while (begin < end) {
+      while (begin >= begins_[r + 1]) ++r;
+      const std::int64_t within = begin - begins_[r], run = slices_[r].run();
+      const std::int64_t most = std::min(run - within % run, std::min(end, begins_[r + 1]) - begin);
+      function(begin, slices_[r].index(within), most);
+      begin += most;
+    }
+  }
+  Parts in_tensor(const Parts& parts) const {
+    Parts result;
+    for (const auto& [begin, count] : parts)
+      for_each_run(begin, count,
+                   [&](std::int64_t, std::int64_t at, std::int64_t n) { result.emplace_back(at, n); });
+    return result;
+  }
+
+ private:
+  std::vector<Share> slices_ = {};
+  Blocks begins_ = {0};
+};
+
+// For a communication of such blocks: they are filled when it needs them, once `next` has what lies there.
+template <typename T, typename Next = NoProgress>
+class Packing {
+ public:
+  Packing(const SlicedBlocks& slices, T* blocks, const T* tensor, Next next = {})
+      : slices_(slices), blocks_(blocks), tensor_(tensor), next_(next) {}
+  void needs(std::int64_t begin, std::int64_t count) {
+    if (!filled_.insert(begin).second) return;  // pieces are the same in all steps
+    slices_.for_each_run(begin, count, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
+      next_.needs(from, n);
+      std::copy_n(tensor_ + from, n, blocks_ + to);
+    });
+  }
+  void has(std::int64_t, std::int64_t) {}
+
+ private:
+  const SlicedBlocks& slices_;
+  T* const blocks_;
+  const T* const tensor_;
+  Next next_;
+  std::set<std::int64_t> filled_ = {};
+};
+// And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's slice lies.
+template <typename T, typename Next = NoProgress>
+class Unpacking {
+ public:
+  Unpacking(const SlicedBlocks& slices, T* tensor, const T* blocks, Next next = {})
+      : slices_(slices), tensor_(tensor), blocks_(blocks), next_(next) {}
+  void needs(std::int64_t begin, std::int64_t count) { next_.needs(begin, count); }
+  void has(std::int64_t begin, std::int64_t count) {
+    slices_.for_each_run(begin, count, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
+      std::copy_n(blocks_ + from, n, tensor_ + to);
+      next_.has(to, n);
     });
   }
 
-  const std::int64_t rows_, at_once_, operand_row_, result_row_;
-  const std::function<void(std::int64_t, std::int64_t)> make_;
-  std::mutex mutex_ = {};
-  std::condition_variable changed_ = {};
-  std::vector<std::int64_t> missing_;  // elements of the operand that a unit still waits for
-  std::vector<char> made_;
-  std::int64_t made_count_ = 0;
-  std::deque<std::int64_t> ready_ = {};
-  bool ended_ = false;
-  std::thread thread_ = {};
+ private:
+  const SlicedBlocks& slices_;
+  T* const tensor_;
+  const T* const blocks_;
+  Next next_;
 };
 
 }  // namespace chorale

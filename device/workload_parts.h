@@ -72,6 +72,11 @@ class Share {
   std::int64_t begin_ = 0, elements_ = 0;
 };
 
+// As a matrix, of rows of the last side.
+inline std::int64_t rows_of(const Share& share) {
+  return share.elements() == 0 ? 0 : share.elements() / share.own().back();
+}
+
 // Where blocks begin that all elements are cut into; the last number is where they end.
 using Blocks = std::vector<std::int64_t>;
 
@@ -88,32 +93,10 @@ inline Blocks even_blocks(const Sides& whole, int ranks) {
   return blocks;
 }
 
-// A tensor into blocks, slice by slice, and back.
 template <typename T>
 void copy_slice(T* slice, const T* whole, const Share& part) {
   const std::int64_t run = part.run();
   for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
-}
-template <typename T>
-void put_slice(T* whole, const T* slice, const Share& part) {
-  const std::int64_t run = part.run();
-  for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(slice + i, run, whole + part.index(i));
-}
-template <typename T>
-void pack(T* blocks, const T* whole, const Sides& sides, int dim, int ranks) {
-  for (int r = 0; r < ranks; ++r) {
-    const Share part(sides, dim, ranks, r);
-    copy_slice(blocks, whole, part);
-    blocks += part.elements();
-  }
-}
-template <typename T>
-void unpack(T* whole, const T* blocks, const Sides& sides, int dim, int ranks) {
-  for (int r = 0; r < ranks; ++r) {
-    const Share part(sides, dim, ranks, r);
-    put_slice(whole, blocks, part);
-    blocks += part.elements();
-  }
 }
 
 // Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to: sides of those,

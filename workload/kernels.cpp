@@ -186,14 +186,14 @@ KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operati
 }
 
 // What a unit is to its neighbours in an overlap.
-enum class Role { Product, AllToAll, AllGather, ReduceScatter, Send, OtherCollective, Other };
+enum class Role { Product, Computation, AllToAll, AllGather, ReduceScatter, Send, OtherCollective, Other };
 
 Role role_of(const Workload& workload, const Unit& unit) {
   switch (unit.kind) {
     case KernelKind::Single:
       break;
     case KernelKind::Computation:
-      return Role::Other;
+      return Role::Computation;
     case KernelKind::AllGather:
       return Role::AllGather;
     case KernelKind::ReduceScatter:
@@ -207,6 +207,8 @@ Role role_of(const Workload& workload, const Unit& unit) {
     case Kind::MatMul:
     case Kind::Convolution:
       return Role::Product;
+    case Kind::Pointwise:
+      return Role::Computation;
     case Kind::AllToAll:
       return Role::AllToAll;
     case Kind::AllGather:
@@ -225,7 +227,9 @@ Role role_of(const Workload& workload, const Unit& unit) {
 }
 
 bool can_overlap(Role first, Role second) {
-  if (first == Role::Product) return second != Role::Product && second != Role::Send && second != Role::Other;
+  if (first == Role::Product)
+    return second == Role::AllToAll || second == Role::AllGather || second == Role::ReduceScatter ||
+           second == Role::OtherCollective;
   if (second == Role::Product) return first == Role::AllGather || first == Role::AllToAll;
   return (first == Role::ReduceScatter && second == Role::Send) ||
          (first == Role::Send && second == Role::AllGather);
@@ -247,6 +251,24 @@ bool reads_from(const Workload& workload, const Unit& reader, const Unit& made) 
     for (const int m : made.operations)
       if (std::ranges::count(workload.operations[r].operands, workload.operations[m].name) > 0) return true;
   return false;
+}
+
+// Do rows go through members k - 1, k and k + 1: a MatMul, a computation with its result, a MatMul of that?
+bool passes_rows(const Workload& workload, const std::vector<Unit>& members, std::size_t k) {
+  if (k == 0 || k + 1 >= members.size() || role_of(workload, members[k]) != Role::Computation) return false;
+  const Operation &first = workload.operations[members[k - 1].operations[0]],
+                  &second = workload.operations[members[k + 1].operations[0]];
+  if (first.kind != Kind::MatMul || second.kind != Kind::MatMul) return false;
+  const auto made = [&](const Unit& unit, const std::string& name) {
+    return std::ranges::any_of(unit.operations, [&](int o) { return workload.operations[o].name == name; });
+  };
+  return made(members[k], second.operands[0]) &&
+         std::ranges::none_of(members, [&](const Unit& unit) { return made(unit, second.operands[1]); }) &&
+         std::ranges::all_of(members[k].operations, [&](int o) {
+           const Operation& each = workload.operations[o];
+           return each.kind == Kind::Pointwise && same_sides(each.type.shape, first.type.shape) &&
+                  each.type.layout == first.type.layout && each.type.scope == first.type.scope;
+         });
 }
 
 }  // namespace
@@ -283,12 +305,15 @@ std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Un
       faults.push_back({.place = {.instruction = second.operations[0]},
                         .words = fmt::format("{} does not read what {} makes", second.name, first.name),
                         .remedy = "overlap a producer with its consumer"});
-    else if (!can_overlap(role_of(workload, first), role_of(workload, second)))
+    else if (!can_overlap(role_of(workload, first), role_of(workload, second)) &&
+             !passes_rows(workload, members, k) && !passes_rows(workload, members, k - 1))
       faults.push_back(
           {.place = {.instruction = second.operations[0]},
            .words = fmt::format("{} and {} are no pair that can be overlapped", first.name, second.name),
-           .remedy = "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with MatMul, "
-                     "ReduceScatter with Send, and Send with AllGather"});
+           .remedy =
+               "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with them, "
+               "ReduceScatter with Send, Send with AllGather, and MatMuls with what is computed between "
+               "them, row by row"});
     for (std::size_t j = 0; j < k; ++j)
       if (const std::string input = updated_meanwhile(workload, members[j], second); !input.empty())
         faults.push_back({.place = {.instruction = second.operations[0]},

@@ -34,8 +34,9 @@ std::vector<Unit> units(const Workload&);  // in order; requires a workload that
 std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operations);
 
 // Why these units cannot be overlapped: each must read what the one before has made, and the pair be one of MatMul or
-// Convolution with a collective (or fused one); AllGather or AllToAll with MatMul, MatMul with AllToAll; ReduceScatter
-// with Send, Send with AllGather (fused or not). None may update what one before it reads.
+// Convolution with a collective (or fused one); AllGather or AllToAll with MatMul or Convolution; ReduceScatter with Send,
+// Send with AllGather (fused or not). A computation with the elements of a MatMul's result may come between that and a
+// MatMul of which it makes the first factor: rows go through all three. None may update what one before it reads.
 std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
 
 std::string to_string(KernelKind);  // "fused AllReduce"

@@ -262,7 +262,13 @@ class MoveSearch {
         members.push_back(units_[k]);
         names.push_back(units_[k].name);
       }
-      if (!overlap_faults(workload_, members).empty()) continue;
+      if (!overlap_faults(workload_, members).empty()) {
+        // A computation between products is none that an overlap ends with.
+        if (longer.size() > 1 && at(units_[chain.back()].operations[0]).kind == Kind::MatMul &&
+            is_computation(units_[next]))
+          overlaps_from(longer);
+        continue;
+      }
       const std::string name = unused(workload_, "overlapped");
       if (attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
                   [&] { return overlap(workload_, names, name); }))

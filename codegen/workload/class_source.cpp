@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "codegen/epilogue_source.h"
 #include "codegen/workload/declarations.h"
 #include "codegen/workload/names.h"
@@ -22,17 +20,21 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
       text += fmt::format(
           "  const std::unique_ptr<{0}[]> memory_{1}_ = chorale::memory<{0}>(has_{1}.elements());\n", type,
           op.name);
-    if (places.is_packed(op))
+    if (places.is_packed(op)) {
+      text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
+                          printed_sides(places.moved(op).shape), places.slicing(op).dim,
+                          places.scope_ranks(places.moved(op)));
       text += fmt::format(
           "  const std::unique_ptr<{0}[]> packed_{1}_ = chorale::memory<{0}>(has_{2}.elements() == 0 ? 0 : "
           "chorale::product(has_{2}.whole()));\n",
           c_type(op.type.element), op.name,
           op.kind == Kind::ReduceScatter ? places.behind(op.operands[0]) : op.name);
+    }
   }
-  std::set<std::string> tiles_seen;
+  // By the communication that gave the number its name.
   for (const auto& [name, tiles] : printer.tiled())
-    if (places.rows().contains(name) && tiles_seen.insert(tiles).second)
-      text += fmt::format("  const int {} = chorale::tile_count({});\n", tiles,
+    if (tiles.number == fmt::format("tiles_{}_", name))
+      text += fmt::format("  const int {} = chorale::tile_count({});\n", tiles.number,
                           places.blocks_of(operation(places.workload(), name)));
   for (const auto& [name, rows] : places.rows()) {
     const Operation& op = operation(places.workload(), name);
@@ -48,8 +50,9 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
                 : fmt::format(
                       "  std::vector<chorale::Exchange<{0}>> exchange_{1}_ = "
                       "chorale::tiled_exchange<{0}>({2}, "
-                      "{3});\n",
-                      type, name, arguments, tiles->second);
+                      "{3}{4});\n",
+                      type, name, arguments, tiles->second.number,
+                      tiles->second.row.empty() ? "" : ", " + tiles->second.row);
   }
   return text;
 }

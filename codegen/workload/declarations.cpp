@@ -20,8 +20,8 @@ std::string printed_top(const WorkloadPlaces& places) {
       "workload_threads.h).\n"
       "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
       "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
-      "#include <vector>\n\n#include \"device/workload_blas.h\"\n#include \"device/workload_exchange.h\"\n"
-      "#include \"device/workload_parts.h\"\n\nnamespace {1} {{\n\n"
+      "#include <vector>\n\n#include \"device/workload_exchange.h\"\n#include \"device/workload_overlap.h\"\n"
+      "#include \"device/workload_parts.h\"\n#include \"device/workload_products.h\"\n\nnamespace {1} {{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
       "constexpr int kRanks = kGroupRanks * kGroups;\n\n",
@@ -158,9 +158,21 @@ std::string printed_checks(const WorkloadPlaces& places) {
       equal(a.back(), b[b.size() - 2], op.name);
       for (std::size_t d = 0; b.size() > 2 && d + 2 < b.size(); ++d) equal(a[d], b[d], op.name);
     }
-    if (op.kind == Kind::Convolution)
-      equal(operation(places.workload(), op.operands[0]).type.shape[1],
-            operation(places.workload(), op.operands[1]).type.shape[1], op.name);
+    if (op.kind == Kind::Convolution) {
+      const TensorShape &x = operation(places.workload(), op.operands[0]).type.shape,
+                        &w = operation(places.workload(), op.operands[1]).type.shape;
+      equal(x[1], w[1], op.name);
+      // Sides of its result are numbers, those of the defaults.
+      for (const std::size_t d : {2, 3})
+        if (!x[d].sizes.empty() || !w[d].sizes.empty())
+          line(
+              fmt::format("    chorale::require(({} + {} - {}) / {} == {}, \"{}: {}: images of {} with "
+                          "kernels of {} must "
+                          "give {}\");\n",
+                          printed_extent(x[d]), 2 * op.padding, printed_extent(w[d]), op.stride,
+                          op.type.shape[d].value - 1, places.name(), op.name, to_string(x[d]),
+                          to_string(w[d]), to_string(op.type.shape[d])));
+    }
     if (op.kind == Kind::AllToAll)
       line(fmt::format(
           "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",

@@ -1,5 +1,12 @@
-// Stages of an overlap: a product beside the communication that brings its rows, and the one that takes them
-// (device/workload_overlap.h); a chain of slices tile by tile. What is neither is done one after the other.
+// Stages that are done beside each other, in four ways:
+//
+//   a product on a thread of its own, beside the communication that brings one of its factors, and beside the one that
+//   takes its result (device/workload_products.h);
+//   rows through several products, and computations between them, likewise;
+//   such between two AllToAlls, of which tiles follow each other: one comes while another is computed, and a third leaves;
+//   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or computed.
+//
+// What is neither is done one after the other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,18 +14,14 @@
 #include "codegen/workload/step_source.h"
 
 namespace chorale {
-// One whose blocks lie together.
+
 bool StepPrinter::is_exchange(const Stage& stage) const {
   return stage.kind == StageKind::Communication &&
-         workload_.operations[stage.operation].kind != OperationKind::Send &&
-         !places_.is_packed(workload_.operations[stage.operation]);
+         workload_.operations[stage.operation].kind != OperationKind::Send;
 }
 
-// Whose rows can be made one after the other.
 bool StepPrinter::is_product(const Stage& stage) const {
-  if (stage.kind != StageKind::Call || workload_.operations[stage.operation].kind != OperationKind::MatMul)
-    return false;
-  return operation(workload_, workload_.operations[stage.operation].operands[1]).type.shape.size() == 2;
+  return stage.kind == StageKind::Call;
 }
 
 // The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of them, their
@@ -36,7 +39,7 @@ std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_
     const TensorType& type = op.kind == OperationKind::AllGather ? places_.moved(op) : op.type;
     const bool known = op.kind == OperationKind::AllGather || op.kind == OperationKind::ReduceScatter ||
                        op.kind == OperationKind::Send || stage.kind == StageKind::Loop;
-    if (!known || folds || type.layout.kind != LayoutKind::Sliced || type.layout.dim > 0) break;
+    if (!known || folds || type.layout.kind != LayoutKind::Sliced) break;
     if (slices != nullptr && (type.shape != slices->shape || type.layout != slices->layout)) break;
     if (op.kind == OperationKind::ReduceScatter && end != begin) break;
     if (op.kind == OperationKind::Send && places_.home(op.name) == places_.home(op.operands[0])) break;
@@ -54,8 +57,8 @@ std::string StepPrinter::tiles(const std::vector<Stage>& stages, const std::stri
     if (is_exchange(stage) && name.empty())
       name = fmt::format("tiles_{}_", workload_.operations[stage.operation].name);
   for (const Stage& stage : stages) {
-    if (stage.operation >= 0) tiled_[workload_.operations[stage.operation].name] = name;
-    for (const int i : stage.loop) tiled_[workload_.operations[i].name] = name;
+    if (stage.operation >= 0) tiled_[workload_.operations[stage.operation].name] = {name, ""};
+    for (const int i : stage.loop) tiled_[workload_.operations[i].name] = {name, ""};
   }
   std::string text;
   for (std::size_t i = 0; i < stages.size(); ++i) text += step(stages[i], i == 0 ? progress : "");
@@ -63,56 +66,214 @@ std::string StepPrinter::tiles(const std::vector<Stage>& stages, const std::stri
                      name, text);
 }
 
+// What a kernel computes and sends on.
+bool StepPrinter::is_sent_by_tiles(const std::vector<Stage>& stages, std::size_t k) const {
+  if (k + 1 >= stages.size() || stages[k].kind != StageKind::Loop || stages[k].kernel.empty() ||
+      stages[k + 1].kernel != stages[k].kernel || stages[k + 1].kind != StageKind::Communication)
+    return false;
+  const Operation& op = workload_.operations[stages[k + 1].operation];
+  return op.kind == OperationKind::Send && places_.home(op.name) != places_.home(op.operands[0]) &&
+         std::ranges::any_of(stages[k].loop,
+                             [&](int i) { return workload_.operations[i].name == op.operands[0]; });
+}
+
+std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
+  const Operation& op = workload_.operations[sent.operation];
+  const std::string name = fmt::format("tiles_{}_", op.name);
+  tiled_[op.name] = {name, ""};
+  for (const int i : made.loop) tiled_[workload_.operations[i].name] = {name, ""};
+  const LoopText text = loop_text(made);
+  return fmt::format(
+      "    // {}, {}: a tile is on its way while the next one is computed\n    {{\n{}      for (int tile = "
+      "0; "
+      "tile < {}; ++tile) {{\n{}{}      }}\n      transport_.finish();\n{}    }}\n",
+      names_of(workload_, made), op.name, text.made, name, text.run, send(op), text.after);
+}
+
+// Products, and loops between them, of which each stage reads rows of what the one before makes: where they end.
+std::size_t StepPrinter::rows_from(const std::vector<Stage>& stages, std::size_t begin) const {
+  std::size_t end = begin;
+  for (std::size_t k = begin; k < stages.size(); ++k) {
+    if (stages[k].kind == StageKind::Loop) continue;
+    if (!is_product(stages[k]) || (k > begin && !passes_rows(stages, begin, k))) break;
+    end = k + 1;
+  }
+  return end;
+}
+
+// Of MatMuls: the first factor is what the loop before, or the MatMul, has made, and the second is there.
+bool StepPrinter::passes_rows(const std::vector<Stage>& stages, std::size_t begin, std::size_t k) const {
+  const auto made_by = [&](std::size_t i, const std::string& name) {
+    if (stages[i].operation >= 0) return workload_.operations[stages[i].operation].name == name;
+    return std::ranges::any_of(stages[i].loop, [&](int o) { return workload_.operations[o].name == name; });
+  };
+  const Operation& op = workload_.operations[stages[k].operation];
+  if (op.kind != OperationKind::MatMul || !made_by(k - 1, op.operands[0])) return false;
+  const Operation* rows = nullptr;  // the product before
+  for (std::size_t i = begin; i < k; ++i) {
+    if (made_by(i, op.operands[1])) return false;
+    if (is_product(stages[i])) {
+      rows = &workload_.operations[stages[i].operation];
+      if (rows->kind != OperationKind::MatMul) return false;
+    }
+    // A loop of whole rows, which keeps no total.
+    for (const int o : stages[i].loop)
+      if (workload_.operations[o].kind == OperationKind::ReduceTensor || rows == nullptr ||
+          !same_space(workload_.operations[o].type, rows->type))
+        return false;
+  }
+  return true;
+}
+
+// Which factor of the product the communication brings; -1: none, or both.
+int StepPrinter::brought_factor(const Stage& stage, const Stage& product) const {
+  if (!is_exchange(stage) || !stage.loop.empty() || !is_product(product)) return -1;
+  const std::vector<std::string>& factors = workload_.operations[product.operation].operands;
+  const std::string& name = workload_.operations[stage.operation].name;
+  return factors[0] == factors[1] ? -1 : factors[0] == name ? 0 : factors[1] == name ? 1 : -1;
+}
+
+// The worker of a product, or of rows through several.
+std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, const Operation* brought,
+                                const Operation* taken, const std::string& tiles) {
+  const Operation& op = workload_.operations[products[0].operation];
+  if (products.size() > 1 || !tiles.empty()) {
+    std::string made, text;
+    for (const Stage& stage : products) {
+      if (!is_product(stage)) {
+        const LoopText loop = loop_text(stage);
+        text += fmt::format(
+            "            {{\n{}      const std::int64_t columns = loop.part->own().back();\n      loop(begin "
+            "* "
+            "columns, (end - begin) * columns);\n            }}\n",
+            loop.made);
+        continue;
+      }
+      const Operation& each = workload_.operations[stage.operation];
+      made += fmt::format("      const chorale::ProductSides sides_{}({});\n", each.name, shares_of(each));
+      text += fmt::format("            chorale::product_rows({}, sides_{}, begin, end);\n", factors_of(each),
+                          each.name);
+    }
+    const Operation& last = workload_.operations[products.back().operation];
+    return fmt::format(
+        "{}      chorale::TileWorker worker = chorale::row_worker(\n          chorale::rows_of(has_{}), "
+        "has_{}.own().back(), has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
+        "{{\n{}"
+        "          }}{});\n",
+        made, op.operands[0], op.operands[0], last.name, text,
+        tiles.empty() ? ""
+                      : fmt::format(", chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
+                                    places_.scope_ranks(places_.moved(*brought)), tiles));
+  }
+  const auto cut = [&](const Operation* exchange) {
+    if (exchange == nullptr) return std::string("0, 1");
+    const bool sliced =
+        exchange->kind == OperationKind::AllGather || exchange->kind == OperationKind::ReduceScatter;
+    return fmt::format("{}, {}", sliced ? std::max(0, places_.slicing(*exchange).dim) : 0,
+                       places_.scope_ranks(places_.moved(*exchange)));
+  };
+  // An AllGather takes a slice as it lies.
+  const Operation* const cuts = taken != nullptr && taken->kind == OperationKind::AllGather ? nullptr : taken;
+  const std::string flow = fmt::format("chorale::ProductFlow{{{}, {}, {}, {}}}", factor, cut(brought),
+                                       cut(cuts), op.type.layout.kind == LayoutKind::Replicated);
+  if (op.kind == OperationKind::MatMul)
+    return fmt::format("      chorale::TileWorker worker =\n          chorale::product_worker({}, {}, {});\n",
+                       factors_of(op), shares_of(op), flow);
+  return fmt::format(
+      "      chorale::TileWorker worker = chorale::convolution_worker(\n          {}, has_{}, {}, {});\n",
+      factors_of(op), op.name, convolution_sides(op), flow);
+}
+
+// What the communications of these stages first need, in the tensor that they take.
+std::string StepPrinter::needed_by(const Operation& taken) const {
+  const std::string parts = tiled_.contains(taken.name)
+                                ? fmt::format("chorale::needed(exchange_{}_)", taken.name)
+                                : fmt::format("exchange_{}_.needed()", taken.name);
+  return places_.is_packed(taken) && taken.kind == OperationKind::ReduceScatter
+             ? fmt::format("slices_{}_.in_tensor({})", taken.name, parts)
+             : parts;
+}
+
+// Tiles of one AllToAll come, are computed with, and leave by another.
+std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& products, const Stage& last) {
+  const Operation &there = workload_.operations[first.operation],
+                  &back = workload_.operations[last.operation];
+  const std::string tiles = fmt::format("tiles_{}_", there.name);
+  tiled_[there.name] = {tiles, fmt::format("has_{}.own().back()", there.name)};
+  tiled_[back.name] = {tiles, fmt::format("has_{}.own().back()", back.name)};
+  const std::string work = worker(products, 0, &there, &back, tiles),
+                    comes = step(first, "worker.arrivals()"), leaves = step(last, "worker.demands()");
+  return fmt::format(
+      "{}      worker.start();\n      for (int turn = 0; turn <= {}; ++turn) {{\n      if (const int tile = "
+      "turn; tile < {}) {{\n{}      }}\n      if (const int tile = turn - 1; tile >= 0) {{\n{}      }}\n     "
+      " "
+      "}}\n",
+      work, tiles, tiles, comes, leaves);
+}
+
+// Where this run of stages is done with, and how: the product at `product`, behind what brings its factor if it is not the
+// first.
+std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t begin, std::size_t product,
+                                std::size_t& end) {
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return std::vector<Stage>(stages.begin() + static_cast<std::ptrdiff_t>(from),
+                              stages.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  const auto at = [&](std::size_t k) { return &workload_.operations[stages[k].operation]; };
+  const int factor = product > begin ? brought_factor(stages[begin], stages[product]) : -1;
+  const std::size_t next = factor == 1 ? product + 1 : rows_from(stages, product);
+  const bool taken =
+      next < stages.size() && is_exchange(stages[next]) && at(next)->operands[0] == at(next - 1)->name;
+  end = taken ? std::max(next + 1, tiled_from(stages, next)) : next;
+  if (factor < 0 && !taken && next == product + 1) {
+    end = begin;
+    return "";
+  }
+  const std::vector<Stage> products = part(product, next);
+  std::string text;
+  if (factor == 0 && taken && at(begin)->kind == OperationKind::AllToAll &&
+      at(next)->kind == OperationKind::AllToAll && at(product)->kind == OperationKind::MatMul) {
+    text = turns(stages[begin], products, stages[next]);
+  } else {
+    std::string brings, takes;
+    if (factor >= 0) brings = step(stages[begin], "worker.arrivals()");
+    if (taken)
+      takes = end > next + 1 ? tiles(part(next, end), "worker.demands()")
+                             : step(stages[next], "worker.demands()");
+    text = worker(products, factor, factor < 0 ? nullptr : at(begin), taken ? at(next) : nullptr, "") +
+           fmt::format("      worker.start({});\n", taken ? needed_by(*at(next)) : "") + brings + takes;
+  }
+  std::string names;
+  for (const Stage& stage : products) names += (names.empty() ? "" : ", ") + names_of(workload_, stage);
+  return fmt::format("    // {}, beside what follows ({})\n    {{\n{}      worker.finish();\n    }}\n", names,
+                     stages[begin].overlap, text);
+}
+
 std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
   std::string text;
   for (std::size_t i = 0; i < stages.size();) {
-    if (stages[i].overlap.empty()) {
-      text += step(stages[i++]);
-      continue;
-    }
-    const auto result = [&](std::size_t k) { return workload_.operations[stages[k].operation].name; };
-    const auto reads = [&](std::size_t k, std::size_t of) {
-      return workload_.operations[stages[k].operation].operands[0] == result(of);
-    };
-    const bool brought = i + 1 < stages.size() && is_exchange(stages[i]) && stages[i].loop.empty() &&
-                         is_product(stages[i + 1]) && reads(i + 1, i);
-    const std::size_t product = brought ? i + 1 : i;
-    if (is_product(stages[product])) {
-      const std::size_t next = product + 1;
-      const bool taken = next < stages.size() && is_exchange(stages[next]) && reads(next, product);
-      const std::size_t end = taken ? std::max(next + 1, tiled_from(stages, next)) : next;
-      if (brought || taken) {
-        const Operation& op = workload_.operations[stages[product].operation];
-        std::string made, after;
-        if (brought) made = step(stages[i], "worker.arrivals()");
-        if (taken && end > next + 1)
-          after = tiles({stages.begin() + static_cast<std::ptrdiff_t>(next),
+    if (!stages[i].overlap.empty()) {
+      const bool brought = i + 1 < stages.size() && brought_factor(stages[i], stages[i + 1]) >= 0;
+      std::size_t end = i;
+      if (brought || is_product(stages[i])) text += beside(stages, i, brought ? i + 1 : i, end);
+      if (end == i) {
+        end = tiled_from(stages, i);
+        if (end > i)
+          text += tiles({stages.begin() + static_cast<std::ptrdiff_t>(i),
                          stages.begin() + static_cast<std::ptrdiff_t>(end)},
-                        "worker.demands()");
-        else if (taken)
-          after = step(stages[next], "worker.demands()");
-        text += fmt::format(
-            "    // {}, beside what follows ({})\n    {{\n      chorale::RowWorker worker =\n          "
-            "chorale::row_products({}, {}, {}, has_{}, has_{}, has_{});\n      worker.start({});\n{}{}      "
-            "worker.finish();\n    }}\n",
-            op.name, stages[i].overlap, places_.pointer(op.name), places_.first_of(op.operands[0]),
-            places_.first_of(op.operands[1]), op.name, op.operands[0], op.operands[1],
-            brought          ? ""
-            : end > next + 1 ? fmt::format("chorale::needed(exchange_{}_)", result(next))
-                             : fmt::format("exchange_{}_.needed()", result(next)),
-            made, after);
+                        "");
+      }
+      if (end > i) {
         i = end;
         continue;
       }
     }
-    if (const std::size_t end = tiled_from(stages, i); end > i) {
-      text += tiles({stages.begin() + static_cast<std::ptrdiff_t>(i),
-                     stages.begin() + static_cast<std::ptrdiff_t>(end)},
-                    "");
-      i = end;
-      continue;
+    if (is_sent_by_tiles(stages, i)) {
+      text += sent_by_tiles(stages[i], stages[i + 1]);
+      i += 2;
+    } else {
+      text += step(stages[i++]);
     }
-    text += step(stages[i++]);
   }
   return text;
 }

@@ -123,7 +123,7 @@ std::string WorkloadPlaces::packed(const std::string& name) {
 std::string WorkloadPlaces::blocks_of(const Operation& op) const {
   const std::string whole = printed_sides(moved(op).shape);
   const int ranks = scope_ranks(moved(op));
-  if (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather)
+  if (slicing(op).kind == LayoutKind::Sliced)
     return fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, ranks);
   if (op.kind == Kind::AllToAll) return fmt::format("chorale::even_blocks({}, {})", whole, ranks);
   return fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);

@@ -14,6 +14,8 @@ namespace {
 
 using Kind = OperationKind;
 
+}  // namespace
+
 std::string names_of(const Workload& workload, const Stage& stage) {
   std::vector<std::string> names;
   if (stage.operation >= 0) names.push_back(workload.operations[stage.operation].name);
@@ -21,33 +23,39 @@ std::string names_of(const Workload& workload, const Stage& stage) {
   return fmt::format("{}{}", fmt::join(names, ", "), stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
 }
 
-}  // namespace
-
 StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.workload()), places_(places) {
   const std::vector<Stage>& all = places.stages().all();
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i + 1;
-    while (!all[i].overlap.empty() && end < all.size() && all[end].overlap == all[i].overlap) ++end;
+    const auto is_same = [&](const Stage& other) {
+      return all[i].overlap.empty() ? !all[i].kernel.empty() && other.kernel == all[i].kernel
+                                    : other.overlap == all[i].overlap;
+    };
+    while (end < all.size() && is_same(all[end])) ++end;
     steps_ += overlapped(
         {all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end)});
     i = end;
   }
 }
 
-// A tile of it where its overlap is done so.
-std::string StepPrinter::loop(const Stage& stage) {
+// A tile of it where it is done so.
+StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
   const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
   const PrintedLoop loop = printed_loop(workload_, stage.loop, options, places_);
   loops_ += loop.definition;
   const auto it = tiled_.find(workload_.operations[stage.loop[0]].name);
-  const std::string all =
+  const std::string run =
       it == tiled_.end()
           ? "      loop(0, loop.part->elements());\n"
           : fmt::format(
                 "      const std::int64_t begin = chorale::part_begin(loop.part->elements(), {0}, tile);\n"
                 "      loop(begin, chorale::part_begin(loop.part->elements(), {0}, tile + 1) - begin);\n",
-                it->second);
-  return fmt::format("    {{\n{}{}{}    }}\n", loop.made, all, loop.after);
+                it->second.number);
+  return {.made = loop.made, .run = run, .after = loop.after};
+}
+std::string StepPrinter::loop(const Stage& stage) {
+  const LoopText text = loop_text(stage);
+  return fmt::format("    {{\n{}{}{}    }}\n", text.made, text.run, text.after);
 }
 
 std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
@@ -86,15 +94,16 @@ std::string StepPrinter::communication(const Stage& stage, const std::string& pr
   };
   // A slice that is no tensor of its own begins within one.
   if (places_.behind(from) != from) input = begun_at(input, from);
+  std::string told = progress;
   if (places_.is_packed(op) && op.kind == Kind::ReduceScatter) {
-    text += fmt::format("      chorale::pack({}, {}, {}, {}, {});\n", places_.packed(op.name), input,
-                        printed_sides(type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
+    told = fmt::format("chorale::Packing(slices_{}_, {}, {}{})", op.name, places_.packed(op.name), input,
+                       progress.empty() ? "" : ", " + progress);
     input = places_.packed(op.name);
   } else if (op.kind == Kind::AllGather && places_.is_packed(op)) {
     output = places_.packed(op.name);
     if (places_.is_made_in_place(from)) input = fmt::format("{} + own_{}", output, op.name);
-    after = fmt::format("      chorale::unpack({}, {}, {}, {}, {});\n", result, output,
-                        printed_sides(op.type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
+    told = fmt::format("chorale::Unpacking(slices_{}_, {}, {}{})", op.name, result, output,
+                       progress.empty() ? "" : ", " + progress);
   } else if (places_.is_made_in_place(from)) {
     input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
   } else if (places_.home(from) == places_.home(op.name)) {
@@ -106,7 +115,7 @@ std::string StepPrinter::communication(const Stage& stage, const std::string& pr
         c_type(op.type.element), from, input, from);
     input = "kept.get()";
   }
-  std::string loop = progress.empty() ? "" : ", chorale::NoSumFunction()";
+  std::string loop = told.empty() ? "" : ", chorale::NoSumFunction()";
   if (!stage.loop.empty()) {
     const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .sum = &op};
     const PrintedLoop printed = printed_loop(workload_, stage.loop, options, places_);
@@ -123,7 +132,7 @@ std::string StepPrinter::communication(const Stage& stage, const std::string& pr
                                 : fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ",
                                               type.first_group, type.last_group),
                      text, op.name, tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input,
-                     output, loop, progress.empty() ? "" : ", " + progress, after);
+                     output, loop, told.empty() ? "" : ", " + told, after);
 }
 
 std::string StepPrinter::send(const Operation& op) const {
@@ -155,26 +164,31 @@ std::string StepPrinter::send(const Operation& op) const {
            fmt::format("rank_ + {} * kGroupRanks", op.shift)),
       peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
       places_.pointer(op.name), op.name,
-      tiles == tiled_.end() ? "" : fmt::format(", tile, {}", tiles->second));
+      tiles == tiled_.end() ? "" : fmt::format(", tile, {}", tiles->second.number));
+}
+
+std::string StepPrinter::factors_of(const Operation& op) const {
+  for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
+  return fmt::format("{}, {}, {}", places_.pointer(op.name), places_.first_of(op.operands[0]),
+                     places_.first_of(op.operands[1]));
+}
+std::string StepPrinter::shares_of(const Operation& op) const {
+  const auto sides = [&](int k) { return operation(workload_, op.operands[k]).type.shape.size(); };
+  return fmt::format("has_{}, has_{}, has_{}, {}", op.name, op.operands[0], op.operands[1],
+                     sides(0) > 2 && sides(1) > 2);
+}
+std::string StepPrinter::convolution_sides(const Operation& op) const {
+  return fmt::format(
+      "chorale::ConvolutionSides{{has_{0}.side(0), has_{0}.side(1), has_{0}.side(2), has_{0}.side(3), "
+      "has_{1}.side(0), has_{1}.side(2), has_{1}.side(3), {2}, {3}}}",
+      op.operands[0], op.operands[1], op.stride, op.padding);
 }
 
 std::string StepPrinter::call(const Operation& op) const {
-  for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
-  const std::string &a = op.operands[0], &b = op.operands[1];
-  if (op.kind == Kind::MatMul) {
-    const std::size_t dims = operation(workload_, a).type.shape.size(),
-                      factor_dims = operation(workload_, b).type.shape.size();
-    return fmt::format("    chorale::matrix_products({}, {}, {}, has_{}, has_{}, has_{}, {});\n",
-                       places_.pointer(op.name), places_.first_of(a), places_.first_of(b), op.name, a, b,
-                       factor_dims > 2 && dims > 2 ? "true" : "false");
-  }
-  return fmt::format(
-      "    if (has_{0}.elements() > 0) chorale::convolution({1}, {2}, {3}, "
-      "chorale::ConvolutionSides{{has_{4}.side(0), "
-      "has_{4}.side(1), has_{4}.side(2), has_{4}.side(3), has_{5}.side(0), has_{5}.side(2), "
-      "has_{5}.side(3), {6}, {7}}});\n",
-      op.name, places_.pointer(op.name), places_.first_of(a), places_.first_of(b), a, b, op.stride,
-      op.padding);
+  if (op.kind == Kind::MatMul)
+    return fmt::format("    chorale::matrix_products({}, {});\n", factors_of(op), shares_of(op));
+  return fmt::format("    if (has_{}.elements() > 0) chorale::convolution({}, {});\n", op.name,
+                     factors_of(op), convolution_sides(op));
 }
 
 }  // namespace chorale

@@ -4,14 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <random>
 
 #include "codegen/passes/lower.h"
 #include "codegen/workload/exchange_tables.h"
 #include "construct/incumbents.h"
 #include "device/workload_exchange.h"
-#include "device/workload_overlap.h"
 #include "device/workload_threads.h"
 #include "tests/semantics/machines.h"
 
@@ -209,32 +207,6 @@ TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
             transport.exchange(sends, receives);
           }),
       std::invalid_argument);
-}
-
-TEST(RowWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
-  std::vector<std::int64_t> order;
-  std::mutex mutex;
-  RowWorker worker(40, 3, 5, [&](std::int64_t begin, std::int64_t end) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    for (std::int64_t row = begin; row < end; ++row) order.push_back(row);
-  });
-  worker.start({{35 * 5, 10}, {0, 11}});  // rows 35 and 36, then 0 to 2; two rows at a time
-  worker.demands().needs(0, 200);
-  worker.finish();
-  ASSERT_EQ(order.size(), 40);
-  EXPECT_THAT(std::vector<std::int64_t>(order.begin(), order.begin() + 9),
-              testing::ElementsAre(34, 35, 36, 37, 0, 1, 2, 3, 4));
-}
-
-TEST(RowWorker, MakesRowsAsTheyArrive) {
-  std::vector<std::int64_t> order;
-  RowWorker worker(4, 3, 5, [&](std::int64_t begin, std::int64_t) { order.push_back(begin); });
-  worker.start();
-  for (const auto& [begin, count] :
-       {std::pair(9, 3), std::pair(0, 2), std::pair(3, 3), std::pair(2, 1), std::pair(6, 3)})
-    worker.arrivals().has(begin, count);
-  worker.finish();
-  EXPECT_THAT(order, testing::ElementsAre(3, 1, 0, 2));
 }
 
 }  // namespace

@@ -281,11 +281,13 @@ TEST(Invalid, Programs) {
        "w:16:9: overlap o: y does not read what x makes; overlap a producer with its consumer"},
       {"overlap o {\n  x = AllReduce(\"+\", g)\n  y = x + 1\n}\nreturn x, y",
        "w:16:9: overlap o: x and y are no pair that can be overlapped; pairs are MatMul or Convolution with "
-       "a collective, AllGather or AllToAll with MatMul, ReduceScatter with Send, and Send with AllGather"},
+       "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
+       "MatMuls with what is computed between them, row by row"},
       {"Tensor l(fp16, [3, N], Local GROUP)\noverlap o {\n  x = MatMul(l, k)\n  y = Send(x, GROUP + "
        "1)\n}\nreturn y",
        "w:17:9: overlap o: x and y are no pair that can be overlapped; pairs are MatMul or Convolution with "
-       "a collective, AllGather or AllToAll with MatMul, ReduceScatter with Send, and Send with AllGather"},
+       "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
+       "MatMuls with what is computed between them, row by row"},
   };
   for (const Invalid& each : kTable)
     EXPECT_EQ(said_of(kPrelude + std::string(each.text)), each.message) << each.text;

@@ -2,9 +2,13 @@
 // through their elements in any order and keeps nothing from one to the next.
 #include "workload/kernels.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/error.h"
+#include "ir/files.h"
 #include "semantics/workload_machine.h"
+#include "workload/moves.h"
 #include "workload/text.h"
 
 namespace chorale::test {
@@ -100,6 +104,63 @@ kernel third {
 }
 return a, d, f
 )");
+}
+
+// Why the program with this overlap is refused; empty if it is not.
+std::string refusal(const std::string& overlapped) {
+  try {
+    parse_workload(R"(
+workload w ranks 2
+size T = 4, H = 3, F = 5
+Tensor x(fp32, [T, H], Local)
+Tensor w1(fp32, [H, F], Local)
+Tensor w2(fp32, [F, H], Local)
+Tensor w3(fp32, [H, T], Local)
+Tensor row(fp32, [F], Replicated)
+)" + overlapped + "\nreturn back",
+                   "w");
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+// Rows go through products and what is computed between them, where each reads rows of what was made before.
+TEST(Overlaps, LetRowsThroughSeveralProducts) {
+  EXPECT_EQ(refusal(R"(overlap o {
+  there = AllToAll(x)
+  up = MatMul(there, w1)
+  kernel k {
+    moved = up + row
+    inner = ReLU(moved)
+  }
+  down = MatMul(inner, w2)
+  back = AllToAll(down)
+})"),
+            "");
+  const std::string none = "are no pair that can be overlapped";
+  // What is computed last is read by nobody in it.
+  EXPECT_THAT(refusal("overlap o {\nthere = AllToAll(x)\nup = MatMul(there, w1)\nback = ReLU(up)\n}"),
+              testing::HasSubstr("up and back " + none));
+  // Its sum is complete only after the last row.
+  EXPECT_THAT(
+      refusal("overlap o {\nthere = AllToAll(x)\nup = MatMul(there, w1)\nkernel k {\ninner = ReLU(up)\n"
+              "n = ReduceTensor(\"+\", inner)\n}\ndown = MatMul(inner, w2)\nback = AllToAll(down)\n}"),
+      testing::HasSubstr("up and k " + none));
+  // It is the second factor, all of which every row reads.
+  EXPECT_THAT(refusal("overlap o {\nthere = AllToAll(x)\nup = MatMul(there, w1)\ninner = ReLU(up)\n"
+                      "down = MatMul(w3, inner)\nback = AllReduce(\"+\", down)\n}"),
+              testing::HasSubstr("up and inner " + none));
+}
+
+TEST(Overlaps, OfAllThatExpertsDoAreProposed) {
+  const Workload moe =
+      parse_workload(read_file(std::string(CHORALE_SOURCE) + "/examples/moe.chorale"), "moe");
+  std::vector<std::string> scripts;
+  for (const Move& move : moves(moe).list) scripts.push_back(move.script);
+  EXPECT_THAT(scripts, testing::Contains("overlap(overlapped; there, up, inner, down, back)"));
+  EXPECT_THAT(scripts, testing::Contains("overlap(overlapped; there, up)"));
+  EXPECT_THAT(scripts, testing::Not(testing::Contains("overlap(overlapped; there, up, inner)")));
 }
 
 }  // namespace
