@@ -9,6 +9,8 @@
 // which of the two it is meant for, and so one that comes after an update that should have come after it is found, as
 // one that comes too early is.
 //
+// What one element is made of is said in workload_elements.cpp, where elements are in workload_layout.cpp.
+//
 // This is as slow as it looks: nothing is vectorized, hoisted or skipped. It shares the nouns with what it judges, and
 // nothing else.
 #include "semantics/workload_machine.h"
@@ -16,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
@@ -25,82 +26,10 @@
 #include <set>
 #include <stdexcept>
 
+#include "semantics/workload_elements.h"
+
 namespace chorale {
 namespace {
-
-using Sides = std::vector<std::int64_t>;
-
-// What a rank has of a tensor: along one dimension, of `side` places with `inner` elements in each, those from `begin`
-// on.
-struct Holding {
-  std::int64_t side = 1, inner = 1;
-  std::int64_t begin = 0, length = 0;
-
-  // Where an element of the tensor lies in it; -1: nowhere.
-  std::int64_t place(std::int64_t element) const {
-    const std::int64_t along = element / inner % side - begin;
-    if (along < 0 || along >= length) return -1;
-    return (element / inner / side * length + along) * inner + element % inner;
-  }
-  bool operator==(const Holding&) const = default;
-};
-
-int world(const Workload& workload) {
-  return workload.ranks * workload.groups;
-}
-
-// The first rank of those among which a tensor of the type is laid out that is on `rank`, too.
-int first_peer(const Workload& workload, const TensorType& type, int rank) {
-  return type.scope == Scope::World ? 0 : rank / workload.ranks * workload.ranks;
-}
-
-Holding held(const Workload& workload, const TensorType& type, int rank) {
-  const std::int64_t all = elements(type);
-  const int group = rank / workload.ranks;
-  if (type.scope == Scope::Group && (group < type.first_group || group > type.last_group))
-    return {.inner = all};
-  const int within = rank - first_peer(workload, type, rank);
-  if (type.layout.kind == LayoutKind::Rooted && within != type.layout.root) return {.inner = all};
-  if (type.layout.kind != LayoutKind::Sliced) return {.inner = all, .length = 1};
-  Holding holding{.side = all};
-  if (type.layout.dim != kFlat) {
-    holding.side = type.shape.at(type.layout.dim).value;
-    for (std::size_t d = type.layout.dim + 1; d < type.shape.size(); ++d)
-      holding.inner *= type.shape[d].value;
-  }
-  const int ranks = ranks_of(workload, type);
-  holding.begin = part_begin(holding.side, ranks, within);
-  holding.length = part_begin(holding.side, ranks, within + 1) - holding.begin;
-  return holding;
-}
-
-std::int64_t size(const TensorType& type, const Holding& holding) {
-  return elements(type) / holding.side * holding.length;
-}
-
-Sides sides_of(const TensorType& type) {
-  Sides sides;
-  for (const Extent& extent : type.shape) sides.push_back(extent.value);
-  return sides;
-}
-
-// The element of a tensor with sides `of` that is read for an element of one with sides `in`, to which it broadcasts:
-// dimensions are those counted from the last one, and a side of 1 is read again and again.
-std::int64_t aligned(const Sides& in, std::int64_t element, const Sides& of) {
-  std::int64_t aligned_element = 0, stride = 1;
-  for (std::size_t back = 1; back <= of.size(); ++back) {
-    const std::int64_t along = element % in[in.size() - back];
-    element /= in[in.size() - back];
-    const std::int64_t side = of[of.size() - back];
-    aligned_element += (side == 1 ? 0 : along) * stride;
-    stride *= side;
-  }
-  return aligned_element;
-}
-
-bool same(double a, double b) {
-  return a == b || (std::isnan(a) && std::isnan(b));
-}
 
 // std::shuffle gives another order in another library.
 template <typename T>
@@ -144,9 +73,10 @@ class WorkloadMachine {
   // The result of an operation.
   struct Value {
     const Operation* op = nullptr;
-    Sides sides = {};
+    TensorSides sides = {};
     std::vector<Holding> holdings = {};            // by rank of the world
     std::vector<int> operands = {};                // numbers of values
+    std::vector<SizedTensor> types = {};           // and what they are
     std::vector<std::vector<int>> receivers = {};  // by rank: the ranks whose memory gets what it makes
     int memory = -1;
     char written = 1;  // how often an element is, when it is this
@@ -160,7 +90,7 @@ class WorkloadMachine {
   struct Unit {
     std::string name = {}, kernel = {}, overlap = {};
     std::vector<int> operations = {};
-    Sides sides = {};             // of the elements that it goes through
+    TensorSides sides = {};       // of the elements that it goes through
     std::vector<int> tasks = {};  // by rank, that are not done
     // By memory and rank: which elements were read and written.
     std::vector<std::vector<char>> reads = {}, writes = {};
@@ -202,6 +132,7 @@ class WorkloadMachine {
     for (int rank = 0; rank < world_; ++rank) value.holdings.push_back(held(workload_, op.type, rank));
     for (const std::string& operand : op.operands) {
       value.operands.push_back(number(operand));
+      value.types.push_back({&values_[value.operands.back()].op->type, values_[value.operands.back()].sides});
       const Value& read = values_[value.operands.back()];
       if (updated_.contains(read.memory) && read.written == 1)
         throw std::logic_error(op.name + " reads " + operand + " after its update");
@@ -263,7 +194,7 @@ class WorkloadMachine {
     });
   }
 
-  static void widen(Sides& sides, const Sides& by) {
+  static void widen(TensorSides& sides, const TensorSides& by) {
     if (sides.size() < by.size()) sides.insert(sides.begin(), by.size() - sides.size(), 1);
     for (std::size_t back = 1; back <= by.size(); ++back) {
       std::int64_t& side = sides[sides.size() - back];
@@ -280,7 +211,7 @@ class WorkloadMachine {
     whole(workload_, input.op->type, given->second);  // of the right sizes; replicas are the same
     for (const std::vector<double>& of_rank : given->second)
       for (double x : of_rank)
-        if (!same(rounded(input.op->type.element, x), x))
+        if (!same_number(rounded(input.op->type.element, x), x))
           throw std::logic_error(
               fmt::format("input {}: {} is no {}", input.op->name, x, short_name(input.op->type.element)));
     Memory& memory = memories_[input.memory];
@@ -322,7 +253,7 @@ class WorkloadMachine {
   const Value& worked_on(int v) const {
     return works_where_its_operand_is(values_[v].op->kind) ? values_[values_[v].operands.at(0)] : values_[v];
   }
-  const Sides& work_sides(int v) const { return worked_on(v).sides; }
+  const TensorSides& work_sides(int v) const { return worked_on(v).sides; }
 
   // --- Reading ---
 
@@ -353,105 +284,6 @@ class WorkloadMachine {
     std::vector<char>& of_rank = touched[memory * world_ + rank];
     if (of_rank.empty()) of_rank.resize(memories_[memory].written[rank].size());
     of_rank[place] = 1;
-  }
-
-  // --- What operations make of what they read ---
-
-  double made(int v, int rank, std::int64_t element) {
-    const Value& value = values_[v];
-    switch (value.op->kind) {
-      case OperationKind::Pointwise:
-        pointwise_ = {.reader = v, .rank = rank, .element = element};
-        return computed(value.op->expression, value.op->type.element, element, seed_, operand_);
-      case OperationKind::MatMul:
-        return matrix_product(v, rank, element);
-      case OperationKind::Convolution:
-        return convolved(v, rank, element);
-      case OperationKind::ReduceTensor:
-      case OperationKind::Slice:
-      case OperationKind::AllGather:
-      case OperationKind::Broadcast:
-      case OperationKind::Send:
-        return read(v, value.operands.at(0), rank, element);
-      case OperationKind::AllReduce:
-      case OperationKind::ReduceScatter:
-      case OperationKind::Reduce:
-        return sum_over_ranks(v, rank, element);
-      case OperationKind::AllToAll:
-        return exchanged(v, rank, element);
-      default:
-        throw std::logic_error(value.op->name + " is nothing that is done");
-    }
-  }
-
-  double sum_over_ranks(int v, int rank, std::int64_t element) {
-    const Operation& op = *values_[v].op;
-    const int first = first_peer(workload_, op.type, rank), peers = ranks_of(workload_, op.type);
-    double sum = read(v, values_[v].operands.at(0), first, element);
-    for (int peer = first + 1; peer < first + peers; ++peer)
-      sum = rounded(op.type.element, folded(op.type.element, op.reduction, sum,
-                                            read(v, values_[v].operands.at(0), peer, element)));
-    return sum;
-  }
-
-  // Part j of what rank i has becomes part i of what rank j has.
-  double exchanged(int v, int rank, std::int64_t element) {
-    const Value& value = values_[v];
-    const int peers = ranks_of(workload_, value.op->type),
-              first = first_peer(workload_, value.op->type, rank);
-    const std::int64_t part = elements(value.op->type) / peers;
-    const int from = first + static_cast<int>(element / part);
-    return read(v, value.operands.at(0), from, (rank - first) * part + element % part);
-  }
-
-  // Over what of the inner dimension? All; or where both operands are cut along it, the part that the rank has.
-  Holding summed(int v, std::size_t first_dim, std::size_t second_dim, int rank) const {
-    const Value &a = values_[values_[v].operands.at(0)], &b = values_[values_[v].operands.at(1)];
-    const auto is_cut = [](const Value& x, std::size_t dim) {
-      return x.op->type.layout.kind == LayoutKind::Sliced && x.op->type.layout.dim == static_cast<int>(dim);
-    };
-    if (is_cut(a, first_dim) && is_cut(b, second_dim)) return a.holdings[rank];
-    return {.begin = 0, .length = a.sides.at(first_dim)};
-  }
-
-  double matrix_product(int v, int rank, std::int64_t element) {
-    const Value& value = values_[v];
-    const int a = value.operands.at(0), b = value.operands.at(1);
-    const Sides &left = values_[a].sides, &right = values_[b].sides;
-    const ElementType type = value.op->type.element;
-    const std::int64_t inner = left.back(), columns = right.back(), rows = left.at(left.size() - 2);
-    const std::int64_t row = element / columns,
-                       column = element % columns;  // of all matrices, one below the other
-    const std::int64_t matrix = right.size() > 2 ? row / rows : 0;
-    const Holding over = summed(v, left.size() - 1, right.size() - 2, rank);
-    double sum = 0;
-    for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
-      sum = folded(type, ReduceOp::Sum, sum,
-                   product(type, read(v, a, rank, row * inner + k),
-                           read(v, b, rank, (matrix * inner + k) * columns + column)));
-    return sum;
-  }
-
-  double convolved(int v, int rank, std::int64_t element) {
-    const Value& value = values_[v];
-    const int x = value.operands.at(0), w = value.operands.at(1);
-    const Sides &image = values_[x].sides, &filter = values_[w].sides, &out = value.sides;
-    const ElementType type = value.op->type.element;
-    const std::int64_t column = element % out[3], row = element / out[3] % out[2];
-    const std::int64_t o = element / out[3] / out[2] % out[1], n = element / out[3] / out[2] / out[1];
-    const Holding over = summed(v, 1, 1, rank);
-    double sum = 0;
-    for (std::int64_t c = over.begin; c < over.begin + over.length; ++c)
-      for (std::int64_t i = 0; i < filter[2]; ++i)
-        for (std::int64_t j = 0; j < filter[3]; ++j) {
-          const std::int64_t y = row * value.op->stride + i - value.op->padding;
-          const std::int64_t z = column * value.op->stride + j - value.op->padding;
-          if (y < 0 || y >= image[2] || z < 0 || z >= image[3]) continue;  // zeros around the image
-          sum = folded(type, ReduceOp::Sum, sum,
-                       product(type, read(v, x, rank, ((n * image[1] + c) * image[2] + y) * image[3] + z),
-                               read(v, w, rank, ((o * filter[1] + c) * filter[2] + i) * filter[3] + j)));
-        }
-    return sum;
   }
 
   // --- Units ---
@@ -508,7 +340,10 @@ class WorkloadMachine {
       if (worked_on(v).holdings[rank].place(mine) < 0) continue;
       const std::vector<int>& to = value.receivers[rank];
       if (to.empty()) continue;
-      const double number = rounded(value.op->type.element, made(v, rank, mine));
+      reader_ = v;
+      const double number = rounded(
+          value.op->type.element,
+          made_element(workload_, {value.op, &value.sides, value.types, rank, mine}, seed_, operand_));
       if (is_late_) return false;
       if (!works_where_its_operand_is(value.op->kind))
         registers_[v] = {.full = true, .element = mine, .value = number};
@@ -566,44 +401,8 @@ class WorkloadMachine {
       const std::int64_t read = bytes(unit.reads, rank), written = bytes(unit.writes, rank);
       if (read + written > most.read + most.written) most.read = read, most.written = written;
     }
-    for (int v : unit.operations) most.sent += sent(v);
+    for (int v : unit.operations) most.sent += sent_bytes(workload_, *values_[v].op);
     return most;
-  }
-
-  std::int64_t sent(int v) const {
-    const Value& value = values_[v];
-    const TensorType& type = value.op->type;
-    const std::int64_t element = static_cast<std::int64_t>(size_of(type.element)),
-                       n = elements(type) * element;
-    const int p = ranks_of(workload_, type);
-    const auto smallest = [&](const Value& sliced) {  // the last ranks' parts are
-      const int last = sliced.op->type.scope == Scope::World
-                           ? world_ - 1
-                           : (sliced.op->type.last_group + 1) * workload_.ranks - 1;
-      return size(sliced.op->type, sliced.holdings[last]) * element;
-    };
-    switch (value.op->kind) {
-      case OperationKind::AllReduce:
-        return 2 * (n - elements(type) / p * element);
-      case OperationKind::ReduceScatter:
-        return n - smallest(value);
-      case OperationKind::AllGather:
-        return n - smallest(worked_on(v));
-      case OperationKind::AllToAll:
-        return n - n / p;
-      case OperationKind::Reduce:
-      case OperationKind::Broadcast:
-        return p > 1 ? n : 0;
-      case OperationKind::Send: {
-        std::int64_t most = 0;
-        for (int rank = 0; rank < world_; ++rank)
-          if (!value.receivers[rank].empty())
-            most = std::max(most, size(worked_on(v).op->type, worked_on(v).holdings[rank]) * element);
-        return most;
-      }
-      default:
-        return 0;
-    }
   }
 
   const Workload& workload_;
@@ -614,13 +413,10 @@ class WorkloadMachine {
   std::vector<Memory> memories_ = {};
   std::set<int> updated_ = {};  // memories
   std::vector<Unit> units_ = {};
-  // Of the element that is done now.
-  Read pointwise_ = {};
-  const std::function<double(int)> operand_ = [this](int operand) {
-    const Value& made = values_[pointwise_.reader];
-    const int v = made.operands.at(operand);
-    return read(pointwise_.reader, v, pointwise_.rank,
-                aligned(made.sides, pointwise_.element, values_[v].sides));
+  // Of the element that is done now: the value that is made, and how it reads.
+  int reader_ = 0;
+  const OperandReader operand_ = [this](int operand, int rank, std::int64_t element) {
+    return read(reader_, values_[reader_].operands.at(operand), rank, element);
   };
   int rank_ = 0;
   std::vector<Register> registers_ = {};  // by value
@@ -631,74 +427,11 @@ class WorkloadMachine {
   std::map<int, std::vector<std::map<std::int64_t, double>>> summands_ = {};
 };
 
-int first_rank(const Workload& workload, const TensorType& type) {
-  return type.scope == Scope::World ? 0 : type.first_group * workload.ranks;
-}
-int last_rank(const Workload& workload, const TensorType& type) {
-  return type.scope == Scope::World ? world(workload) : (type.last_group + 1) * workload.ranks;
-}
-
 }  // namespace
 
 WorkloadRun interpret(const Workload& workload, const WorkloadState& inputs,
                       const WorkloadRunOptions& options) {
   return WorkloadMachine(workload, inputs, options).run();
-}
-
-std::vector<std::vector<double>> whole(const Workload& workload, const TensorType& type,
-                                       const RankValues& values) {
-  if (std::ssize(values) != world(workload)) throw std::logic_error("a tensor of another number of ranks");
-  for (int rank = 0; rank < world(workload); ++rank)
-    if (std::ssize(values[rank]) != size(type, held(workload, type, rank)))
-      throw std::logic_error(
-          fmt::format("rank {} has {} elements of a {}", rank, values[rank].size(), to_string(type)));
-  const int peers = ranks_of(workload, type);
-  std::vector<std::vector<double>> tensors;
-  for (int first = first_rank(workload, type); first < last_rank(workload, type); first += peers) {
-    std::vector<double> tensor;
-    if (type.layout.kind == LayoutKind::Local) {
-      for (int rank = first; rank < first + peers; ++rank)
-        tensor.insert(tensor.end(), values[rank].begin(), values[rank].end());
-    } else {
-      tensor.resize(elements(type));
-      std::vector<bool> is_known(tensor.size());
-      for (int rank = first; rank < first + peers; ++rank) {
-        const Holding holding = held(workload, type, rank);
-        for (std::int64_t e = 0; e < std::ssize(tensor); ++e) {
-          const std::int64_t place = holding.place(e);
-          if (place < 0) continue;
-          if (is_known[e] && !same(tensor[e], values[rank][place]))
-            throw std::logic_error(fmt::format("element {} is {} on rank {} and {} on another", e,
-                                               values[rank][place], rank, tensor[e]));
-          tensor[e] = values[rank][place];
-          is_known[e] = true;
-        }
-      }
-    }
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
-
-RankValues laid_out(const Workload& workload, const TensorType& type,
-                    const std::vector<std::vector<double>>& tensors) {
-  RankValues values(world(workload));
-  const int peers = ranks_of(workload, type), from = first_rank(workload, type),
-            to = last_rank(workload, type);
-  const std::int64_t all = elements(type), given = type.layout.kind == LayoutKind::Local ? all * peers : all;
-  if (std::ssize(tensors) != (to - from) / peers)
-    throw std::logic_error("a tensor of another number of groups");
-  for (int rank = from; rank < to; ++rank) {
-    const std::vector<double>& tensor = tensors[(rank - from) / peers];
-    if (std::ssize(tensor) != given)
-      throw std::logic_error(fmt::format("{} elements of a {}", tensor.size(), to_string(type)));
-    const Holding holding = held(workload, type, rank);
-    values[rank].resize(size(type, holding));
-    for (std::int64_t e = 0; e < all; ++e)
-      if (const std::int64_t place = holding.place(e); place >= 0)
-        values[rank][place] = tensor[given == all ? e : (rank - from) % peers * all + e];
-  }
-  return values;
 }
 
 }  // namespace chorale

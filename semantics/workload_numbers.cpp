@@ -136,6 +136,10 @@ R computed_in(const Expression& expression, std::int64_t index, std::uint64_t se
 
 }  // namespace
 
+bool same_number(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
 double rounded(ElementType type, double value) {
   constexpr double kLeast = std::numeric_limits<std::int32_t>::min(),
                    kMost = std::numeric_limits<std::int32_t>::max();

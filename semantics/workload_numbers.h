@@ -17,6 +17,9 @@ namespace chorale {
 // largest, what is too small or no number the smallest.
 double rounded(ElementType, double);
 
+// Equal, or no numbers both.
+bool same_number(double, double);
+
 // An expression, before it is rounded to `type`, which says in what it is computed: float32 for fp32 and halves, else
 // float64. Operands are asked for by their number.
 double computed(const Expression&, ElementType type, std::int64_t index, std::uint64_t seed,

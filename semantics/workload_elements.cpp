@@ -1,0 +1,147 @@
+// Sums are added up in the order of ranks, or of elements: those over ranks are rounded to the element type each time, the
+// others once, by the caller.
+#include "semantics/workload_elements.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "semantics/workload_numbers.h"
+
+namespace chorale {
+namespace {
+
+double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const int first = first_peer(workload, op.type, made.rank), peers = ranks_of(workload, op.type);
+  double sum = read(0, first, made.element);
+  for (int peer = first + 1; peer < first + peers; ++peer)
+    sum = rounded(op.type.element, folded(op.type.element, op.reduction, sum, read(0, peer, made.element)));
+  return sum;
+}
+
+// Part j of what rank i has becomes part i of what rank j has.
+double exchanged(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const TensorType& type = made.op->type;
+  const int first = first_peer(workload, type, made.rank);
+  const std::int64_t part = elements(type) / ranks_of(workload, type);
+  const int from = first + static_cast<int>(made.element / part);
+  return read(0, from, (made.rank - first) * part + made.element % part);
+}
+
+// Over what of the inner dimension? All; or where both operands are cut along it, the part that the rank has.
+Holding summed(const Workload& workload, const MadeElement& made, int first_dim, int second_dim) {
+  const TensorType &a = *made.operands[0].type, &b = *made.operands[1].type;
+  const auto is_cut = [](const TensorType& x, int dim) {
+    return x.layout.kind == LayoutKind::Sliced && x.layout.dim == dim;
+  };
+  if (is_cut(a, first_dim) && is_cut(b, second_dim)) return held(workload, a, made.rank);
+  return {.begin = 0, .length = a.shape.at(first_dim).value};
+}
+
+double matrix_element(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const TensorSides &left = made.operands[0].sides, &right = made.operands[1].sides;
+  const ElementType type = made.op->type.element;
+  const std::int64_t inner = left.back(), columns = right.back(), rows = left.at(left.size() - 2);
+  const std::int64_t row = made.element / columns,
+                     column = made.element % columns;  // of all matrices, one below the other
+  const std::int64_t matrix = right.size() > 2 ? row / rows : 0;
+  const Holding over =
+      summed(workload, made, static_cast<int>(left.size()) - 1, static_cast<int>(right.size()) - 2);
+  double sum = 0;
+  for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
+    sum = folded(type, ReduceOp::Sum, sum,
+                 product(type, read(0, made.rank, row * inner + k),
+                         read(1, made.rank, (matrix * inner + k) * columns + column)));
+  return sum;
+}
+
+double convolved(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const TensorSides &image = made.operands[0].sides, &filter = made.operands[1].sides, &out = *made.sides;
+  const ElementType type = op.type.element;
+  const std::int64_t element = made.element;
+  const std::int64_t column = element % out[3], row = element / out[3] % out[2];
+  const std::int64_t o = element / out[3] / out[2] % out[1], n = element / out[3] / out[2] / out[1];
+  const Holding over = summed(workload, made, 1, 1);
+  double sum = 0;
+  for (std::int64_t c = over.begin; c < over.begin + over.length; ++c)
+    for (std::int64_t i = 0; i < filter[2]; ++i)
+      for (std::int64_t j = 0; j < filter[3]; ++j) {
+        const std::int64_t y = row * op.stride + i - op.padding;
+        const std::int64_t z = column * op.stride + j - op.padding;
+        if (y < 0 || y >= image[2] || z < 0 || z >= image[3]) continue;  // zeros around the image
+        sum = folded(type, ReduceOp::Sum, sum,
+                     product(type, read(0, made.rank, ((n * image[1] + c) * image[2] + y) * image[3] + z),
+                             read(1, made.rank, ((o * filter[1] + c) * filter[2] + i) * filter[3] + j)));
+      }
+  return sum;
+}
+
+}  // namespace
+
+double made_element(const Workload& workload, const MadeElement& made, std::uint64_t seed,
+                    const OperandReader& read) {
+  const Operation& op = *made.op;
+  switch (op.kind) {
+    case OperationKind::Pointwise:
+      return computed(op.expression, op.type.element, made.element, seed, [&](int operand) {
+        return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
+      });
+    case OperationKind::MatMul:
+      return matrix_element(workload, made, read);
+    case OperationKind::Convolution:
+      return convolved(workload, made, read);
+    case OperationKind::ReduceTensor:
+    case OperationKind::Slice:
+    case OperationKind::AllGather:
+    case OperationKind::Broadcast:
+    case OperationKind::Send:
+      return read(0, made.rank, made.element);
+    case OperationKind::AllReduce:
+    case OperationKind::ReduceScatter:
+    case OperationKind::Reduce:
+      return sum_over_ranks(workload, made, read);
+    case OperationKind::AllToAll:
+      return exchanged(workload, made, read);
+    default:
+      throw std::logic_error(op.name + " is nothing that is done");
+  }
+}
+
+std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
+  const TensorType& type = op.type;
+  const std::int64_t element = static_cast<std::int64_t>(size_of(type.element)), n = elements(type) * element;
+  const int p = ranks_of(workload, type);
+  const auto smallest = [&](const TensorType& sliced) {  // the last ranks' parts are
+    const int last =
+        sliced.scope == Scope::World ? world(workload) - 1 : (sliced.last_group + 1) * workload.ranks - 1;
+    return size(sliced, held(workload, sliced, last)) * element;
+  };
+  const auto operand = [&]() -> const TensorType& { return operation(workload, op.operands.at(0)).type; };
+  switch (op.kind) {
+    case OperationKind::AllReduce:
+      return 2 * (n - elements(type) / p * element);
+    case OperationKind::ReduceScatter:
+      return n - smallest(type);
+    case OperationKind::AllGather:
+      return n - smallest(operand());
+    case OperationKind::AllToAll:
+      return n - n / p;
+    case OperationKind::Reduce:
+    case OperationKind::Broadcast:
+      return p > 1 ? n : 0;
+    case OperationKind::Send: {
+      std::int64_t most = 0;
+      for (int rank = 0; rank < world(workload); ++rank) {
+        const int to = rank + op.shift * workload.ranks;
+        if (to >= 0 && to < world(workload) && held(workload, type, to).length > 0)
+          most = std::max(most, size(operand(), held(workload, operand(), rank)) * element);
+      }
+      return most;
+    }
+    default:
+      return 0;
+  }
+}
+
+}  // namespace chorale
