@@ -42,8 +42,11 @@ OperationKind operation_of(CollectiveKind kind) {
 
 std::vector<NeededCollective> needed_collectives(const Workload& workload) {
   std::vector<NeededCollective> needed;
+  std::string kernel;  // of scalars that are summed in one message, which the first of them stands for
   for (const Operation& op : workload.operations) {
     if (!is_communication(op.kind) || op.kind == OperationKind::Send) continue;
+    if (op.kind == OperationKind::AllReduce && !op.kernel.empty() && op.kernel == kernel) continue;
+    kernel = op.kernel;
     const TensorType& type = operation(workload, op.operands[0]).type;
     const int root = op.kind == OperationKind::Reduce      ? op.type.layout.root
                      : op.kind == OperationKind::Broadcast ? type.layout.root

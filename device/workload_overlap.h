@@ -24,7 +24,7 @@
 namespace chorale {
 
 // First elements, and how many, one after the other.
-using Parts = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using ElementParts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 // Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end. None is empty.
 inline std::vector<std::int64_t> cuts(std::int64_t length, std::int64_t most) {
@@ -126,7 +126,7 @@ class TileWorker {
 
   // What waits for nothing begins, in the order of these parts of the result; the rest as arrivals() hears of what it
   // waits for.
-  void start(const Parts& needed = {}) {
+  void start(const ElementParts& needed = {}) {
     for (const auto& [begin, count] : needed)
       result_.for_each(begin, count, [&](int tile, std::int64_t) {
         for (const int k : makers_[tile]) queue(k);
@@ -254,8 +254,8 @@ class SlicedBlocks {
       begin += most;
     }
   }
-  Parts in_tensor(const Parts& parts) const {
-    Parts result;
+  ElementParts in_tensor(const ElementParts& parts) const {
+    ElementParts result;
     for (const auto& [begin, count] : parts)
       for_each_run(begin, count,
                    [&](std::int64_t, std::int64_t at, std::int64_t n) { result.emplace_back(at, n); });

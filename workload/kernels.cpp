@@ -21,6 +21,10 @@ class KernelCheck {
       : workload_(workload), members_(operations) {}
 
   std::vector<Fault> run() {
+    if (std::ranges::all_of(members_, [&](int i) { return at(i).kind == Kind::AllReduce; })) {
+      for (const int index : members_) look_at_scalar(index);
+      return faults_;
+    }
     for (const int index : members_) look_at_kind(index);
     if (!faults_.empty()) return faults_;
     look_at_communication();
@@ -37,6 +41,22 @@ class KernelCheck {
                        .remedy = remedy});
   }
   const Operation& at(int index) const { return workload_.operations[index]; }
+
+  // One message has elements of one type, of which all are added up alike.
+  void look_at_scalar(int index) {
+    const Operation &each = at(index), &first = at(members_[0]);
+    if (!each.type.shape.empty())
+      return fault(index, "is an AllReduce, which hands nothing over before it has ended",
+                   "split it into ReduceScatter and AllGather first; only scalars are summed in one message");
+    if (each.reduction != first.reduction || each.type.element != first.type.element ||
+        each.type.scope != first.type.scope || each.type.first_group != first.type.first_group ||
+        each.type.last_group != first.type.last_group)
+      return fault(index, fmt::format("and {} are no sums of one message", first.name),
+                   "reduction, element type and groups have to be the same");
+    if (member(each.operands[0]) != nullptr)
+      fault(index, fmt::format("reads {}, which comes with the same message", each.operands[0]),
+            "make two kernels");
+  }
 
   // Null: it is made outside.
   const Operation* member(const std::string& name) const {
@@ -176,6 +196,7 @@ KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operati
     return std::ranges::any_of(operations,
                                [&](int index) { return workload.operations[index].kind == kind; });
   };
+  if (has(Kind::AllReduce)) return KernelKind::Scalars;
   if (has(Kind::ReduceScatter))
     return has(Kind::AllGather) ? KernelKind::AllReduce : KernelKind::ReduceScatter;
   if (has(Kind::AllGather)) return KernelKind::AllGather;
@@ -327,7 +348,7 @@ std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Un
 std::string to_string(KernelKind kind) {
   static constexpr const char* kNames[] = {"operation",           "fused computation", "fused AllReduce",
                                            "fused ReduceScatter", "fused AllGather",   "fused Reduce",
-                                           "fused Broadcast",     "fused Send"};
+                                           "fused Broadcast",     "fused Send",        "sum of scalars"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -19,7 +19,19 @@ namespace chorale {
 // Reduce         a Reduce, and computations on its root
 // Broadcast      computations on a root, and the Broadcast of one of them
 // Send           computations, and the Send of one of them
-enum class KernelKind { Single, Computation, AllReduce, ReduceScatter, AllGather, Reduce, Broadcast, Send };
+// Scalars        AllReduces of scalars, of one reduction, element type and scope, none of which is made of another: their
+//                values go in one message
+enum class KernelKind {
+  Single,
+  Computation,
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Reduce,
+  Broadcast,
+  Send,
+  Scalars
+};
 
 // A run of the list: one operation, or those of a kernel. Inputs and RANK, GROUP, WORLD are in none.
 struct Unit {

@@ -226,6 +226,11 @@ class MoveSearch {
     return unit.operations.size() > 1 || kind == Kind::Pointwise || kind == Kind::ReduceTensor ||
            (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll);
   }
+  // One scalar that ranks add up, or several in one message.
+  bool sums_scalars(const Unit& unit) const {
+    return unit.overlap.empty() && at(unit.operations[0]).kind == Kind::AllReduce &&
+           at(unit.operations[0]).type.shape.empty();
+  }
   bool is_computation(const Unit& unit) const {
     return std::ranges::none_of(unit.operations, [&](int i) { return is_communication(at(i).kind); });
   }
@@ -234,8 +239,9 @@ class MoveSearch {
     for (std::size_t i = 0; i < units_.size(); ++i)
       for (std::size_t j = i + 1; j < units_.size(); ++j) {
         const Unit &a = units_[i], &b = units_[j];
-        if (!can_be_fused(a) || !can_be_fused(b)) continue;
-        if (!reads(b, a) && !(is_computation(a) && is_computation(b))) continue;
+        const bool scalars = sums_scalars(a) && sums_scalars(b);
+        if (!scalars && (!can_be_fused(a) || !can_be_fused(b))) continue;
+        if (!scalars && !reads(b, a) && !(is_computation(a) && is_computation(b))) continue;
         const bool has_kernel = a.kind != KernelKind::Single;
         const std::string kernel = has_kernel                     ? a.name
                                    : b.kind != KernelKind::Single ? b.name

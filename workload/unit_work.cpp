@@ -103,6 +103,11 @@ class WorkCount {
     for (const int i : unit.operations)
       if (const Operation& operation = workload_.operations[i]; is_communication(operation.kind))
         most.collectives.push_back(collective(operation));
+    // Scalars go in one message.
+    if (unit.kind == KernelKind::Scalars) {
+      most.collectives[0].block_bytes *= static_cast<std::int64_t>(unit.operations.size());
+      most.collectives.resize(1);
+    }
     return most;
   }
 

@@ -126,6 +126,8 @@ std::string WorkloadPlaces::blocks_of(const Operation& op) const {
   if (slicing(op).kind == LayoutKind::Sliced)
     return fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, ranks);
   if (op.kind == Kind::AllToAll) return fmt::format("chorale::even_blocks({}, {})", whole, ranks);
+  if (const auto& scalars = stages_.all()[stages_.stage_of(op.name)].scalars; !scalars.empty())
+    return fmt::format("chorale::Blocks{{0, {}}}", scalars.size());
   return fmt::format("chorale::Blocks{{0, chorale::product({})}}", whole);
 }
 

@@ -49,6 +49,7 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
   for (int s = 0; s < static_cast<int>(stages_.size()); ++s) {
     if (stages_[s].operation >= 0) stage_of_[all[stages_[s].operation].name] = s;
     for (const int i : stages_[s].loop) stage_of_[all[i].name] = s;
+    for (const int i : stages_[s].scalars) stage_of_[all[i].name] = s;
   }
   // Slices first: what reads one that is a view reads what is behind it.
   for (int i = 0; i < static_cast<int>(all.size()); ++i)
@@ -58,6 +59,7 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
     const int stage = stage_of_[op.name];
     bool stored = is_given(op) || !op.updates.empty() || std::ranges::count(workload.outputs, op.name) > 0;
     // A call, and a communication by itself, has its result in memory.
+    if (stage >= 0 && is_communication(op.kind) && !stages_[stage].scalars.empty()) stored = true;
     if (stage >= 0 && stages_[stage].operation >= 0 &&
         workload.operations[stages_[stage].operation].name == op.name)
       stored = stored || stages_[stage].loop.empty();
@@ -145,7 +147,17 @@ void Stages::add_one(int i) {
                      .overlap = op.overlap});
 }
 
+void Stages::add_scalars(const std::vector<int>& operations) {
+  const Operation& first = workload_.operations[operations[0]];
+  stages_.push_back({.kind = StageKind::Communication,
+                     .operation = operations[0],
+                     .scalars = operations,
+                     .kernel = first.kernel,
+                     .overlap = first.overlap});
+}
+
 void Stages::add_kernel(const std::vector<int>& operations) {
+  if (workload_.operations[operations[0]].kind == Kind::AllReduce) return add_scalars(operations);
   if (add_fused(operations)) return;
   // What is smaller than the largest tensor, and broadcast to it, is done before, so that it cuts no loop.
   const auto space = [&](int i) -> const TensorType& { return space_of(workload_, workload_.operations[i]); };

@@ -17,6 +17,8 @@ struct Stage {
   StageKind kind = StageKind::Loop;
   int operation = -1;          // of a communication, call or slice: its place in the list
   std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
+  std::vector<int> scalars =
+      {};  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone
   std::string kernel = {}, overlap = {};
 };
 
@@ -42,6 +44,7 @@ class Stages {
  private:
   void add_kernel(const std::vector<int>& operations);
   bool add_fused(const std::vector<int>& operations);
+  void add_scalars(const std::vector<int>& operations);
   void add_one(int operation);
   void add_to_loop(int operation, const std::string& kernel);
   bool may_be_view(int slice) const;

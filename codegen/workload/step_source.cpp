@@ -20,6 +20,8 @@ std::string names_of(const Workload& workload, const Stage& stage) {
   std::vector<std::string> names;
   if (stage.operation >= 0) names.push_back(workload.operations[stage.operation].name);
   for (const int i : stage.loop) names.push_back(workload.operations[i].name);
+  for (std::size_t k = 1; k < stage.scalars.size(); ++k)
+    names.push_back(workload.operations[stage.scalars[k]].name);
   return fmt::format("{}{}", fmt::join(names, ", "), stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
 }
 
@@ -78,9 +80,34 @@ std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
   return "";
 }
 
+// Ranks of groups that do not have the tensor have nothing to do.
+std::string StepPrinter::where_it_is(const TensorType& type) const {
+  if (type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1))
+    return "";
+  return fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ", type.first_group,
+                     type.last_group);
+}
+
+std::string StepPrinter::sum_of_scalars(const Stage& stage) const {
+  const Operation& first = workload_.operations[stage.operation];
+  std::vector<std::string> values;
+  std::string stores;
+  for (const int i : stage.scalars) {
+    const Operation& op = workload_.operations[i];
+    stores += fmt::format("      *{} = sums[{}];\n", places_.pointer(op.name), values.size());
+    values.push_back("*" + places_.first_of(op.operands[0]));
+  }
+  return fmt::format(
+      "    {}{{\n      const {} values[] = {{{}}};\n      {} sums[{}];\n      exchange_{}_.run(transport_, "
+      "values, sums);\n{}    }}\n",
+      where_it_is(places_.moved(first)), c_type(first.type.element), fmt::join(values, ", "),
+      c_type(first.type.element), values.size(), first.name, stores);
+}
+
 std::string StepPrinter::communication(const Stage& stage, const std::string& progress) {
   const Operation& op = workload_.operations[stage.operation];
   if (op.kind == Kind::Send) return send(op);
+  if (!stage.scalars.empty()) return sum_of_scalars(stage);
   const TensorType& type = places_.moved(op);
   const std::string& from = op.operands[0];
   const std::string result =
@@ -124,15 +151,10 @@ std::string StepPrinter::communication(const Stage& stage, const std::string& pr
     loop = ", loop";
     after += printed.after;
   }
-  // Ranks of groups that do not have the tensor have nothing to do.
-  const bool everywhere =
-      type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1);
   return fmt::format("    {}{{\n{}      exchange_{}_{}.run(transport_, {}, {}{}{});\n{}    }}\n",
-                     everywhere ? ""
-                                : fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ",
-                                              type.first_group, type.last_group),
-                     text, op.name, tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input,
-                     output, loop, told.empty() ? "" : ", " + told, after);
+                     where_it_is(type), text, op.name,
+                     tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input, output, loop,
+                     told.empty() ? "" : ", " + told, after);
 }
 
 std::string StepPrinter::send(const Operation& op) const {

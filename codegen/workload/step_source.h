@@ -26,6 +26,8 @@ class StepPrinter {
  private:
   std::string step(const Stage&, const std::string& progress = "");
   std::string communication(const Stage&, const std::string& progress);
+  std::string sum_of_scalars(const Stage&) const;
+  std::string where_it_is(const TensorType&) const;  // "if (..) " where not all groups have it
   struct LoopText {
     std::string made = {}, run = {}, after = {};  // `run`: of all elements, or of those of a tile
   };

@@ -74,7 +74,7 @@ void drive(TileWorker& worker, const ProductFlow& flow, const Sides& arriving, c
            const std::vector<T>& made, const std::vector<T>& expected) {
   const auto messages = [](const Sides& sides, int dim, int ranks) {
     const Blocks blocks = blocks_of(sides, dim, ranks);
-    Parts parts;
+    ElementParts parts;
     for (int r = ranks; r-- > 0;) {
       const std::int64_t middle = (blocks[r] + blocks[r + 1]) / 2;
       if (middle > blocks[r]) parts.emplace_back(blocks[r], middle - blocks[r]);
@@ -82,7 +82,7 @@ void drive(TileWorker& worker, const ProductFlow& flow, const Sides& arriving, c
     }
     return SlicedBlocks(sides, dim, ranks).in_tensor(parts);
   };
-  const Parts taken = messages(result, flow.taken, flow.take_to);
+  const ElementParts taken = messages(result, flow.taken, flow.take_to);
   worker.start(taken);
   if (flow.arrives >= 0)
     for (const auto& [begin, count] : messages(arriving, flow.along, flow.arrive_from))

@@ -242,6 +242,43 @@ TEST(EmittedOverlap, HasAWorkerForEachProduct) {
   EXPECT_EQ(count(convolutions, "chorale::convolution("), 0);
 }
 
+// LAMB's two norms, in one message.
+TEST(EmittedScalars, AreSummedInOneMessage) {
+  const std::string text = R"(
+workload w
+ranks 3
+size N = 7
+Tensor p(fp32, [N], Sliced(0))
+Tensor u(fp32, [N], Sliced(0))
+Scalar f(fp32, Local)
+x = ReduceTensor("+", p * p)
+y = ReduceTensor("+", u * u)
+kernel norms {
+  n = AllReduce("+", x)
+  k = AllReduce("+", y)
+  c = AllReduce("+", f)
+}
+q = p + n * k + c
+return q, k
+)";
+  const auto sized = [&](std::int64_t n) { return parsed(text, "", {{"N", n}}); };
+  ASSERT_EQ(needed_collectives(sized(7)).size(), 1);
+  const Emitted emitted(sized(7), 1, true, Carrier::Threads);
+  for (const std::int64_t n : {1, 2, 7, 100}) EXPECT_EQ(emitted.difference(sized(n), 3, 0, true), "") << n;
+  EXPECT_EQ(count(header_of(sized(7)), ".run(transport_"), 1);
+}
+
+TEST(EmittedScalars, OfLambAreItsNorms) {
+  const std::string lamb = read_file(fmt::format("{}/examples/lamb.chorale", CHORALE_SOURCE));
+  const std::string script =
+      "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, u, p_norm_1, p_norm_2, u_norm_1, u_norm_2, p_norm, "
+      "u_norm, ratio, p_); asSlice(m); asSlice(v); fuse(norms; p_norm_2, u_norm_2)";
+  const auto sized = [&](std::int64_t n) { return parsed(lamb, script, {{"N", n}}, 3); };
+  EXPECT_EQ(needed_collectives(sized(7)).size(), 3);  // with the sum of gradients, and the parameters
+  const Emitted emitted(sized(7), 1, false, Carrier::Threads);
+  for (const std::int64_t n : {2, 100, 1001}) EXPECT_EQ(emitted.difference(sized(n), 3, 1e-5, true), "") << n;
+}
+
 // A program that is run by a transport which looks at each message that leaves.
 std::string watched(const Workload& workload, bool ring, const std::string& body) {
   const Emitted emitted(workload, 1, ring, Carrier::Threads, kNotCompiled);

@@ -233,7 +233,7 @@ TEST(Invalid, Programs) {
       {"return y", "w:16:8: there is no 'y'; declare it as a Tensor or Scalar, or compute it before"},
       {"kernel f {\n  x = AllReduce(\"+\", g)\n}\nreturn x",
        "w:16:8: kernel f: x is an AllReduce, which hands nothing over before it has ended; split it into "
-       "ReduceScatter and AllGather first"},
+       "ReduceScatter and AllGather first; only scalars are summed in one message"},
       {"kernel f {\n  x = MatMul(a, k)\n}\nreturn x",
        "w:16:8: kernel f: x is a MatMul, which a library computes; overlap it with the kernel"},
       {"kernel f {\n  x = Slice(p, 0)\n  y = x + s\n}\nreturn y",

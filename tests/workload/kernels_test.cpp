@@ -10,6 +10,8 @@
 #include "semantics/workload_machine.h"
 #include "workload/moves.h"
 #include "workload/text.h"
+#include "workload/transform.h"
+#include "workload/unit_work.h"
 
 namespace chorale::test {
 namespace {
@@ -104,6 +106,69 @@ kernel third {
 }
 return a, d, f
 )");
+}
+
+const std::string kNorms = R"(
+workload w ranks 3
+Tensor a(fp32, [7], Sliced(0))
+Tensor b(fp32, [2, 5], Local)
+x = ReduceTensor("+", a * a)
+y = ReduceTensor("+", b)
+kernel one {
+  n = AllReduce("+", x)
+  k = AllReduce("+", y)
+}
+ratio = n / k
+return ratio, n
+)";
+
+TEST(Kernels, SumScalarsInOneMessage) {
+  expect_same_without(kNorms);
+  const Workload workload = parse_workload(kNorms, "w");
+  const auto all = units(workload);
+  const auto one = std::ranges::find(all, "one", &Unit::name);
+  ASSERT_NE(one, all.end());
+  EXPECT_EQ(one->kind, KernelKind::Scalars);
+  for (const UnitWork& work : unit_work(workload))
+    if (work.unit.name == "one") {
+      ASSERT_EQ(work.collectives.size(), 1);
+      EXPECT_EQ(work.collectives[0].block_bytes, 8);
+    }
+}
+
+// What stands in the way of one message for them.
+TEST(Kernels, SumNoScalarsInOneMessageThatAreNotAlike) {
+  const auto said = [](const std::string& sums, const std::string& script) {
+    try {
+      transformed(parse_workload("workload w ranks 2\nScalar a(fp32, Local)\nScalar b(fp32, Local)\n"
+                                 "Scalar c(fp64, Local)\nTensor t(fp32, [4], Local)\n" +
+                                     sums + "\nreturn x, y",
+                                 "w"),
+                  script);
+      return std::string();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string fused = "fuse(k; x, y)";
+  EXPECT_EQ(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", b)", fused), "");
+  EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"max\", b)", fused),
+              testing::HasSubstr("y and x are no sums of one message"));
+  EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", c)", fused),
+              testing::HasSubstr("y and x are no sums of one message"));
+  EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", t)", fused),
+              testing::HasSubstr("y is an AllReduce, which hands nothing over"));
+  EXPECT_THAT(said("x = AllReduce(\"+\", a)\nz = a + x\ny = AllReduce(\"+\", z)", fused),
+              testing::HasSubstr("z would have to come before and after them"));
+}
+
+TEST(Kernels, OfScalarsAreProposed) {
+  std::vector<std::string> scripts;
+  std::string apart = kNorms;
+  apart.replace(apart.find("kernel one {"), 12, "");
+  apart.replace(apart.find('}'), 1, "");
+  for (const Move& move : moves(parse_workload(apart, "w")).list) scripts.push_back(move.script);
+  EXPECT_THAT(scripts, testing::Contains("fuse(fused; n, k)"));
 }
 
 // Why the program with this overlap is refused; empty if it is not.
