@@ -144,12 +144,23 @@ class RandomMove {
     return names;
   }
 
+  // Scalars that ranks add up, which need have nothing to do with each other.
+  Names scalar_sums() const {
+    Names names;
+    for (const Operation& op : workload_.operations)
+      if (op.kind == OperationKind::AllReduce && op.type.shape.empty() && op.kernel.empty())
+        names.push_back(op.name);
+    return names;
+  }
+
   std::string fuse_some() {
+    if (const Names sums = scalar_sums(); sums.size() > 1 && dice_.one_in(2))
+      return fmt::format("fuse({}; {})", fresh_, fmt::join(sums, ", "));
     const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), false);
     return names.size() < 2 ? "" : fmt::format("fuse({}; {})", fresh_, fmt::join(names, ", "));
   }
   std::string overlap_some() {
-    const Names names = connected(dice_.from_to(2, 3), true);
+    const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), true);
     return names.size() < 2 ? "" : fmt::format("overlap({}; {})", fresh_, fmt::join(names, ", "));
   }
 
