@@ -4,11 +4,13 @@
 #include "topology/builders.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/error.h"
 #include "ir/words.h"
 #include "topology/machines.h"
 #include "topology/spec.h"
+#include "topology/switched.h"
 
 namespace chorale {
 namespace {
@@ -173,10 +175,8 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
                                 "see 'chorale topology list', or give a JSON file (a name with / or .json)"));
 }
 
-}  // namespace
-
-const std::vector<CatalogueEntry>& topology_catalogue() {
-  static const std::vector<CatalogueEntry> entries = {
+std::vector<CatalogueEntry> direct_catalogue() {
+  return {
       {"dgx1", "NVIDIA DGX-1: 8 GPUs, a ring with two NVLinks an edge and one with one (as in SCCL)", "dgx1"},
       {"dgx2", "NVIDIA DGX-2: 16 GPUs on a non-blocking switch, one unit in and one out per GPU", "dgx2"},
       {"dgx-a100:nodes",
@@ -192,6 +192,16 @@ const std::vector<CatalogueEntry>& topology_catalogue() {
       {"mesh:AxB", "a grid without wrap-around", "mesh:4x4"},
       {"torus:AxB[xC]", "a grid with wrap-around", "torus:8x8"},
   };
+}
+
+}  // namespace
+
+const std::vector<CatalogueEntry>& topology_catalogue() {
+  static const std::vector<CatalogueEntry> entries = [] {
+    std::vector<CatalogueEntry> all = direct_catalogue();
+    all.insert(all.end(), switched_catalogue().begin(), switched_catalogue().end());
+    return all;
+  }();
   return entries;
 }
 
@@ -206,6 +216,8 @@ Topology named_topology(const std::string& spec) {
     t = hub(16);
   else if (spec == "amd-z52")
     t = ring(8);
+  else if (std::optional<Topology> switched = switched_machine(spec))
+    t = std::move(*switched);
   else if (const std::size_t colon = spec.find(':'); colon == std::string::npos)
     t = build(spec, spec, "");
   else

@@ -4,9 +4,13 @@
 // Invariant: a set of sends over routes is within the flat machine's bandwidths if and only if the wires
 // under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
 // needs no limit; one with several has one over all of them.
+//
+// In networks of many switches ways may wander: up and down again and up once more. There are exponentially many of these,
+// and no network routes so; where all are too many, those with the fewest hops are taken.
 #include "topology/switches.h"
 
 #include <algorithm>
+#include <queue>
 
 #include "ir/error.h"
 
@@ -18,30 +22,53 @@ constexpr std::size_t kMostHops = 20'000'000;  // of all ways tried: less than a
 
 class Routes {
  public:
-  explicit Routes(const Topology& topology) : topology_(topology), out_(topology.ranks + topology.switches) {
+  Routes(const Topology& topology, bool shortest)
+      : topology_(topology), shortest_(shortest), out_(topology.ranks + topology.switches) {
     for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
       out_[topology.links[l].src].push_back(l);
-    for (Rank n = 0; n < topology.ranks; ++n) extend(n, n);
+    for (Rank n = 0; n < topology.ranks && why_too_many_.empty(); ++n) {
+      if (shortest_) measure(n);
+      extend(n, n);
+    }
   }
   const std::vector<std::vector<LinkId>>& all() const { return routes_; }
+  const std::string& why_too_many() const { return why_too_many_; }  // empty: these are all
 
  private:
+  // Hops from a rank through switches.
+  void measure(Rank start) {
+    distance_.assign(out_.size(), -1);
+    distance_[start] = 0;
+    std::queue<Node> queue({start});
+    while (!queue.empty()) {
+      const Node at = queue.front();
+      queue.pop();
+      if (at < topology_.ranks && at != start) continue;
+      for (LinkId l : out_[at])
+        if (Node next = topology_.links[l].dst; distance_[next] < 0) {
+          distance_[next] = distance_[at] + 1;
+          queue.push(next);
+        }
+    }
+  }
+
   // Ways end at the first rank: what a rank passes on is a step of its own. A node is not entered twice, so
   // there are finitely many ways, but they may be exponentially many.
   void extend(Rank start, Node at) {
     for (LinkId l : out_[at]) {
+      if (!why_too_many_.empty()) return;
       const Node next = topology_.links[l].dst;
       // A way is a few hops, so it is looked through and not marked.
       const bool visited = next == start || std::any_of(way_.begin(), way_.end(), [&](LinkId used) {
                              return topology_.links[used].dst == next;
                            });
-      if (visited) continue;
+      if (visited || (shortest_ && distance_[next] != static_cast<int>(way_.size()) + 1)) continue;
       hops_ += 1 + way_.size();
-      if (hops_ > kMostHops) refuse("over 20000000 hops to look at");
+      if (hops_ > kMostHops) why_too_many_ = "over 20000000 hops to look at";
       way_.push_back(l);
       if (next < topology_.ranks) {
         routes_.push_back(way_);
-        if (routes_.size() > kMostRoutes) refuse("over 100000 routes");
+        if (routes_.size() > kMostRoutes) why_too_many_ = "over 100000 routes";
       } else {
         extend(start, next);
       }
@@ -49,23 +76,35 @@ class Routes {
     }
   }
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError("topology " + topology_.name, "has " + what + " through its switches",
-                     "describe switches that act as one by one switch");
-  }
-
   const Topology& topology_;
+  const bool shortest_;
+  std::vector<int> distance_ = {};        // by node, from the rank whose ways are looked for
   std::size_t hops_ = 0;                  // of all ways looked at, each from its beginning
   std::vector<std::vector<LinkId>> out_;  // by node
   std::vector<LinkId> way_ = {};          // from `start` on; through switches only
   std::vector<std::vector<LinkId>> routes_ = {};
+  std::string why_too_many_ = {};
 };
+
+// All, or the shortest where these are too many.
+Routes routes_of(const Topology& topology) {
+  Routes all(topology, false);
+  return all.why_too_many().empty() ? all : Routes(topology, true);
+}
 
 }  // namespace
 
+Ways ways_of(const Topology& topology) {
+  if (topology.switches == 0 || Routes(topology, false).why_too_many().empty()) return Ways::All;
+  return Routes(topology, true).why_too_many().empty() ? Ways::Shortest : Ways::TooMany;
+}
+
 Topology flatten(const Topology& topology) {
   if (topology.switches == 0) return topology;
-  const Routes routes(topology);
+  const Routes routes = routes_of(topology);
+  if (!routes.why_too_many().empty())
+    throw InputError("topology " + topology.name, "has " + routes.why_too_many() + " through its switches",
+                     "describe switches that act as one by one switch");
   Topology flat{.name = topology.name, .ranks = topology.ranks};
   std::vector<std::vector<LinkId>> users(topology.links.size());  // routes over each physical link
   for (const std::vector<LinkId>& route : routes.all()) {

@@ -1,0 +1,181 @@
+// One unit of bandwidth is the slowest link of the machine, so all are whole numbers. A NIC that several GPUs share has a
+// switch for its way out and one for its way in: one for both would be a way from GPU to GPU that NICs are not.
+#include "topology/switched.h"
+
+#include "ir/error.h"
+#include "ir/sizes.h"
+#include "topology/spec.h"
+
+namespace chorale {
+namespace {
+
+// Microseconds for a port, of which a way takes two; together as in topology/builders.cpp.
+constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
+
+class SwitchedBuilder {
+ public:
+  // gbs: of one unit.
+  SwitchedBuilder(int ranks, double gbs) : beta_(1e-3 / gbs) { machine_.ranks = ranks; }
+
+  Node add_switch() { return machine_.ranks + machine_.switches++; }
+  void one_way(Node src, Node dst, int bandwidth, double alpha_us) {
+    machine_.links.push_back(
+        {.src = src, .dst = dst, .bandwidth = bandwidth, .alpha_us = alpha_us, .beta_us_per_byte = beta_});
+  }
+  void join(Node a, Node b, int bandwidth, double alpha_us) {
+    one_way(a, b, bandwidth, alpha_us);
+    one_way(b, a, bandwidth, alpha_us);
+  }
+  // Consecutive ranks share a NIC into the network.
+  void add_nic(Rank first, int ranks, Node network) {
+    if (ranks == 1) return join(first, network, 1, kNetworkPort);
+    const Node out = add_switch(), in = add_switch();
+    for (Rank n = first; n < first + ranks; ++n) {
+      one_way(n, out, 1, 0);
+      one_way(in, n, 1, 0);
+    }
+    one_way(out, network, 1, kNetworkPort);
+    one_way(network, in, 1, kNetworkPort);
+  }
+  Topology machine() { return std::move(machine_); }
+
+ private:
+  Topology machine_ = {};
+  double beta_;
+};
+
+// Eight GPUs with 18 NVLinks (450 GB/s) to the NVSwitch and a NIC of 50 GB/s each, one network switch a rail.
+Topology dgx_h100(int nodes) {
+  SwitchedBuilder b(8 * nodes, 50);
+  for (int node = 0; node < nodes; ++node) {
+    const Node hub = b.add_switch();
+    for (int g = 0; g < 8; ++g) b.join(8 * node + g, hub, 9, kNvlinkPort);
+  }
+  for (int rail = 0; rail < 8 && nodes > 1; ++rail) {
+    const Node hub = b.add_switch();
+    for (int node = 0; node < nodes; ++node) b.join(8 * node + rail, hub, 1, kNetworkPort);
+  }
+  return b.machine();
+}
+
+// The NVLinks of one (25 GB/s each), and one NIC of 12.5 GB/s that all GPUs share.
+Topology dgx1_nodes(int nodes) {
+  constexpr int kTwo[] = {0, 1, 4, 5, 6, 7, 2, 3}, kOne[] = {0, 2, 1, 3, 6, 4, 7, 5};
+  SwitchedBuilder b(8 * nodes, 12.5);
+  for (int node = 0; node < nodes; ++node)
+    for (int i = 0; i < 8; ++i) {
+      b.join(8 * node + kTwo[i], 8 * node + kTwo[(i + 1) % 8], 4, kDirect);
+      b.join(8 * node + kOne[i], 8 * node + kOne[(i + 1) % 8], 2, kDirect);
+    }
+  const Node network = b.add_switch();
+  for (int node = 0; node < nodes; ++node) b.add_nic(8 * node, 8, network);
+  return b.machine();
+}
+
+// 150 GB/s a GPU into the NVSwitches, and a NIC of 12.5 GB/s for each two.
+Topology dgx2_nodes(int nodes) {
+  SwitchedBuilder b(16 * nodes, 12.5);
+  for (int node = 0; node < nodes; ++node) {
+    const Node hub = b.add_switch();
+    for (int g = 0; g < 16; ++g) b.join(16 * node + g, hub, 12, kNvlinkPort);
+  }
+  const Node network = b.add_switch();
+  for (int nic = 0; nic < 8 * nodes; ++nic) b.add_nic(2 * nic, 2, network);
+  return b.machine();
+}
+
+// Sixteen dies, linked by 50 GB/s or two or four times that (as RCCL's dumps of such nodes show), and a NIC of 25 GB/s for
+// each two.
+Topology mi250(int nodes) {
+  constexpr int kLinks[][3] = {{0, 1, 4},   {0, 2, 1},   {0, 4, 2},   {1, 2, 1},  {1, 3, 1},  {1, 5, 1},
+                               {2, 3, 4},   {2, 6, 1},   {3, 7, 2},   {4, 5, 4},  {4, 12, 1}, {5, 13, 1},
+                               {5, 14, 1},  {6, 7, 4},   {6, 13, 1},  {6, 14, 1}, {7, 15, 1}, {8, 9, 4},
+                               {8, 10, 1},  {8, 12, 2},  {9, 10, 1},  {9, 11, 1}, {9, 13, 1}, {10, 11, 4},
+                               {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {14, 15, 4}};
+  SwitchedBuilder b(16 * nodes, 25);
+  for (int node = 0; node < nodes; ++node)
+    for (const auto& [x, y, width] : kLinks) b.join(16 * node + x, 16 * node + y, 2 * width, kDirect);
+  if (nodes == 1) return b.machine();
+  const Node network = b.add_switch();
+  for (int nic = 0; nic < 8 * nodes; ++nic) b.add_nic(2 * nic, 2, network);
+  return b.machine();
+}
+
+// Al-Fares et al. 2008: k pods of k/2 edge and k/2 aggregation switches, k^2/4 core switches, k/2 hosts an edge switch.
+Topology fat_tree(int k) {
+  const int half = k / 2;
+  SwitchedBuilder b(k * half * half, 25);
+  std::vector<Node> cores;
+  for (int i = 0; i < half * half; ++i) cores.push_back(b.add_switch());
+  for (int pod = 0; pod < k; ++pod) {
+    std::vector<Node> edges, aggregations;
+    for (int i = 0; i < half; ++i) edges.push_back(b.add_switch());
+    for (int i = 0; i < half; ++i) aggregations.push_back(b.add_switch());
+    for (int i = 0; i < half; ++i)
+      for (int j = 0; j < half; ++j) {
+        b.join((pod * half + i) * half + j, edges[i], 1, kNetworkPort);
+        b.join(edges[i], aggregations[j], 1, kNetworkPort);
+        b.join(aggregations[i], cores[i * half + j], 1, kNetworkPort);
+      }
+  }
+  return b.machine();
+}
+
+// Every leaf is linked with every spine; hosts : spines is the oversubscription.
+Topology leaf_spine(int leaves, int hosts, int spines) {
+  SwitchedBuilder b(leaves * hosts, 25);
+  std::vector<Node> tops;
+  for (int s = 0; s < spines; ++s) tops.push_back(b.add_switch());
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    const Node at = b.add_switch();
+    for (int h = 0; h < hosts; ++h) b.join(leaf * hosts + h, at, 1, kNetworkPort);
+    for (Node top : tops) b.join(at, top, 1, kNetworkPort);
+  }
+  return b.machine();
+}
+
+Topology leaf_spine_of(const std::string& where, const std::string& size) {
+  const std::vector<int> sizes = spec_sizes(where, size);
+  if (sizes.size() != 3 || sizes[0] > kMostRanks || sizes[1] > kMostRanks || sizes[2] > 1024 ||
+      static_cast<long long>(sizes[0]) * sizes[1] > kMostRanks ||
+      static_cast<long long>(sizes[0]) * sizes[2] > 200'000)
+    throw InputError(where, "sizes " + size.substr(0, 40) + " are not usable",
+                     "use leaves x hosts of a leaf x spines with at most 4096 hosts, such as 4x8x2");
+  return leaf_spine(sizes[0], sizes[1], sizes[2]);
+}
+
+}  // namespace
+
+const std::vector<CatalogueEntry>& switched_catalogue() {
+  static const std::vector<CatalogueEntry> entries = {
+      {"dgx1:nodes", "DGX-1 nodes that have one NIC each (half an NVLink)", "dgx1:2"},
+      {"dgx2:nodes", "DGX-2 nodes with eight NICs, each for two GPUs", "dgx2:2"},
+      {"dgx-h100:nodes",
+       "NVIDIA DGX H100: 8 GPUs a node on an NVSwitch (9 units), one NIC a GPU (1 unit) on its rail",
+       "dgx-h100:2"},
+      {"mi250:nodes", "AMD MI250: 16 dies a node, linked by 2, 4 or 8 units, a NIC (1 unit) for each two",
+       "mi250:1"},
+      {"fat-tree:k", "k^3/4 hosts on three tiers of k-port switches, full bisection", "fat-tree:4"},
+      {"leaf-spine:LxHxS", "L leaf switches with H hosts each, linked with S spines; H:S oversubscribed",
+       "leaf-spine:4x4x2"},
+  };
+  return entries;
+}
+
+std::optional<Topology> switched_machine(const std::string& spec) {
+  const std::size_t colon = spec.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const std::string kind = spec.substr(0, colon), size = spec.substr(colon + 1), where = "topology " + spec;
+  if (kind == "dgx1") return dgx1_nodes(spec_size(where, size, 2, 512));
+  if (kind == "dgx2") return dgx2_nodes(spec_size(where, size, 2, 128));
+  if (kind == "dgx-h100") return dgx_h100(spec_size(where, size, 1, 512));
+  if (kind == "mi250") return mi250(spec_size(where, size, 1, 128));
+  if (kind == "leaf-spine") return leaf_spine_of(where, size);
+  if (kind != "fat-tree") return std::nullopt;
+  const int k = spec_size(where, size, 2, 24);
+  if (k % 2 != 0)
+    throw InputError(where, "size " + size.substr(0, 40) + " is odd", "use an even number of ports");
+  return fat_tree(k);
+}
+
+}  // namespace chorale
