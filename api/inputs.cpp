@@ -40,8 +40,8 @@ Collective asked_with_chunks(const Result& result, int chunks, const std::string
 
 }  // namespace
 
-Topology machine(const std::string& spec_or_file) {
-  return flatten(load_topology(spec_or_file));
+Topology machine(const std::string& spec_or_file, const MachineChanges& changes) {
+  return flatten(load_topology(spec_or_file, changes));
 }
 
 Collective communication(const std::string& name_or_file, const Topology& topology,

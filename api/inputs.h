@@ -8,13 +8,15 @@
 #include "ir/catalogue.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
+#include "ir/machine_changes.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
 // A machine by name ("dgx1", "torus:4x4": known_machines()) or from a JSON file (what contains a '/' or ends in
 // ".json": docs/formats.md), without switches: each way through them becomes a link.
-Topology machine(const std::string& spec_or_file);
+// Changes (failed links, ranks that are gone) are made to the machine as it is described, with its switches.
+Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk a block. Every chunk can reach its destinations on
 // the machine. A root is for a name that has one.

@@ -5,8 +5,8 @@
 
 namespace chorale {
 
-Hierarchy hierarchy(const std::string& spec_or_file) {
-  return load_hierarchy(spec_or_file);
+Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
+  return load_hierarchy(spec_or_file, changes);
 }
 
 Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {

@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "ir/machine_changes.h"
 #include "ir/place_options.h"
 
 namespace chorale {
 
 // A machine with levels by name ("a100:4": known_hierarchies()) or from a JSON file (what contains a '/' or ends in
 // ".json": docs/formats.md).
-Hierarchy hierarchy(const std::string& spec_or_file);
+// With changes, where it still has levels.
+Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& = {});
 
 // The placements of the job's axes, best first, each with its cheapest reduction strategies. Every placement that obeys
 // the conditions is priced, so the first is the best in the model of docs/placement.md; a limit leaves those that were

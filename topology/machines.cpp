@@ -9,6 +9,7 @@
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "ir/words.h"
+#include "topology/changes.h"
 #include "topology/hierarchies.h"
 #include "topology/spec.h"
 #include "topology/switches.h"
@@ -49,18 +50,21 @@ const std::vector<CatalogueEntry>& machine_catalogue() {
   return all;
 }
 
-Topology load_topology(const std::string& spec_or_file) {
+Topology load_topology(const std::string& spec_or_file, const MachineChanges& changes) {
   const Described machine = described(spec_or_file);
-  return machine.graph ? *machine.graph : graph_of(*machine.levels);
+  return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
-Levels load_levels(const std::string& spec_or_file) {
+Levels load_levels(const std::string& spec_or_file, const MachineChanges& changes) {
   Described machine = described(spec_or_file);
-  return machine.levels ? Levels{.hierarchy = std::move(machine.levels)} : levels_of(flatten(*machine.graph));
+  if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
+  const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
+  if (ways_of(graph) == Ways::TooMany) return {.why_none = "has too many ways through its switches to tell"};
+  return levels_of(flatten(graph));
 }
 
-Hierarchy load_hierarchy(const std::string& spec_or_file) {
-  Levels levels = load_levels(spec_or_file);
+Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
+  Levels levels = load_levels(spec_or_file, changes);
   if (!levels.hierarchy)
     throw InputError("machine " + spec_or_file, "has no levels: it " + levels.why_none,
                      "use one that 'chorale hierarchy list' names, or a JSON file of levels");

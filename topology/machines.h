@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/hierarchy.h"
+#include "ir/machine_changes.h"
 #include "ir/topology.h"
 #include "topology/builders.h"
 #include "topology/levels.h"
@@ -16,12 +17,14 @@ const std::vector<CatalogueEntry>& machine_catalogue();
 
 // A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in ".json" is
 // a path. Throws InputError for other names, sizes and files.
-Topology load_topology(const std::string& spec_or_file);
+// With changes (topology/changes.h), of the graph.
+Topology load_topology(const std::string& spec_or_file, const MachineChanges& = {});
 
-// The same machine as levels; why there are none where it is not divided evenly.
-Levels load_levels(const std::string& spec_or_file);
+// The same machine as levels; why there are none where it is not divided evenly, or has too many ways through its switches
+// to tell.
+Levels load_levels(const std::string& spec_or_file, const MachineChanges& = {});
 
 // Throws InputError where there are no levels.
-Hierarchy load_hierarchy(const std::string& spec_or_file);
+Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& = {});
 
 }  // namespace chorale

@@ -1,0 +1,19 @@
+// What is to be different about a machine: cables that failed, ranks that are gone, links that are slow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+// Nodes by the names that 'chorale topology show' has for them: "3", "switch0". A link is "A-B" for both ways, "A>B" for
+// one; all links between the two are meant.
+struct MachineChanges {
+  std::vector<std::string> without_links = {};  // "0-1"
+  std::vector<std::string> without_ranks = {};  // "5"
+  std::vector<std::string> degraded = {};       // "0-1=0.5": what is left of the bandwidth
+  bool any() const { return !without_links.empty() || !without_ranks.empty() || !degraded.empty(); }
+  bool operator==(const MachineChanges&) const = default;
+};
+
+}  // namespace chorale

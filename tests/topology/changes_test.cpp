@@ -1,0 +1,110 @@
+#include "topology/changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "ir/error.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const std::string& machine, const MachineChanges& changes) {
+  try {
+    load_topology(machine, changes);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Changes, AFailedCableIsGoneBothWays) {
+  const Topology t = load_topology("ring:8", {.without_links = {"0-1"}});
+  EXPECT_EQ(t.links.size(), 14U);
+  EXPECT_EQ(find_link(t, 0, 1), -1);
+  EXPECT_EQ(find_link(t, 1, 0), -1);
+  EXPECT_THAT(t.name, HasSubstr("ring:8 without link 0-1"));
+  const Topology one_way = load_topology("ring:8", {.without_links = {"0>1"}});
+  EXPECT_EQ(find_link(one_way, 0, 1), -1);
+  EXPECT_NE(find_link(one_way, 1, 0), -1);
+}
+
+// The limits of a hub are its ports: rank 2's are gone with it, those of others hold what is left.
+TEST(Changes, ARankIsGoneWithItsPorts) {
+  const Topology t = load_topology("hub:4", {.without_ranks = {"2"}});
+  EXPECT_EQ(t.ranks, 3);
+  EXPECT_EQ(t.links.size(), 6U);
+  ASSERT_EQ(t.limits.size(), 6U);
+  for (const SharedLimit& limit : t.limits) {
+    EXPECT_EQ(limit.links.size(), 2U);
+    std::set<Node> ends;
+    for (LinkId l : limit.links) ends.insert({t.links[l].src, t.links[l].dst});
+    EXPECT_EQ(ends.size(), 3U);  // the port's own and both others
+  }
+  EXPECT_TRUE(levels_of(t).hierarchy.has_value());  // a hub again
+}
+
+// Half of one chunk a round: everything else is two, in units of half the size.
+TEST(Changes, ASlowLinkKeepsAllOtherRates) {
+  const Topology whole = load_topology("dgx1"), t = load_topology("dgx1", {.degraded = {"0-2=0.5"}});
+  ASSERT_EQ(t.links.size(), whole.links.size());
+  for (std::size_t l = 0; l < t.links.size(); ++l) {
+    const Link &before = whole.links[l], &after = t.links[l];
+    const bool slow = before.src + before.dst == 2 && before.src != 1;
+    EXPECT_DOUBLE_EQ(after.bandwidth / after.beta_us_per_byte,
+                     before.bandwidth / before.beta_us_per_byte * (slow ? 0.5 : 1));
+  }
+  // Where it is a whole number already, nothing is scaled: 0-1 has two NVLinks.
+  EXPECT_EQ(load_topology("dgx1", {.degraded = {"0-1=0.5"}}).links.front().beta_us_per_byte,
+            whole.links.front().beta_us_per_byte);
+}
+
+// Switches have names, too, and what fails is a cable to one: made before routes are.
+TEST(Changes, OfMachinesWithSwitches) {
+  const Topology t = load_topology("leaf-spine:2x2x2", {.without_links = {"switch0-switch2"}});
+  EXPECT_EQ(t.links.size(), load_topology("leaf-spine:2x2x2").links.size() - 2);
+  EXPECT_EQ(flatten(t).links.size(), 12U);  // one spine joins the leaves: a way for each pair
+}
+
+// Of random changes: what is left is just what was not named.
+TEST(Changes, LeaveTheRestAsItIs) {
+  std::mt19937 random(11);
+  for (const char* name : {"dgx1", "torus:3x3", "hub:5", "dgx-a100:2", "leaf-spine:2x3x2"})
+    for (int trial = 0; trial < 20; ++trial) {
+      const Topology whole = load_topology(name);
+      const Rank gone = static_cast<Rank>(random() % whole.ranks);
+      const Topology t = load_topology(name, {.without_ranks = {std::to_string(gone)}});
+      std::multiset<std::vector<int>> expected, found;
+      const auto moved = [&](Node n) { return n > gone ? n - 1 : n; };
+      for (const Link& l : whole.links)
+        if (l.src != gone && l.dst != gone) expected.insert({moved(l.src), moved(l.dst), l.bandwidth});
+      for (const Link& l : t.links) found.insert({l.src, l.dst, l.bandwidth});
+      EXPECT_EQ(found, expected) << name << " without " << gone;
+      for (const SharedLimit& limit : t.limits)
+        for (LinkId l : limit.links) EXPECT_LT(l, static_cast<LinkId>(t.links.size()));
+    }
+}
+
+TEST(Changes, RefusesInOneLine) {
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"0-2"}}), HasSubstr("ring:4 has no link 0-2"));
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"0"}}), HasSubstr("'0' names no link"));
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"0-9"}}),
+              HasSubstr("'9' is no rank or switch of ring:4; use 0 to 3"));
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"0-switch1"}}),
+              HasSubstr("'switch1' is no rank or switch"));
+  EXPECT_THAT(refusal("ring:4", {.without_ranks = {"4"}}), HasSubstr("'4' is no rank of ring:4"));
+  EXPECT_THAT(refusal("ring:2", {.without_ranks = {"0", "1"}}), HasSubstr("leaves no rank"));
+  EXPECT_THAT(refusal("ring:4", {.degraded = {"0-1"}}), HasSubstr("says no part"));
+  for (const char* part : {"0", "1", "-1", "nan", "2", "1e-9", "", "half"})
+    EXPECT_THAT(refusal("ring:4", {.degraded = {"0-1=" + std::string(part)}}),
+                HasSubstr("is no part of a bandwidth"));
+}
+
+}  // namespace
+}  // namespace chorale

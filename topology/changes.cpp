@@ -1,0 +1,162 @@
+#include "topology/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "ir/error.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostParts = 1000;  // a part of a bandwidth is a fraction with at most this below the line
+constexpr long long kMostChunksOfLink = 1'000'000;
+
+std::optional<int> number_in(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+Node node_named(const Topology& t, const std::string& option, const std::string& name) {
+  const bool is_switch = name.starts_with("switch");
+  const auto number = number_in(is_switch ? name.substr(6) : name);
+  if (!number || *number >= (is_switch ? t.switches : t.ranks))
+    throw InputError(option, fmt::format("'{}' is no rank or switch of {}", name.substr(0, 40), t.name),
+                     fmt::format("use 0 to {}{}", t.ranks - 1,
+                                 t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
+  return is_switch ? t.ranks + *number : *number;
+}
+
+// Those that "A-B" or "A>B" names.
+std::vector<LinkId> links_named(const Topology& t, const std::string& option, const std::string& text) {
+  const std::size_t at = text.find_first_of("->");
+  if (at == std::string::npos)
+    throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
+                     "use A-B for both ways, A>B for one");
+  const Node a = node_named(t, option, text.substr(0, at)), b = node_named(t, option, text.substr(at + 1));
+  const bool both = text[at] == '-';
+  std::vector<LinkId> result;
+  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
+    const Link& link = t.links[l];
+    if ((link.src == a && link.dst == b) || (both && link.src == b && link.dst == a)) result.push_back(l);
+  }
+  if (result.empty())
+    throw InputError(option, fmt::format("{} has no link {}", t.name, text.substr(0, 60)),
+                     "see 'chorale topology show' for its links");
+  return result;
+}
+
+struct Part {
+  int above = 1, below = 1;
+};
+
+// 0.5 as 1/2: the fraction with the least below the line that is it up to a millionth.
+Part part_in(const std::string& text) {
+  double part = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
+  if (error == std::errc() && end == text.data() + text.size() && part > 0 && part < 1)
+    for (int below = 2; below <= kMostParts; ++below) {
+      const double above = std::round(part * below);
+      if (above >= 1 && std::abs(above / below - part) < 1e-6) return {static_cast<int>(above), below};
+    }
+  throw InputError("--degrade", fmt::format("'{}' is no part of a bandwidth", text.substr(0, 40)),
+                   "use what is left of it, between 0 and 1 in thousandths, such as 0.5");
+}
+
+// All bandwidths so many times as large, in units so many times as small.
+void scale(Topology& t, int times) {
+  const auto enlarged = [&](int& bandwidth) {
+    if (bandwidth * static_cast<long long>(times) > kMostChunksOfLink)
+      throw InputError("--degrade", "makes bandwidths over 1000000 chunks a round",
+                       "use a simpler part, such as 0.5");
+    bandwidth *= times;
+  };
+  for (Link& link : t.links) {
+    enlarged(link.bandwidth);
+    link.beta_us_per_byte *= times;
+  }
+  for (SharedLimit& limit : t.limits) enlarged(limit.bandwidth);
+}
+
+void degrade(Topology& t, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    throw InputError("--degrade", "'" + text.substr(0, 60) + "' says no part", "use A-B=0.5");
+  const std::vector<LinkId> links = links_named(t, "--degrade", text.substr(0, equals));
+  const Part part = part_in(text.substr(equals + 1));
+  int times = 1;
+  for (LinkId l : links)
+    times = std::lcm(times, part.below / std::gcd(part.below, t.links[l].bandwidth * part.above));
+  if (times > 1) scale(t, times);
+  for (LinkId l : links)
+    t.links[l].bandwidth =
+        static_cast<int>(static_cast<long long>(t.links[l].bandwidth) * part.above / part.below);
+}
+
+void remove(Topology& t, const std::vector<bool>& gone) {
+  std::vector<LinkId> number(t.links.size(), -1);
+  std::vector<Link> left;
+  for (std::size_t l = 0; l < t.links.size(); ++l) {
+    if (gone[l]) continue;
+    number[l] = static_cast<LinkId>(left.size());
+    left.push_back(t.links[l]);
+  }
+  t.links = std::move(left);
+  for (SharedLimit& limit : t.limits) {
+    std::erase_if(limit.links, [&](LinkId l) { return gone[l]; });
+    for (LinkId& l : limit.links) l = number[l];
+  }
+  std::erase_if(t.limits, [](const SharedLimit& limit) { return limit.links.empty(); });
+}
+
+void remove_ranks(Topology& t, const std::vector<bool>& gone) {
+  std::vector<bool> links(t.links.size(), false);
+  for (std::size_t l = 0; l < links.size(); ++l) links[l] = gone[t.links[l].src] || gone[t.links[l].dst];
+  remove(t, links);
+  std::vector<Node> number(gone.size());
+  Node next = 0;
+  for (std::size_t n = 0; n < gone.size(); ++n)
+    if (!gone[n]) number[n] = next++;
+  for (Link& link : t.links) {
+    link.src = number[link.src];
+    link.dst = number[link.dst];
+  }
+  t.ranks = next - t.switches;
+}
+
+}  // namespace
+
+Topology changed(const Topology& given, const MachineChanges& changes) {
+  if (!changes.any()) return given;
+  Topology t = given;
+  for (const std::string& each : changes.degraded) degrade(t, each);
+  std::vector<bool> links(t.links.size(), false), nodes(t.ranks + t.switches, false);
+  for (const std::string& each : changes.without_links)
+    for (LinkId l : links_named(t, "--without-link", each)) links[l] = true;
+  for (const std::string& each : changes.without_ranks) {
+    const auto number = number_in(each);
+    if (!number || *number >= t.ranks)
+      throw InputError("--without-rank", fmt::format("'{}' is no rank of {}", each.substr(0, 40), t.name),
+                       fmt::format("use 0 to {}", t.ranks - 1));
+    nodes[*number] = true;
+  }
+  if (std::ranges::count(nodes, true) >= t.ranks)
+    throw InputError("--without-rank", "leaves no rank of " + t.name, "leave at least one");
+  remove(t, links);
+  remove_ranks(t, nodes);
+  std::vector<std::string> words;
+  for (const std::string& each : changes.without_links) words.push_back("without link " + each);
+  for (const std::string& each : changes.without_ranks) words.push_back("without rank " + each);
+  for (const std::string& each : changes.degraded) words.push_back("with " + each);
+  t.name = (t.name + " " + joined(words)).substr(0, 200);
+  return t;
+}
+
+}  // namespace chorale
