@@ -1,0 +1,423 @@
+// Small texts of each format, whose machines can be worked out by hand; and the real files, where ../shared is.
+#include "topology/import/import.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "ir/error.h"
+#include "topology/import/fit.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+Import import_of(const std::string& text, const ImportOptions& options = {}) {
+  return imported({{"a.file", text}}, options);
+}
+
+// Chunks a round from one node to another, over all links.
+int between(const Topology& machine, Node a, Node b) {
+  int sum = 0;
+  for (const Link& link : machine.links) sum += link.src == a && link.dst == b ? link.bandwidth : 0;
+  return sum;
+}
+
+std::string refusal(const std::string& text, const ImportOptions& options = {}) {
+  try {
+    import_of(text, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Of random rates: within the error, and no smaller integers for the slowest are, which trying them all shows.
+TEST(Fit, IsTheSmallestWithinTheError) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> rates;
+    for (int i = 0; i < 1 + round % 4; ++i) rates.push_back(1 + random() % 1000 / 10.0);
+    const double error = 0.01 + random() % 10 / 100.0;
+    const RateFit fit = fitted(rates, error);
+    const double slowest = *std::min_element(rates.begin(), rates.end());
+    int of_slowest = 0;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      EXPECT_NEAR(fit.units[i] * fit.unit_gbs, rates[i], rates[i] * error * 1.0001) << round;
+      if (rates[i] == slowest) of_slowest = fit.units[i];
+    }
+    for (int q = 1; q < of_slowest; ++q)
+      for (int step = 0; step <= 200; ++step) {
+        const double unit = slowest / q * (1 - 0.999 * error + 1.998 * error * step / 200);
+        const bool all = std::all_of(rates.begin(), rates.end(), [&](double rate) {
+          return std::abs(std::max(1.0, std::round(rate / unit)) * unit - rate) <= rate * error * 0.999;
+        });
+        EXPECT_FALSE(all) << "round " << round << ": " << q << " would do, not " << of_slowest;
+      }
+  }
+}
+
+TEST(Fit, RefusesWhatNoIntegersCanSay) {
+  EXPECT_THROW(fitted(std::vector<double>{1e-6, 1e6}, 0.05), InputError);
+}
+
+std::string gpu(int n, const std::string& links) {
+  return "<pci busid=\"0:" + std::to_string(n) +
+         "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"><gpu dev=\"" + std::to_string(n) +
+         "\" sm=\"80\" rank=\"" + std::to_string(n) + "\">" + links + "</gpu></pci>";
+}
+
+std::string nvlink(const std::string& target, int count, const std::string& kind) {
+  return "<nvlink target=\"" + target + "\" count=\"" + std::to_string(count) + "\" tclass=\"" + kind +
+         "\"/>";
+}
+
+std::string nccl(const std::string& inside) {
+  return "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"23\" "
+         "modelid=\"49\">" +
+         inside + "</cpu></system>";
+}
+
+// Three GPUs in a row: two NVLinks, then one. PCI is left out: NVLinks join all.
+TEST(NcclXml, NvlinksCount) {
+  const Import import = import_of(nccl(gpu(0, nvlink("0:1", 2, "0x030200")) +
+                                       gpu(1, nvlink("0:0", 2, "0x030200") + nvlink("0:2", 1, "0x0302")) +
+                                       gpu(2, nvlink("0:1", 1, "0x030200"))));
+  EXPECT_EQ(import.machine.ranks, 3);
+  EXPECT_EQ(import.machine.switches, 0);
+  EXPECT_EQ(between(import.machine, 0, 1), 2);
+  EXPECT_EQ(between(import.machine, 1, 0), 2);
+  EXPECT_EQ(between(import.machine, 1, 2), 1);
+  EXPECT_EQ(between(import.machine, 0, 2), 0);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 20);  // one NVLink of an A100, as NCCL counts
+}
+
+// Two switches with two and one NVLink of every GPU are one with three.
+TEST(NcclXml, NvswitchesThatActAsOneAreOne) {
+  const std::string links = nvlink("1:0", 2, "0x068000") + nvlink("1:1", 1, "0x068000");
+  const Import import = import_of(nccl(gpu(0, links) + gpu(1, links) + gpu(2, links)));
+  EXPECT_EQ(import.machine.switches, 1);
+  EXPECT_EQ(import.machine.links.size(), 6U);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 60);
+}
+
+// With other shares they stay two: the second joins GPUs 0 and 1 only, so it is just a link between them.
+TEST(NcclXml, OtherNvswitchesStay) {
+  const std::string links = nvlink("1:0", 2, "0x068000") + nvlink("1:1", 1, "0x068000");
+  const Import import = import_of(nccl(gpu(0, links) + gpu(1, links) + gpu(2, nvlink("1:0", 2, "0x068000"))));
+  EXPECT_EQ(import.machine.switches, 1);
+  EXPECT_EQ(between(import.machine, 0, 1), 1);
+  EXPECT_EQ(between(import.machine, 0, 3), 2);
+  EXPECT_EQ(between(import.machine, 3, 2), 2);
+}
+
+// No NVLinks: the tree of PCI, in which both GPUs of a switch share its way up (gen 4 x16 below, gen 3 x16 above).
+TEST(NcclXml, PciIsATreeOfSharedLinks) {
+  const auto under = [](int bus, const std::string& inside) {
+    return "<pci busid=\"9:" + std::to_string(bus) +
+           "\" class=\"0x060400\" link_speed=\"8 GT/s\" link_width=\"16\">" + inside + "</pci>";
+  };
+  const Import import =
+      import_of(nccl(under(0, gpu(0, "") + gpu(1, "")) + under(1, gpu(2, "") + gpu(3, ""))));
+  const Topology& machine = import.machine;
+  ASSERT_EQ(machine.switches, 2);  // the CPU is just between them
+  EXPECT_EQ(between(machine, 0, 4), 2);
+  EXPECT_EQ(between(machine, 4, 5), 1);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 12);
+  EXPECT_EQ(flatten(machine).links.size(), 12U);
+}
+
+// Two nodes of two GPUs, one NIC each: the way out of a node is shared, and as fast as the NIC.
+TEST(NcclXml, NodesAreJoinedByTheirNics) {
+  const std::string links = nvlink("1:0", 5, "0x068000");
+  const std::string node =
+      nccl("<pci busid=\"9:0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">" + gpu(0, links) +
+           gpu(1, links) +
+           "<pci busid=\"2:0\" class=\"0x020000\" link_speed=\"16 GT/s\" link_width=\"16\"><nic><net "
+           "name=\"mlx5_0\" dev=\"0\" "
+           "speed=\"100000\" port=\"1\"/></nic></pci></pci>");
+  const Import import = imported({{"0.xml", node}, {"1.xml", node}});
+  EXPECT_EQ(import.machine.ranks, 4);
+  const Topology flat = flatten(import.machine);
+  for (Rank a : {0, 1})
+    for (Rank b : {2, 3}) EXPECT_EQ(between(flat, a, b), 1);  // 12.5 of 100 GB/s
+  EXPECT_EQ(between(flat, 0, 1), 8 + 1);                      // and round by the network
+  int limits = 0;
+  for (const SharedLimit& limit : flat.limits) limits += limit.bandwidth == 1 && limit.links.size() >= 4;
+  EXPECT_GE(limits, 4);
+  const Import same = imported({{"0.xml", node}}, {.nodes = 2});
+  EXPECT_EQ(same.machine.links, import.machine.links);
+}
+
+TEST(NcclXml, SaysWhatItLeavesOut) {
+  const Import import =
+      import_of(nccl(gpu(0, nvlink("0:0", 12, "0x030200") + nvlink("7:7", 1, "0x030200")) + gpu(1, "")));
+  EXPECT_THAT(import.assumed, Contains(HasSubstr("1 NVLink of GPUs to themselves")));
+  EXPECT_THAT(import.assumed, Contains(HasSubstr("1 NVLink to GPUs that the file does not have")));
+}
+
+TEST(NcclXml, RefusesInOneLine) {
+  EXPECT_THAT(refusal("<system version=\"1\"><cpu numaid=\"0\">"), HasSubstr("a.file:1: is not XML"));
+  EXPECT_THAT(refusal("<!DOCTYPE a [\n<!ENTITY a \"&b;&b;\">]>\n<system/>"),
+              HasSubstr("a.file:2: declares entities"));
+  EXPECT_THAT(refusal(nccl(gpu(0, nvlink("0:1", -3, "0x0302")))),
+              HasSubstr("<nvlink>: count=\"-3\" is out of range"));
+  EXPECT_THAT(refusal(nccl("<nic><net name=\"a\" speed=\"-1\"/></nic>")),
+              HasSubstr("speed=\"-1\" is out of range"));
+  EXPECT_THAT(refusal(nccl("<gpu dev=\"0\"/>")), HasSubstr("<gpu>: is not known in <cpu>"));
+  EXPECT_THAT(refusal(nccl("")), HasSubstr("has no GPU"));
+  EXPECT_THAT(refusal("<graphs version=\"1\"/>"), HasSubstr("only graphs that NCCL chose"));
+  EXPECT_THAT(refusal(nccl(gpu(0, "") + gpu(1, "")), {.nodes = 2}), HasSubstr("has no NIC"));
+  EXPECT_THAT(refusal(nccl(gpu(0, "")), {.nodes = 1'000'000'000}), HasSubstr("1000000000 is too many"));
+  std::string deep;
+  for (int i = 0; i < 200; ++i) deep += "<pci busid=\"0\" class=\"0x060400\">";
+  for (int i = 0; i < 200; ++i) deep += "</pci>";
+  EXPECT_THAT(refusal(nccl(deep)), HasSubstr("nests more than 100 deep"));
+}
+
+// Eight GPUs by PCI only: which machine this is has to be said, or seen from the name.
+TEST(Instances, CompleteASkeleton) {
+  std::string gpus;
+  for (int i = 0; i < 8; ++i)
+    gpus += "<pci busid=\"" + std::to_string(i) +
+            "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"/>";
+  EXPECT_THAT(refusal(nccl(gpus)), HasSubstr("say --instance TYPE"));
+  EXPECT_THAT(refusal(nccl(gpus), {.choices = {.instance = "pdp-11"}}), HasSubstr("'pdp-11' is not known"));
+  const Import named = import_of(nccl(gpus), {.choices = {.instance = "azure-ndv5"}});
+  EXPECT_DOUBLE_EQ(named.unit_gbs, 18 * 20.6);
+  EXPECT_THAT(named.assumed, Contains(HasSubstr("taken for azure-ndv5 (as was said)")));
+  EXPECT_DOUBLE_EQ(imported({{"ndv4-topo.xml", nccl(gpus)}}).unit_gbs, 240);
+}
+
+// Half a DGX-1, and a NIC under one switch with GPU0.
+constexpr const char* kSmi =
+    "\t\x1b[4mGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
+    "GPU0\t X \tNV2\tNV1\tPIX\t0-31\t0\n"
+    "GPU1\tNV2\t X \tSYS\tNODE\t0-31\t0\n"
+    "GPU2\tNV1\tSYS\t X \tSYS\t32-63\t1\n"
+    "NIC0\tPIX\tNODE\tSYS\t X \t\t\n"
+    "\nLegend:\n\n  X    = Self\n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
+
+TEST(NvidiaSmi, MatrixOfNvlinks) {
+  const Import import = import_of(kSmi);
+  EXPECT_EQ(import.machine.ranks, 3);
+  EXPECT_EQ(import.machine.switches, 0);
+  EXPECT_EQ(between(import.machine, 0, 1), 2);
+  EXPECT_EQ(between(import.machine, 2, 0), 1);
+  EXPECT_EQ(between(import.machine, 1, 2), 0);
+  const Import two = import_of(kSmi, {.nodes = 2});
+  EXPECT_EQ(two.machine.ranks, 6);
+  EXPECT_GT(between(flatten(two.machine), 0, 3), 0);
+}
+
+// As copied from terminals: blanks for tabs, no NUMA columns, and the last cell glued to the CPUs.
+TEST(NvidiaSmi, GluedCellsAndOlderHeaders) {
+  const Import import = import_of(
+      "     GPU0 GPU1 GPU2 CPU Affinity\n"
+      "GPU0  X   NV12 NV120-31\n"
+      "GPU1 NV12  X   NV120-31\n"
+      "GPU2 NV12 NV12  X 0-31\n");
+  EXPECT_EQ(import.machine.switches, 1);  // 24 NVLinks are more than a GPU has
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 240);
+  EXPECT_THAT(import.read, Contains(HasSubstr("2 last cells are glued")));
+}
+
+// No NVLinks: pairs under a switch each (PIX), a host bridge between (PHB). PCI of both pairs meets at the CPU.
+TEST(NvidiaSmi, PciByItsClasses) {
+  const Import import = import_of(
+      "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"
+      "GPU0\t X \tPIX\tPHB\tPHB\t0-9\nGPU1\tPIX\t X \tPHB\tPHB\t0-9\n"
+      "GPU2\tPHB\tPHB\t X \tPIX\t0-9\nGPU3\tPHB\tPHB\tPIX\t X \t0-9\n");
+  EXPECT_EQ(import.machine.switches, 2);
+  EXPECT_EQ(between(import.machine, 0, 4), 1);
+  EXPECT_EQ(between(import.machine, 3, 5), 1);
+  EXPECT_EQ(between(import.machine, 4, 5), 1);
+}
+
+TEST(NvidiaSmi, RefusesInOneLine) {
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\n"), HasSubstr("has rows for 1 of 2 devices"));
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV3\t X \n"),
+              HasSubstr("a.file:2: says another way to GPU1"));
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV-2\nGPU1\tNV2\t X \n"), HasSubstr("a.file:2: "));
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tWIFI\nGPU1\tNV2\t X \n"),
+              HasSubstr("'WIFI' is no cell of GPU1"));
+}
+
+TEST(HwlocXml, MatrixOfNvlinks) {
+  const std::string gpu_device =
+      "<object type=\"PCIDev\" gp_index=\"{}\" pci_busid=\"0:{}\" pci_type=\"0302 [10de:1db8] [10de:131d] a1 "
+      "00\" "
+      "pci_link_speed=\"15.75\"/>";
+  const auto device = [&](int n) { return fmt::format(fmt::runtime(gpu_device), n, n); };
+  const std::string head =
+      "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\"><object type=\"Bridge\" "
+      "bridge_type=\"0-1\">" +
+      device(1) + device(2) + "</object></object>";
+  const Import import = import_of(
+      head +
+      "<distances2hetero nbobjs=\"2\" name=\"NVLinkBandwidth\"><indexes>PCIDev:1 PCIDev:2 </indexes>"
+      "<u64values>0 50000 25000 0 </u64values></distances2hetero></topology>");
+  EXPECT_EQ(between(import.machine, 0, 1), 2);
+  EXPECT_EQ(between(import.machine, 1, 0), 1);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 25);
+  EXPECT_THAT(
+      refusal(head +
+              "<distances2hetero nbobjs=\"2\" name=\"NVLinkBandwidth\"><indexes>PCIDev:1 PCIDev:2</indexes>"
+              "<u64values>0 -1 25000 0</u64values></distances2hetero></topology>"),
+      HasSubstr("value '-1' is out of range"));
+  EXPECT_THAT(refusal(head + "<distances2hetero nbobjs=\"1000000000\" name=\"NVLinkBandwidth\"/></topology>"),
+              HasSubstr("nbobjs=\"1000000000\" is out of range"));
+  EXPECT_THAT(refusal("<topology/>"), HasSubstr("is hwloc's format 1"));
+}
+
+// links[dst][src]; a switch is a limit over links.
+TEST(MscclJson, IsReadAsItIs) {
+  const Import import = import_of(
+      R"({"msccl_type":"topology","name":"t","links":[[0,2,0],[0,0,1],[1,0,0]],"switches":[[[0,1],[2,0],2,"port"]]})");
+  EXPECT_EQ(import.machine.links.size(), 3U);
+  EXPECT_EQ(between(import.machine, 1, 0), 2);
+  EXPECT_EQ(between(import.machine, 2, 1), 1);
+  ASSERT_EQ(import.machine.limits.size(), 1U);
+  EXPECT_EQ(import.machine.limits[0].links.size(), 2U);  // 1 -> 0 and 0 -> 2
+  EXPECT_THAT(refusal(R"({"msccl_type":"topology","links":[[0,-1],[1,0]]})"), HasSubstr("links[0][1]"));
+  EXPECT_THAT(refusal(R"({"msccl_type":"topology","links":[[0,1]]})"), HasSubstr("links[0]"));
+}
+
+TEST(TacclJson, TwoRatesAreADgx1) {
+  const std::string node =
+      R"({"name":"NDv2_1MB","gpus_per_node":8,"nics_per_node":1,"alpha":0.3,"node_betas_list":[23,46],"remote_alpha":2.6,"remote_beta":105})";
+  const Import one = import_of(node);
+  EXPECT_EQ(one.machine.links.size(), 32U);
+  EXPECT_EQ(between(one.machine, 0, 1), 2);
+  EXPECT_EQ(between(one.machine, 0, 2), 1);
+  const Import two = import_of(node, {.nodes = 2});
+  EXPECT_EQ(two.machine.ranks, 16);
+  EXPECT_GT(between(flatten(two.machine), 0, 8), 0);
+  EXPECT_THAT(refusal(R"({"name":"x","gpus_per_node":1000000000,"alpha":1})"), HasSubstr("gpus_per_node"));
+}
+
+TEST(TecclJson, MachinesByName) {
+  const auto named = [](const std::string& name, int chassis) {
+    return R"({"TopologyParams":{"name":")" + name + R"(","chassis":)" + std::to_string(chassis) +
+           R"(,"chunk_size":0.01,"side_length":3,"alpha":[1e-6,2e-6]}})";
+  };
+  EXPECT_EQ(import_of(named("DGX1", 1)).machine.links.size(), 32U);
+  EXPECT_EQ(import_of(named("DGX2", 2)).machine.ranks, 32);
+  EXPECT_EQ(import_of(named("NDv2", 2)).machine.links.size(), 66U);
+  EXPECT_EQ(import_of(named("AMD", 1)).machine.links.size(), 56U);
+  EXPECT_EQ(import_of(named("Mesh", 1)).machine.links.size(),
+            28U);  // 12 of a grid of 3 x 3 and 2 more, both ways
+  EXPECT_THAT(refusal(named("Torus", 1)), HasSubstr("is none of TE-CCL's machines"));
+}
+
+TEST(AstraSim, DimensionsFromTheInnermost) {
+  const std::string yaml =
+      "topology: [ Ring, Switch ]  # two\nnpus_count: [ 4, 2 ]\nbandwidth: [ 100.0, 50.0 ] # GB/s\nlatency: "
+      "[ 500, 1000 ]\n";
+  const Import import = import_of(yaml);
+  EXPECT_EQ(import.machine.ranks, 8);
+  EXPECT_EQ(between(import.machine, 0, 1), 2);
+  EXPECT_EQ(between(import.machine, 3, 0), 2);
+  EXPECT_EQ(between(flatten(import.machine), 0, 4), 1);
+  const Import blocks = import_of(
+      "topology:\n  - Ring\n  - Switch\nnpus_count:\n- 4\n- 2\nbandwidth: [100, 50]\nlatency: [500, 1000]\n");
+  EXPECT_EQ(blocks.machine.links, import.machine.links);
+  const Import json = import_of(
+      R"({"topology":["Ring","Switch"],"npus_count":[4,2],"bandwidth":[100,50],"latency":[500,1000]})");
+  EXPECT_EQ(json.machine.links, import.machine.links);
+  EXPECT_THAT(refusal("topology: [Ring]\nnpus_count: [1000000000]\nbandwidth: [1]\nlatency: [1]\n"),
+              HasSubstr("npus_count"));
+  EXPECT_THAT(refusal("topology: [Ring]\nnpus_count: [4]\nbandwidth: [-1]\nlatency: [1]\n"),
+              HasSubstr("'-1' is out of range"));
+  EXPECT_THAT(refusal("topology: [Ring]\nnpus_count: [4]\nbandwidth: []\nlatency: [1]\n"),
+              HasSubstr("has 0 values for 1 dimension"));
+}
+
+TEST(AstraSim, LinksOfNs3) {
+  const Import import =
+      import_of("4 1 3\n3\n3 0 400Gbps 0.0005ms 0\n3 1 400Gbps 0.0005ms 0\n3 2 200Gbps 500ns 0\n");
+  EXPECT_EQ(import.machine.ranks, 3);
+  EXPECT_EQ(import.machine.switches, 1);
+  EXPECT_EQ(between(import.machine, 0, 3), 2);
+  EXPECT_EQ(between(import.machine, 3, 2), 1);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 25);
+  EXPECT_THAT(refusal("4 1 3\n3\n3 0 400Gbps 0.0005ms 0\n"), HasSubstr("has 1 of 3 links"));
+  EXPECT_THAT(refusal("4 1 1\n3\n3 0 -4Gbps 1ms 0\n"), HasSubstr("a.file:3: '-4Gbps' is out of range"));
+  EXPECT_THAT(refusal("1000000000 1 1\n"), HasSubstr("'1000000000' is out of range"));
+}
+
+TEST(Import, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("hello"), HasSubstr("is of no known format"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("is of no known format"));
+  EXPECT_THAT(refusal("<a/>"), HasSubstr("is of no known format"));
+  EXPECT_THAT(refusal(R"({"topology":"x","ranks":2})"), HasSubstr("is a machine of ours already"));
+  EXPECT_THAT(refusal(R"({"intranode_sketch":{}})"), HasSubstr("is a sketch of TACCL"));
+}
+
+// Every real file there is. What is known of it: how many GPUs, and what each of them receives, in its file's own rates.
+TEST(Import, RealFiles) {
+  const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";
+  struct Known {
+    int ranks;
+    double gbs_into_0;
+  };
+  const std::map<std::string, Known> known = {
+      {"H100-topology.xml", {8, 18 * 20.6}},   {"azure-ncv4-topo.xml", {4, 12}},
+      {"azure-ndv4-topo.xml", {8, 240}},       {"nvidiaDGX2.xml", {16, 150}},
+      {"topo-dgx2-1MB.json", {16, 131.072}},   {"topo-ndv2-1MB.json", {8, (2 / 23.0 + 2 / 46.0) * 1048.576}},
+      {"topo_16p1h.xml", {16, 7 * 36}},        {"topo_4p1h.xml", {4, 48}},
+      {"topo_8p6l.xml", {8, 6 * 24}},          {"topo_8p_940.xml", {8, 7 * 48}},
+      {"topo_8p_pcie.xml", {8, 12}},           {"topo_8p_rome.xml", {8, 2 * 24 + 24}},
+      {"topology_p4d-24xl-topo.xml", {8, 240}}};
+  for (const auto& [name, expected] : known) {
+    const std::string path = (folder / name).string();
+    const Import import = imported({{path, read_file(path)}});
+    EXPECT_EQ(import.machine.ranks, expected.ranks) << name;
+    double gbs = 0;
+    for (const Link& link : import.machine.links) gbs += link.dst == 0 ? link.bandwidth * import.unit_gbs : 0;
+    EXPECT_NEAR(gbs, expected.gbs_into_0, 0.05 * expected.gbs_into_0) << name;
+    const std::vector<int> distance = hops(import.machine, {0});
+    EXPECT_EQ(std::count(distance.begin(), distance.end(), -1), 0) << name;
+  }
+}
+
+// The machine that is named mi250 is the one that RCCL's dump shows, in units of half a link.
+TEST(Import, ANamedMachineIsTheRealOne) {
+  const std::filesystem::path file = std::filesystem::path(CHORALE_SHARED) / "data/topology/topo_16p1h.xml";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no real files are here: " << file << " is missing";
+  const Topology real = imported({{file.string(), read_file(file.string())}}).machine;
+  const Topology named = load_topology("mi250:1");
+  for (Rank a = 0; a < 16; ++a)
+    for (Rank b = 0; b < 16; ++b) EXPECT_EQ(between(named, a, b), 2 * between(real, a, b)) << a << " " << b;
+}
+
+// A cut at every 37th byte: a machine, or one line.
+TEST(Import, TruncatedRealFilesAreRefused) {
+  const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path().string(), text = read_file(path);
+    const std::size_t end = text.find_last_not_of(" \n\r\t");
+    for (std::size_t size = 0; size < end; size += 37) {
+      try {
+        imported({{path, text.substr(0, size)}});
+        ADD_FAILURE() << path << " of " << size << " bytes was taken for whole";
+      } catch (const InputError& error) {
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace chorale

@@ -1,0 +1,263 @@
+#include "topology/import/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "ir/error.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+using Kind = HostPart::Kind;
+
+// Microseconds, of the usual order: no format says them. Two halves of a way through a switch add up to what
+// named machines have (topology/builders.cpp).
+constexpr double kCableAlpha = 0.7, kNvSwitchPortAlpha = 0.35, kPciAlpha = 0.25, kSocketAlpha = 0.5,
+                 kNetPortAlpha = 2;
+
+int root_of(std::vector<int>& parent, int n) {
+  while (parent[n] != n) n = parent[n] = parent[parent[n]];
+  return n;
+}
+
+class HostWiring {
+ public:
+  HostWiring(const Host& host, Wiring& wiring, bool networked)
+      : host_(host), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {}
+
+  void add_gpus() {
+    std::vector<int> gpus;
+    for (std::size_t p = 0; p < host_.parts.size(); ++p)
+      if (host_.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
+    std::ranges::stable_sort(gpus, {}, [&](int p) { return host_.parts[p].number; });
+    for (int p : gpus) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
+  }
+
+  // Everything but the GPUs, which are numbered first.
+  void add_rest(int network) {
+    for (const HostCable& cable : host_.cables) {
+      const bool direct = kind(cable.src) == Kind::Gpu && kind(cable.dst) == Kind::Gpu;
+      wiring_.lines.push_back(
+          {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? kCableAlpha : kNvSwitchPortAlpha});
+    }
+    if (!joined_without_pci())
+      keep_pci(network);
+    else if (networked_)
+      reach_network(network);
+  }
+
+ private:
+  Kind kind(int part) const { return host_.parts[part].kind; }
+
+  int node_of(int part) {
+    if (node_[part] < 0) node_[part] = new_node(part, "");
+    return node_[part];
+  }
+
+  int new_node(int part, const std::string& suffix) {
+    const WiringNode::Kind as = kind(part) == Kind::Cpu         ? WiringNode::Kind::Cpu
+                                : kind(part) == Kind::PciSwitch ? WiringNode::Kind::PciSwitch
+                                : kind(part) == Kind::NvSwitch  ? WiringNode::Kind::NvSwitch
+                                : kind(part) == Kind::Nic       ? WiringNode::Kind::Nic
+                                                                : WiringNode::Kind::Gpu;
+    return wiring_.add(as, host_.parts[part].name + suffix);
+  }
+
+  // A GPU whose links lead to a CPU reaches others over it, which takes the CPUs' own links.
+  bool joined_without_pci() const {
+    std::vector<int> group(host_.parts.size());
+    std::iota(group.begin(), group.end(), 0);
+    for (const HostCable& cable : host_.cables) {
+      if (kind(cable.src) == Kind::Cpu || kind(cable.dst) == Kind::Cpu) return false;
+      group[root_of(group, cable.src)] = root_of(group, cable.dst);
+    }
+    std::set<int> groups;
+    for (std::size_t p = 0; p < host_.parts.size(); ++p)
+      if (host_.parts[p].kind == Kind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
+    return groups.size() <= 1;
+  }
+
+  void keep_pci(int network) {
+    std::vector<int> cpus;
+    for (std::size_t i = 0; i < host_.parts.size(); ++i) {
+      const int p = static_cast<int>(i);
+      const HostPart& part = host_.parts[p];
+      if (part.kind == Kind::NvSwitch || (part.kind == Kind::Nic && !networked_)) continue;
+      if (part.kind == Kind::Cpu) cpus.push_back(node_of(p));
+      if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciAlpha);
+      if (part.kind == Kind::Nic) wiring_.join(node_of(p), network, part.net_gbs, port_alpha(part));
+    }
+    for (std::size_t a = 0; a < cpus.size(); ++a)
+      for (std::size_t b = a + 1; b < cpus.size(); ++b)
+        wiring_.join(cpus[a], cpus[b], host_.socket_gbs, kSocketAlpha);
+    if (host_.cables.empty()) return;
+    wiring_.assumed.push_back(host_.cable_name +
+                              " does not join all GPUs, so PCI between GPUs is kept, for all of them");
+  }
+
+  double port_alpha(const HostPart& nic) const {
+    return nic.net_alpha_us > 0 ? nic.net_alpha_us : kNetPortAlpha;
+  }
+
+  // The parts from one up to its CPU, itself first.
+  std::vector<int> upwards(int part) const {
+    std::vector<int> way;
+    for (; part >= 0; part = host_.parts[part].parent) way.push_back(part);
+    return way;
+  }
+
+  // The way through the tree, both ends included; between CPUs over the link of sockets.
+  std::vector<int> way(int a, int b) const {
+    std::vector<int> from = upwards(a), to = upwards(b);
+    while (from.size() > 1 && to.size() > 1 && from[from.size() - 2] == to[to.size() - 2]) {
+      from.pop_back();
+      to.pop_back();
+    }
+    if (from.back() == to.back()) to.pop_back();
+    from.insert(from.end(), to.rbegin(), to.rend());
+    return from;
+  }
+
+  double gbs_between(int a, int b) const {
+    if (host_.parts[a].parent == b) return host_.parts[a].up_gbs;
+    if (host_.parts[b].parent == a) return host_.parts[b].up_gbs;
+    return host_.socket_gbs;
+  }
+
+  // Ways out and ways in, for each GPU and the NICs nearest to it, and the other way round.
+  void reach_network(int network) {
+    std::vector<int> gpus, nics;
+    for (std::size_t p = 0; p < host_.parts.size(); ++p) {
+      if (host_.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
+      if (host_.parts[p].kind == Kind::Nic) nics.push_back(static_cast<int>(p));
+    }
+    std::set<std::pair<int, int>> pairs;
+    const auto nearest = [&](int from, const std::vector<int>& to, bool from_gpu) {
+      std::size_t least = std::numeric_limits<std::size_t>::max();
+      for (int other : to) least = std::min(least, way(from, other).size());
+      for (int other : to)
+        if (way(from, other).size() == least)
+          pairs.insert(from_gpu ? std::pair(from, other) : std::pair(other, from));
+    };
+    for (int gpu : gpus) nearest(gpu, nics, true);
+    for (int nic : nics) nearest(nic, gpus, false);
+    std::set<std::pair<int, int>> hops;  // towards NICs
+    for (const auto& [gpu, nic] : pairs) {
+      const std::vector<int> parts = way(gpu, nic);
+      for (std::size_t i = 0; i + 1 < parts.size(); ++i) hops.insert({parts[i], parts[i + 1]});
+    }
+    std::map<int, std::pair<int, int>> both;  // by part: its nodes on ways out and on ways in
+    const auto nodes_of = [&](int part) {
+      if (kind(part) == Kind::Gpu) return std::pair(node_[part], node_[part]);
+      const auto [at, added] = both.try_emplace(part);
+      if (added) {
+        at->second.first = new_node(part, " out");
+        at->second.second = new_node(part, " in");
+      }
+      return at->second;
+    };
+    for (const auto& [a, b] : hops) {
+      const double alpha = kind(a) == Kind::Cpu && kind(b) == Kind::Cpu ? kSocketAlpha : kPciAlpha;
+      wiring_.lines.push_back({nodes_of(a).first, nodes_of(b).first, gbs_between(a, b), alpha});
+      wiring_.lines.push_back({nodes_of(b).second, nodes_of(a).second, gbs_between(a, b), alpha});
+    }
+    for (int nic : nics) {
+      const HostPart& part = host_.parts[nic];
+      wiring_.lines.push_back({nodes_of(nic).first, network, part.net_gbs, port_alpha(part)});
+      wiring_.lines.push_back({network, nodes_of(nic).second, part.net_gbs, port_alpha(part)});
+    }
+  }
+
+  const Host& host_;
+  Wiring& wiring_;
+  const bool networked_;
+  std::vector<int> node_;  // of the wiring, by part; -1: none yet
+};
+
+int count_of(const Host& host, Kind kind) {
+  return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
+}
+
+std::string contents_of(const Host& host) {
+  std::vector<std::string> words = {counted(count_of(host, Kind::Gpu), "GPU")};
+  const auto add = [&](Kind kind, const std::string& one, const std::string& many) {
+    if (count_of(host, kind) > 0) words.push_back(counted(count_of(host, kind), one, many));
+  };
+  add(Kind::Nic, "NIC", "NICs");
+  add(Kind::NvSwitch, "NVSwitch", "NVSwitches");
+  add(Kind::PciSwitch, "PCI switch", "PCI switches");
+  add(Kind::Cpu, "CPU", "CPUs");
+  return joined(words);
+}
+
+}  // namespace
+
+double pci_gbs(double gigatransfers, int width) {
+  // The first two generations send 8 bits as 10, the others 128 as 130.
+  const double megabytes_a_lane = gigatransfers < 8 ? 75 * gigatransfers : 93.75 * gigatransfers;
+  return megabytes_a_lane * width / 1000;
+}
+
+Wiring wiring_of(const std::vector<Host>& hosts) {
+  Wiring wiring;
+  int gpus = 0, nics = 0;
+  for (const Host& host : hosts) {
+    gpus += count_of(host, Kind::Gpu);
+    nics += count_of(host, Kind::Nic);
+    if (gpus > kMostRanks)
+      throw InputError(host.file, fmt::format("makes more than {} GPUs", kMostRanks), "import fewer nodes");
+    if (hosts.size() > 1 && count_of(host, Kind::Nic) == 0)
+      throw InputError(host.file, "has no NIC, so nothing joins its GPUs with other nodes",
+                       "import a single node, or use a file with its NICs");
+  }
+  if (gpus == 0) throw InputError(hosts.front().file, "has no GPU", "use a file of a machine that has some");
+  // What is the same of all nodes is said once.
+  std::map<std::string, int> times;
+  for (const Host& host : hosts) ++times[host.file];
+  const bool one_file = times.size() == 1;
+  for (const Host& host : hosts) {
+    if (times[host.file] == 0) continue;
+    const std::string name = host.file.substr(host.file.rfind('/') + 1);
+    const std::string prefix = one_file ? "" : name + ": ";
+    wiring.read.push_back(
+        fmt::format("{}: {}{}", name, contents_of(host),
+                    times[host.file] > 1 ? fmt::format("; {} such nodes", times[host.file]) : ""));
+    times[host.file] = 0;
+    for (const std::string& line : host.read) wiring.read.push_back(prefix + line);
+    for (const std::string& line : host.assumed) wiring.assumed.push_back(prefix + line);
+  }
+  const bool networked = hosts.size() > 1;
+  std::vector<HostWiring> parts;
+  parts.reserve(hosts.size());
+  for (const Host& host : hosts) parts.emplace_back(host, wiring, networked).add_gpus();
+  const int network = networked ? wiring.add(WiringNode::Kind::Network, "network") : -1;
+  for (HostWiring& part : parts) {
+    part.add_rest(network);
+    if (static_cast<int>(wiring.nodes.size()) > kMostWiringNodes)
+      throw InputError(hosts.front().file,
+                       fmt::format("makes more than {} GPUs and switches", kMostWiringNodes),
+                       "import fewer nodes");
+  }
+  if (networked)
+    wiring.assumed.push_back(
+        "the network is one switch that never blocks; each NIC has its own speed into it");
+  else if (nics > 0)
+    wiring.assumed.push_back(
+        fmt::format("{} of the one node left out, since {} nowhere; --nodes N joins N such nodes",
+                    counted(nics, "NIC is", "NICs are"), nics == 1 ? "it leads" : "they lead"));
+  if (networked)
+    wiring.assumed.push_back("a GPU reaches the network over the NICs nearest to it in the tree of PCI");
+  wiring.assumed.push_back(
+      "latencies (alpha) are of the usual order, since the files have none: a link between GPUs 0.7 us, "
+      "a hop of PCI 0.25, a port of the network 2");
+  return wiring;
+}
+
+}  // namespace chorale

@@ -1,0 +1,268 @@
+// hwloc's objects: bridges are links of PCI with their speed in GB/s, GPUs and NICs are PCI devices by their class, and
+// NVLinks are a matrix over GPUs and NVSwitches in MB/s. What has host bridges in it is a CPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "ir/words.h"
+#include "topology/import/nccl_rates.h"
+#include "topology/import/readers.h"
+#include "topology/import/xml.h"
+
+namespace chorale {
+namespace {
+
+using Kind = HostPart::Kind;
+
+constexpr int kMostObjects = 4096;        // of a matrix
+constexpr double kMostMegabytes = 1e9;    // a second
+constexpr double kUnknownPciGbs = 15.75;  // 8 GT/s x 16
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (char c : text + " ")
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+      if (!word.empty()) words.push_back(std::move(word));
+      word.clear();
+    } else {
+      word += c;
+    }
+  return words;
+}
+
+class HwlocReader {
+ public:
+  HwlocReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+      : root_(parse_xml(text, file)), choices_(choices) {
+    host_.file = file;
+  }
+
+  Host read() {
+    const std::string version = root_.text_or("version", "1");
+    if (version.front() != '2' && version.front() != '3')
+      root_.fail("is hwloc's format " + version, "write it again with hwloc 2 or later");
+    newer_ = version.front() == '3';
+    for (const XmlElement& child : root_.children("object")) read_object(child, -1);
+    for (const XmlElement& child : root_.children("distances2hetero")) read_matrix(child);
+    for (const XmlElement& child : root_.children("distances2")) read_matrix(child);
+    join_nvswitches();
+    host_.socket_gbs = socket_gbs(vendor_.starts_with("IBM") || vendor_.starts_with("POWER") ? "ppc64" : "",
+                                  vendor_, family_, model_);
+    host_.read.push_back("rates of NVLinks and PCI are hwloc's, the line rates");
+    if (cpus_ > 1)
+      host_.assumed.push_back(
+          fmt::format("CPUs are joined by {} GB/s, by their vendor and model", host_.socket_gbs));
+    if (unknown_pci_ > 0)
+      host_.assumed.push_back(fmt::format("{} without a speed {} taken for {} GB/s",
+                                          counted(unknown_pci_, "PCI link"), unknown_pci_ == 1 ? "is" : "are",
+                                          kUnknownPciGbs));
+    if (nics_ > 0)
+      host_.assumed.push_back(
+          choices_.nic_gbits > 0
+              ? fmt::format("NICs are taken for {} Gb/s, as was said", choices_.nic_gbits)
+              : "hwloc does not say how fast NICs are: each is taken for its device's usual speed, or "
+                "else its PCI link's");
+    return std::move(host_);
+  }
+
+ private:
+  int add(HostPart part) {
+    host_.parts.push_back(std::move(part));
+    return static_cast<int>(host_.parts.size()) - 1;
+  }
+
+  // `above`: the part that PCI below hangs on; -1: none yet.
+  void read_object(const XmlElement& object, int above) {
+    const std::string type = object.text("type");
+    if (type == "Package") read_cpu_info(object);
+    if (type == "Bridge" && object.text_or("bridge_type", "0-1").starts_with("0")) {
+      if (above < 0) above = add({.kind = Kind::Cpu, .name = "cpu"});
+    } else if (type == "Bridge") {
+      above =
+          add({Kind::PciSwitch, "pci " + object.text("pci_busid"), above_or_cpu(above), 0, pci_rate(object)});
+    } else if (type == "PCIDev") {
+      return read_device(object, above);
+    } else if (std::ranges::any_of(object.children("object"), [](const XmlElement& child) {
+                 return child.text_or("type", "") == "Bridge";
+               })) {
+      above = add({.kind = Kind::Cpu, .name = fmt::format("{} {}", type, object.text_or("os_index", "0"))});
+      ++cpus_;
+    }
+    for (const XmlElement& child : object.children("object")) read_object(child, above);
+  }
+
+  int above_or_cpu(int above) { return above >= 0 ? above : add({.kind = Kind::Cpu, .name = "cpu"}); }
+
+  void read_cpu_info(const XmlElement& package) {
+    for (const XmlElement& info : package.children("info")) {
+      const std::string name = info.text("name"), value = info.text_or("value", "");
+      const auto number = [&] {
+        int result = 0;
+        std::from_chars(value.data(), value.data() + value.size(), result);
+        return result;
+      };
+      if (name == "CPUVendor") vendor_ = value;
+      if (name == "CPUModel" && vendor_.empty()) vendor_ = value;
+      if (name == "CPUFamilyNumber") family_ = number();
+      if (name == "CPUModelNumber") model_ = number();
+    }
+  }
+
+  double pci_rate(const XmlElement& object) {
+    const double gbs = object.has("pci_link_speed") ? object.number("pci_link_speed", 0, 1e6) : 0;
+    if (gbs > 0) return gbs;
+    ++unknown_pci_;
+    return kUnknownPciGbs;
+  }
+
+  // "0302 [10de:1db8] [10de:131d] a1 00"
+  void read_device(const XmlElement& device, int above) {
+    const std::string type = device.text("pci_type"), bus = device.text("pci_busid");
+    const std::string kind = type.substr(0, 4), id = type.size() >= 15 ? type.substr(6, 9) : "";
+    const int number = device.has("gp_index") ? device.integer("gp_index", 0, 1 << 30) : -1;
+    const bool nvidia = id.starts_with("10de"), amd = id.starts_with("1002");
+    const bool computes = has_backend(device);
+    int part = -1;
+    if (device.text_or("subtype", "") == "NVSwitch") {
+      part = add({.kind = Kind::NvSwitch, .name = "NVSwitch " + bus});
+    } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
+      part = add(
+          {Kind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_, pci_rate(device)});
+      ++gpus_;
+    } else if (kind == "0207" || (kind.starts_with("02") && has_verbs(device))) {
+      const double up = pci_rate(device);
+      add({.kind = Kind::Nic,
+           .name = "nic " + bus,
+           .parent = above_or_cpu(above),
+           .up_gbs = up,
+           .net_gbs = nic_gbs(id, up)});
+      ++nics_;
+    }
+    if (part < 0) return;
+    at_["PCIDev:" + std::to_string(number)] = part;
+    for (const XmlElement& child : device.children("object"))
+      if (child.has("gp_index")) at_["OSDev:" + child.text("gp_index")] = part;
+  }
+
+  // Of devices of the system: a number of its own in version 2, a bit each in version 3.
+  bool is_os_device(const XmlElement& child, int as_number, int as_bit) const {
+    if (child.text_or("type", "") != "OSDev" || !child.has("osdev_type")) return false;
+    const int type = child.integer("osdev_type", 0, 1 << 20);
+    return newer_ ? (type & as_bit) != 0 : type == as_number;
+  }
+
+  bool has_backend(const XmlElement& device) const {  // of computing: CUDA, RSMI
+    const auto children = device.children("object");
+    return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 5, 8); });
+  }
+
+  bool has_verbs(const XmlElement& device) const {
+    const auto children = device.children("object");
+    return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 3, 32); });
+  }
+
+  double nic_gbs(const std::string& id, double up) const {
+    static const std::map<std::string, double> gbits = {
+        {"15b3:1013", 100}, {"15b3:1017", 100}, {"15b3:1019", 100}, {"15b3:101b", 200}, {"15b3:1021", 400},
+        {"15b3:1023", 800}, {"1d0f:efa0", 100}, {"1d0f:efa1", 100}, {"1d0f:efa2", 200}};
+    if (choices_.nic_gbits > 0) return choices_.nic_gbits / 8;
+    const auto known = gbits.find(id);
+    return known == gbits.end() ? up : std::min(up, known->second / 8);
+  }
+
+  void read_matrix(const XmlElement& matrix) {
+    const std::string name = matrix.text_or("name", "");
+    if (name != "NVLinkBandwidth" && name != "XGMIBandwidth") return;
+    if (name == "XGMIBandwidth") host_.cable_name = "xGMI";
+    const int count = matrix.integer("nbobjs", 1, kMostObjects);
+    std::vector<std::string> names, values;
+    const std::string prefix = matrix.has("type") ? matrix.text("type") + ":" : "";
+    for (const XmlElement& part : matrix.children("indexes"))
+      for (std::string& word : words_in(part.contents())) names.push_back(prefix + std::move(word));
+    for (const XmlElement& part : matrix.children("u64values"))
+      for (std::string& word : words_in(part.contents())) values.push_back(std::move(word));
+    const std::size_t n = static_cast<std::size_t>(count);
+    if (names.size() != n || values.size() != n * n)
+      matrix.fail(fmt::format("has {} objects and {} values for {}", names.size(), values.size(), count),
+                  "write the file again");
+    std::vector<int> parts;
+    for (const std::string& each : names) {
+      const auto known = at_.find(each);
+      parts.push_back(known == at_.end() ? -1 : known->second);
+    }
+    int lost = 0;
+    for (std::size_t a = 0; a < n; ++a)
+      for (std::size_t b = 0; b < n; ++b) {
+        const std::string& value = values[a * n + b];
+        double megabytes = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), megabytes);
+        if (error != std::errc() || end != value.data() + value.size() ||
+            !(megabytes >= 0 && megabytes <= kMostMegabytes))
+          matrix.fail(fmt::format("value '{}' is out of range", value.substr(0, 40)), "use MB/s, 0 or more");
+        if (a == b || megabytes == 0) continue;
+        if (parts[a] < 0 || parts[b] < 0)
+          ++lost;
+        else if (parts[a] != parts[b])
+          host_.cables.push_back({parts[a], parts[b], megabytes / 1000});
+      }
+    if (lost > 0)
+      host_.assumed.push_back(
+          fmt::format("{} of the matrix lead to objects that are neither GPU nor NVSwitch, and are left out",
+                      counted(lost, "rate")));
+  }
+
+  // NVML lists no links between switches, but switches of one kind are one fabric: of two groups of switches with their own
+  // GPUs (the two boards of a DGX-2), the switches are linked in pairs, as fast as all their GPUs.
+  void join_nvswitches() {
+    std::map<int, std::map<int, double>> gpus_of;  // by switch, what each GPU sends to it
+    for (const HostCable& cable : host_.cables) {
+      const bool from = host_.parts[cable.src].kind == Kind::NvSwitch,
+                 to = host_.parts[cable.dst].kind == Kind::NvSwitch;
+      if (from && to) return;
+      if (to) gpus_of[cable.dst][cable.src] += cable.gbs;
+    }
+    std::map<std::vector<int>, std::vector<int>> groups;  // switches by their GPUs
+    for (const auto& [nvswitch, rates] : gpus_of) {
+      std::vector<int> gpus;
+      for (const auto& [gpu, gbs] : rates) gpus.push_back(gpu);
+      groups[gpus].push_back(nvswitch);
+    }
+    if (groups.size() != 2) return;
+    const std::vector<int>&a = groups.begin()->second, &b = groups.rbegin()->second;
+    if (a.size() != b.size()) return;
+    const auto all_of = [&](int nvswitch) {
+      double sum = 0;
+      for (const auto& [gpu, gbs] : gpus_of[nvswitch]) sum += gbs;
+      return sum;
+    };
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double gbs = std::min(all_of(a[i]), all_of(b[i]));
+      host_.cables.push_back({a[i], b[i], gbs});
+      host_.cables.push_back({b[i], a[i], gbs});
+    }
+    host_.assumed.push_back(
+        "the matrix has no links between the two groups of NVSwitches; they are taken to be joined in "
+        "pairs, as in a DGX-2, as fast as their GPUs are");
+  }
+
+  const XmlElement root_;
+  const ImportChoices& choices_;
+  Host host_ = {};
+  std::map<std::string, int> at_ = {};  // parts, by the names that matrices have for them
+  std::string vendor_ = {};
+  int family_ = 0, model_ = 0;
+  int gpus_ = 0, nics_ = 0, cpus_ = 0, unknown_pci_ = 0;
+  bool newer_ = false;
+};
+
+}  // namespace
+
+Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportChoices& choices) {
+  return HwlocReader(text, file, choices).read();
+}
+
+}  // namespace chorale

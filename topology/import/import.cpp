@@ -1,0 +1,222 @@
+// What a text is, is seen from how it begins, never from the file's name. Then: texts -> nodes -> wiring -> fewer words ->
+// whole numbers.
+#include "topology/import/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ir/error.h"
+#include "ir/json_reader.h"
+#include "ir/shown.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+#include "topology/import/fit.h"
+#include "topology/import/readers.h"
+#include "topology/import/xml.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostBytes = 64 << 20;
+constexpr std::size_t kMostLinks = 1'000'000;
+
+enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, Msccl, Taccl, Teccl, Astra, Ns3 };
+
+Format json_format(const JsonReader& json) {
+  const auto is_not_one = [&](const char* what, const char* remedy) { json.fail(what, remedy); };
+  if (!json.is_object()) is_not_one("is no machine", "give an object");
+  if (json.has("msccl_type")) return Format::Msccl;
+  if (json.has("TopologyParams")) return Format::Teccl;
+  if (json.has("npus_count")) return Format::Astra;
+  if (json.has("gpus_per_node")) return Format::Taccl;
+  if (json.has("intranode_sketch"))
+    is_not_one("is a sketch of TACCL, not a machine", "give the topology file");
+  if (json.has("7-Flows")) is_not_one("is a schedule of TE-CCL, not a machine", "give its input file");
+  if (json.has("ranks") || json.has("hierarchy"))
+    is_not_one("is a machine of ours already", "name it in the place of a machine");
+  is_not_one("is of no known format", ("known are " + known_formats()).c_str());
+  return Format::Msccl;
+}
+
+Format format_of(const NamedText& file) {
+  if (file.text.size() > kMostBytes)
+    throw InputError(file.path, "has over 64 MiB", "describe one node a file");
+  const std::size_t begin = file.text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (begin == std::string::npos) throw InputError(file.path, "is empty", "give a file with a machine in it");
+  if (file.text[begin] == '<') {
+    const XmlElement root = parse_xml(file.text, file.path);
+    const std::string name = root.name();
+    if (name == "system") return Format::Nccl;
+    if (name == "graphs") return Format::NcclGraphs;
+    if (name == "topology") return Format::Hwloc;
+    root.fail("is of no known format", "known are " + known_formats());
+  }
+  if (file.text[begin] == '{') return json_format(parse_json(file.text, file.path));
+  if (file.text.find("npus_count") != std::string::npos) return Format::Astra;
+  if (file.text.find("GPU0") != std::string::npos) return Format::NvidiaSmi;
+  if (file.text[begin] >= '0' && file.text[begin] <= '9') return Format::Ns3;
+  throw InputError(file.path, "is of no known format", "known are " + known_formats());
+}
+
+bool is_of_a_node(Format format) {
+  return format == Format::Nccl || format == Format::Hwloc || format == Format::NvidiaSmi;
+}
+
+Host read_host(const NamedText& file, Format format, const ImportChoices& choices) {
+  if (format == Format::Nccl) return read_nccl_xml(file.text, file.path, choices);
+  return format == Format::Hwloc ? read_hwloc_xml(file.text, file.path, choices)
+                                 : read_nvidia_smi(file.text, file.path, choices);
+}
+
+// "dgx", of "files/dgx.xml".
+std::string name_of_file(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const std::string name = shown(file.substr(0, file.rfind('.'))).substr(0, 100);
+  return name.empty() ? "imported" : name;
+}
+
+Topology in_chunks(const Wiring& wiring, double error, Import& import) {
+  Topology machine;
+  machine.ranks =
+      static_cast<int>(std::ranges::count(wiring.nodes, WiringNode::Kind::Gpu, &WiringNode::kind));
+  machine.switches = static_cast<int>(wiring.nodes.size()) - machine.ranks;
+  if (machine.switches > kMostRanks)
+    throw InputError("machine", fmt::format("has {} switches", machine.switches),
+                     fmt::format("import fewer nodes; {} switches are the most", kMostRanks));
+  if (wiring.lines.size() > kMostLinks)
+    throw InputError("machine", "has over a million links", "import fewer nodes");
+  std::map<double, int, std::greater<>> count;  // by rate
+  for (const WiringLine& line : wiring.lines) ++count[line.gbs];
+  std::map<double, int> bandwidth;
+  import.unit_gbs = 1;
+  if (!count.empty()) {
+    std::vector<double> rates;
+    for (const auto& [gbs, links] : count) rates.push_back(gbs);
+    const RateFit fit = fitted(rates, error);
+    import.unit_gbs = fit.unit_gbs;
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      import.rates.push_back({rates[i], count[rates[i]], fit.units[i], fit.errors[i]});
+      bandwidth[rates[i]] = fit.units[i];
+    }
+  }
+  for (const WiringLine& line : wiring.lines)
+    machine.links.push_back({.src = line.src,
+                             .dst = line.dst,
+                             .bandwidth = bandwidth.at(line.gbs),
+                             .alpha_us = line.alpha_us,
+                             .beta_us_per_byte = 1e-3 / import.unit_gbs});
+  return machine;
+}
+
+// GPUs first, so that they are ranks: readers of machines without nodes add switches among them.
+Wiring with_gpus_first(Wiring wiring) {
+  std::vector<int> order(wiring.nodes.size()), number(wiring.nodes.size());
+  for (std::size_t n = 0; n < order.size(); ++n) order[n] = static_cast<int>(n);
+  std::ranges::stable_sort(order, {}, [&](int n) { return wiring.nodes[n].kind != WiringNode::Kind::Gpu; });
+  std::vector<WiringNode> nodes;
+  for (int n : order) {
+    number[n] = static_cast<int>(nodes.size());
+    nodes.push_back(std::move(wiring.nodes[n]));
+  }
+  wiring.nodes = std::move(nodes);
+  for (WiringLine& line : wiring.lines) {
+    line.src = number[line.src];
+    line.dst = number[line.dst];
+  }
+  return wiring;
+}
+
+// Nodes that are alike say the same.
+std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
+  std::vector<std::string> result;
+  std::set<std::string> said;
+  for (const std::string& sentence : sentences)
+    if (said.insert(sentence).second) result.push_back(sentence);
+  return result;
+}
+
+Import from_wiring(Wiring described, const ImportOptions& options) {
+  Import import;
+  const Wiring wiring = with_gpus_first(simplified(std::move(described)));
+  import.machine = in_chunks(wiring, options.error, import);
+  for (const WiringNode& node : wiring.nodes) import.names.push_back(node.name);
+  import.read = each_once(wiring.read);
+  import.assumed = each_once(wiring.assumed);
+  return import;
+}
+
+Import from_msccl(const NamedText& file) {
+  Import import{.machine = read_msccl_topology(file.text, file.path)};
+  for (Rank n = 0; n < import.machine.ranks; ++n) import.names.push_back(fmt::format("rank {}", n));
+  import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks a round", file.path));
+  import.assumed.push_back("latencies and rates are ours: 1 us a step, 25 GB/s for one chunk a round");
+  return import;
+}
+
+}  // namespace
+
+std::string known_formats() {
+  return "NCCL's and RCCL's XML, nvidia-smi topo -m, hwloc's XML, JSON of msccl-tools, TACCL and TE-CCL, and "
+         "ASTRA-sim's "
+         "networks";
+}
+
+Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
+  std::vector<std::pair<const NamedText*, Format>> machines;
+  std::vector<std::string> passed_over;
+  for (const NamedText& file : files) {
+    const Format format = format_of(file);
+    if (format == Format::NcclGraphs)
+      passed_over.push_back(
+          file.path + ": <graphs> is ignored: rings and trees that NCCL chose are no part of the machine");
+    else
+      machines.push_back({&file, format});
+  }
+  if (machines.empty())
+    throw InputError(files.empty() ? "import" : files.front().path,
+                     "has no machine in it, only graphs that NCCL chose",
+                     "give the file that NCCL_TOPO_DUMP_FILE names");
+  const auto& [first, format] = machines.front();
+  if (machines.size() > 1) {
+    for (const auto& [file, its] : machines)
+      if (!is_of_a_node(its))
+        throw InputError(file->path, "describes a whole machine, and cannot be one of several nodes",
+                         "import it alone");
+    if (options.nodes > 1)
+      throw InputError("--nodes", "is for one file that describes a node",
+                       "leave it out: each file is a node");
+  }
+  Import import;
+  if (is_of_a_node(format)) {
+    std::vector<Host> hosts;
+    for (const auto& [file, its] : machines) hosts.push_back(read_host(*file, its, options.choices));
+    if (options.nodes > kMostRanks)
+      throw InputError("--nodes", fmt::format("{} is too many", options.nodes),
+                       fmt::format("use at most {}", kMostRanks));
+    hosts.resize(std::max(hosts.size(), static_cast<std::size_t>(options.nodes)), hosts.front());
+    import = from_wiring(wiring_of(hosts), options);
+  } else if (format == Format::Taccl) {
+    import = from_wiring(read_taccl_json(first->text, first->path, options.nodes), options);
+  } else {
+    if (options.nodes > 1)
+      throw InputError("--nodes", first->path + " describes a whole machine itself", "leave it out");
+    if (format == Format::Msccl)
+      import = from_msccl(*first);
+    else if (format == Format::Teccl)
+      import = from_wiring(read_teccl_json(first->text, first->path), options);
+    else if (format == Format::Astra)
+      import = from_wiring(read_astra_network(first->text, first->path), options);
+    else
+      import = from_wiring(read_ns3_topology(first->text, first->path), options);
+  }
+  import.machine.name =
+      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");
+  import.read.insert(import.read.end(), passed_over.begin(), passed_over.end());
+  return import;
+}
+
+}  // namespace chorale

@@ -1,0 +1,141 @@
+// Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines, https://aws.amazon.com/ec2/instance-types,
+// OCI's compute shapes. NVLinks count as in dumps of NCCL on the same GPUs.
+#include "topology/import/instances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <utility>
+
+#include "ir/error.h"
+#include "ir/words.h"
+#include "topology/import/nccl_rates.h"
+
+namespace chorale {
+namespace {
+
+using Kind = HostPart::Kind;
+
+enum class Joint { NvSwitch, Dgx1, Pairs, None };
+
+struct Instance {
+  const char* name;
+  const char* in_file;  // what its files are called
+  int gpus, nics;       // nics: as the files list them; 0: any number
+  const char* gpu_id;   // PCI; empty: not told from others
+  const char* gpu;
+  int sm;
+  int nvlinks;  // of a GPU
+  Joint joint;
+  double nic_gbits;
+};
+
+constexpr Instance kInstances[] = {
+    {"azure-ndv2", "ndv2", 8, 1, "10de:1db5", "V100", 70, 6, Joint::Dgx1, 100},
+    {"azure-ndv4", "ndv4", 8, 8, "10de:20b0", "A100", 80, 12, Joint::NvSwitch, 200},
+    {"azure-ndv5", "ndv5", 8, 8, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 400},
+    {"azure-ncv4", "ncv4", 4, 1, "10de:20b5", "A100 PCIe", 80, 12, Joint::Pairs, 100},
+    {"aws-p3dn", "p3dn", 8, 1, "10de:1db5", "V100", 70, 6, Joint::Dgx1, 100},
+    {"aws-p4d", "p4d-", 8, 4, "10de:20b0", "A100", 80, 12, Joint::NvSwitch, 100},
+    {"aws-p4de", "p4de", 8, 4, "10de:20b2", "A100", 80, 12, Joint::NvSwitch, 100},
+    {"aws-p5", "p5.", 8, 32, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 100},
+    {"aws-p5", "p5-", 8, 32, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 100},
+    {"aws-g5", "g5", 8, 1, "10de:2237", "A10G", 86, 0, Joint::None, 100},
+};
+
+std::string lowered(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text.substr(text.rfind('/') + 1);  // all of it where there is none
+}
+
+std::string names() {
+  std::vector<std::string> all;
+  for (const Instance& each : kInstances)
+    if (all.empty() || all.back() != each.name) all.push_back(each.name);
+  return joined(all);
+}
+
+int count_parts(const Host& host, Kind kind) {
+  return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
+}
+
+// The type, and why it is thought to be that.
+std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton, const std::string& named) {
+  const Host& host = skeleton.host;
+  const std::string file = lowered(host.file);
+  if (!named.empty()) {
+    for (const Instance& each : kInstances)
+      if (named == each.name) return {&each, "as was said"};
+    throw InputError("--instance", "'" + named.substr(0, 60) + "' is not known", "use one of " + names());
+  }
+  for (const Instance& each : kInstances)
+    if (file.find(each.in_file) != std::string::npos) return {&each, "by the file's name"};
+  std::vector<const Instance*> fitting;
+  for (const Instance& each : kInstances)
+    if (each.gpus == count_parts(host, Kind::Gpu) && each.nics == count_parts(host, Kind::Nic) &&
+        (skeleton.gpu_id.empty() || skeleton.gpu_id == each.gpu_id) &&
+        (fitting.empty() || std::string(fitting.back()->name) != each.name))
+      fitting.push_back(&each);
+  if (fitting.size() == 1) return {fitting.front(), "by its GPUs and NICs"};
+  throw InputError(host.file, "shows PCI only, and not what joins its GPUs",
+                   "say --instance TYPE, one of " + names());
+}
+
+void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus) {
+  const double gbs = nvlink_gbs(instance.sm);
+  const auto cable = [&](int a, int b, int links) {
+    host.cables.push_back({a, b, gbs * links});
+    host.cables.push_back({b, a, gbs * links});
+  };
+  switch (instance.joint) {
+    case Joint::NvSwitch: {
+      host.parts.push_back({.kind = Kind::NvSwitch, .name = "NVSwitch"});
+      for (int gpu : gpus) cable(gpu, static_cast<int>(host.parts.size()) - 1, instance.nvlinks);
+      break;
+    }
+    case Joint::Dgx1: {  // two rings over all GPUs: one with two NVLinks an edge, one with one
+      constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
+      for (int i = 0; i < 8; ++i) {
+        cable(gpus[kTwo[i]], gpus[kTwo[(i + 1) % 8]], 2);
+        cable(gpus[kOne[i]], gpus[kOne[(i + 1) % 8]], 1);
+      }
+      break;
+    }
+    case Joint::Pairs:
+      for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) cable(gpus[i], gpus[i + 1], instance.nvlinks);
+      break;
+    case Joint::None:
+      break;
+  }
+}
+
+}  // namespace
+
+Host completed(PciSkeleton skeleton, const std::string& named) {
+  const auto [instance, why] = instance_of(skeleton, named);
+  Host& host = skeleton.host;
+  std::vector<int> gpus;
+  for (std::size_t p = 0; p < host.parts.size(); ++p) {
+    if (host.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
+    if (host.parts[p].kind == Kind::Nic) host.parts[p].net_gbs = instance->nic_gbits / 8;
+  }
+  if (static_cast<int>(gpus.size()) != instance->gpus)
+    throw InputError(host.file,
+                     fmt::format("has {}, and {} has {}", counted(std::ssize(gpus), "GPU"), instance->name,
+                                 instance->gpus),
+                     "say --instance TYPE, one of " + names());
+  join_gpus(host, *instance, gpus);
+  const std::string joint =
+      instance->joint == Joint::NvSwitch ? fmt::format("{} NVLinks to one NVSwitch each", instance->nvlinks)
+      : instance->joint == Joint::Dgx1   ? "NVLinks wired as in a DGX-1"
+      : instance->joint == Joint::Pairs  ? fmt::format("{} NVLinks between each two", instance->nvlinks)
+                                         : "no NVLinks";
+  host.assumed.push_back(
+      fmt::format("the file shows PCI only; it is taken for {} ({}): {} GPUs of type {}, {}, NICs of {} Gb/s",
+                  instance->name, why, instance->gpus, instance->gpu, joint, instance->nic_gbits));
+  return std::move(skeleton.host);
+}
+
+}  // namespace chorale

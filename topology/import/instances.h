@@ -1,0 +1,20 @@
+// Cloud machines whose files show PCI only: what their GPUs are, and what joins them beside PCI.
+#pragma once
+
+#include <string>
+
+#include "topology/import/host.h"
+
+namespace chorale {
+
+// Whether PCI devices of a host have no word on GPUs; then `complete` is to be called.
+struct PciSkeleton {
+  Host host = {};           // with GPUs and NICs by their PCI classes; NICs without speed
+  std::string gpu_id = {};  // "10de:20b0", of all of its GPUs, or empty
+};
+
+// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the one that the
+// file's name, its GPUs and NICs point to. Says so in Host::assumed. Throws InputError where no type fits, or several.
+Host completed(PciSkeleton, const std::string& instance);
+
+}  // namespace chorale

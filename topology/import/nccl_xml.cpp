@@ -1,0 +1,277 @@
+// system > cpu > pci > pci > gpu > nvlink, as NCCL and RCCL write it. A <pci> is a link to what holds it, and what is at
+// its end: a GPU, a NIC, a switch. NVLinks are listed by GPUs only, so those to a switch go both ways, and those between
+// GPUs as each side lists them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "ir/words.h"
+#include "topology/import/instances.h"
+#include "topology/import/nccl_rates.h"
+#include "topology/import/readers.h"
+#include "topology/import/xml.h"
+
+namespace chorale {
+namespace {
+
+using Kind = HostPart::Kind;
+
+constexpr int kMostCount = 10'000;           // NVLinks between two
+constexpr double kMostMegabits = 1e8;        // 100 Tb/s
+constexpr double kAssumedGigatransfers = 8;  // of PCI whose file does not say it, as NCCL has it
+constexpr int kAssumedWidth = 16;
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+class NcclReader {
+  struct ListedLink {  // an NVLink, to be read when all GPUs are known
+    XmlElement element;
+    int gpu = 0;     // that lists it
+    double gbs = 0;  // of one of them
+  };
+
+ public:
+  NcclReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+      : root_(parse_xml(text, file)), choices_(choices) {
+    host_.file = file;
+  }
+
+  Host read() {
+    if (root_.name() != "system")
+      root_.fail("is no topology of NCCL", "give a file that NCCL_TOPO_DUMP_FILE names");
+    for (const XmlElement& child : root_.children()) {
+      if (child.name() == "cpu")
+        read_cpu(child);
+      else if (child.name() == "graphs")
+        host_.read.push_back(
+            "<graphs> is ignored: rings and trees that NCCL chose are no part of the machine");
+      else
+        child.fail("is not known in <system>", "only <cpu> is");
+    }
+    const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
+    for (const ListedLink& link : links_) read_link(link);
+    say_what_was_left_out();
+    if (!skeleton) return std::move(host_);
+    const std::string id = gpu_ids_.size() == 1 ? *gpu_ids_.begin() : "";
+    return completed({.host = std::move(host_), .gpu_id = id}, choices_.instance);
+  }
+
+ private:
+  int add(HostPart part) {
+    host_.parts.push_back(std::move(part));
+    return static_cast<int>(host_.parts.size()) - 1;
+  }
+
+  void read_cpu(const XmlElement& cpu) {
+    hosts_.insert(cpu.text_or("host_hash", ""));
+    const std::string number = cpu.text("numaid");
+    const int at = add({.kind = Kind::Cpu, .name = "cpu " + number});
+    const auto optional = [&](const char* key) { return cpu.has(key) ? cpu.integer(key, -1, 1 << 20) : 0; };
+    host_.socket_gbs = socket_gbs(cpu.text_or("arch", ""), cpu.text_or("vendor", ""), optional("familyid"),
+                                  optional("modelid"));
+    read_children(cpu, at);
+  }
+
+  void read_children(const XmlElement& element, int parent) {
+    for (const XmlElement& child : element.children()) {
+      const std::string name = child.name();
+      if (name == "pci")
+        read_pci(child, parent);
+      else if (name == "nic")
+        read_nic(child, parent, 0, "");
+      else if (name == "pcilink" || name == "c2c" || name == "graphs")
+        ++ignored_[name];
+      else
+        child.fail(fmt::format("is not known in <{}>", element.name()), "only <pci> and <nic> are");
+    }
+  }
+
+  // GB/s to what holds it.
+  double link_gbs(const XmlElement& pci) {
+    const std::string speed = pci.text_or("link_speed", "");
+    double gigatransfers = 0;
+    const auto [end, error] = std::from_chars(speed.data(), speed.data() + speed.size(), gigatransfers);
+    if (error != std::errc() && !speed.empty() && speed.front() == '-')
+      pci.fail("link_speed=\"" + speed + "\" is out of range", "use one such as \"16 GT/s\"");
+    static constexpr double kGenerations[] = {2.5, 5, 8, 16, 32, 64};
+    if (error == std::errc() && gigatransfers < 0)
+      pci.fail("link_speed=\"" + speed.substr(0, 40) + "\" is out of range", "use one such as \"16 GT/s\"");
+    const bool known =
+        error == std::errc() && std::ranges::find(kGenerations, gigatransfers) != std::end(kGenerations);
+    const int width = pci.has("link_width") ? pci.integer("link_width", 0, 64) : 0;
+    if (!known || width == 0) ++assumed_links_;
+    return pci_gbs(known ? gigatransfers : kAssumedGigatransfers, width > 0 ? width : kAssumedWidth);
+  }
+
+  void read_pci(const XmlElement& pci, int parent) {
+    const std::string kind = in_lower_case(pci.text("class")), bus = in_lower_case(pci.text("busid"));
+    const double up = link_gbs(pci);
+    const std::vector<XmlElement> gpus = pci.children("gpu"), nics = pci.children("nic");
+    const bool holds_more = !pci.children("pci").empty();
+    if (!gpus.empty()) {
+      const int above = gpus.size() == 1 ? parent : add({Kind::PciSwitch, "pci " + bus, parent, 0, up});
+      for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, above, up);
+      for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
+    } else if (!nics.empty()) {
+      for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
+    } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
+      gpu_at_[bus] = add({Kind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
+      ++gpus_;
+      if (pci.has("vendor") && pci.has("device"))
+        gpu_ids_.insert(in_lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
+    } else if (!holds_more && kind.starts_with("0x02")) {
+      add({.kind = Kind::Nic,
+           .name = "nic " + bus,
+           .parent = parent,
+           .up_gbs = up,
+           .net_gbs = default_nic_gbs(up)});
+      ++nics_without_speed_;
+    } else if (holds_more) {
+      const int at = add({Kind::PciSwitch, "pci " + bus, parent, 0, up});
+      read_children(pci, at);
+    }  // else something that neither computes nor sends
+  }
+
+  static std::string without_0x(const std::string& text) {
+    return text.starts_with("0x") ? text.substr(2) : text;
+  }
+
+  double default_nic_gbs(double up) const { return choices_.nic_gbits > 0 ? choices_.nic_gbits / 8 : up; }
+
+  void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
+    const int dev = gpu.integer("dev", 0, 1 << 20);
+    const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
+    const int at = add({Kind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
+    gpu_at_[bus] = at;
+    ++gpus_;
+    ++gpus_described_;
+    const double per_link =
+        gpu.has("gcn") ? xgmi_gbs(gpu.text("gcn")) : nvlink_gbs(gpu.integer("sm", 1, 10'000));
+    if (gpu.has("gcn")) host_.cable_name = "xGMI";
+    for (const XmlElement& link : gpu.children()) {
+      const std::string name = link.name();
+      if (name == "nvlink" || name == "xgmi") {
+        links_.push_back({link, at, per_link});
+      } else if (name == "c2c") {
+        const double gbs = link.number("bw", 0, 1e9) * link.integer("count", 1, kMostCount) / 1000;
+        if (gbs > 0) join_both_ways(at, cpu_of(at), gbs);
+      } else {
+        link.fail("is not known in <gpu>", "only <nvlink>, <xgmi> and <c2c> are");
+      }
+    }
+  }
+
+  int cpu_of(int part) const {
+    while (host_.parts[part].parent >= 0) part = host_.parts[part].parent;
+    return part;
+  }
+
+  void join_both_ways(int a, int b, double gbs) {
+    host_.cables.push_back({a, b, gbs});
+    host_.cables.push_back({b, a, gbs});
+  }
+
+  // All ports of a NIC together.
+  void read_nic(const XmlElement& nic, int parent, double up, const std::string& bus) {
+    HostPart part{.kind = Kind::Nic, .parent = parent, .up_gbs = up};
+    int ports = 0;
+    for (const XmlElement& net : nic.children()) {
+      if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
+      const double megabits = net.number("speed", 0, kMostMegabits);
+      part.net_gbs += (megabits > 0 ? megabits : 10'000) / 8000;
+      if (megabits == 0) host_.assumed.push_back(net.text("name") + " has speed 0, and is taken for 10 Gb/s");
+      if (net.has("latency")) part.net_alpha_us = std::max(part.net_alpha_us, net.number("latency", 0, 1e6));
+      part.name += (ports++ > 0 ? " and " : "") + net.text("name");
+    }
+    if (ports == 0) {
+      part.name = "nic " + bus;
+      part.net_gbs = default_nic_gbs(up > 0 ? up : pci_gbs(kAssumedGigatransfers, kAssumedWidth));
+      ++nics_without_speed_;
+    }
+    if (ports > 1) ++several_ports_;
+    if (part.up_gbs <= 0) part.up_gbs = part.net_gbs;  // beside PCI: its own speed is all there is
+    add(std::move(part));
+  }
+
+  void read_link(const ListedLink& link) {
+    const int gpu = link.gpu;
+    const std::string target = in_lower_case(link.element.text("target"));
+    const std::string to = in_lower_case(link.element.text_or("tclass", ""));
+    const double gbs = link.element.integer("count", 1, kMostCount) * link.gbs;
+    if (to.starts_with("0x068001")) return join_both_ways(gpu, cpu_of(gpu), gbs);
+    if (to.starts_with("0x0680")) {
+      const auto [at, added] = switch_at_.try_emplace(target, -1);
+      if (added) at->second = add({.kind = Kind::NvSwitch, .name = "NVSwitch " + target});
+      return join_both_ways(gpu, at->second, gbs);
+    }
+    const auto other = gpu_at_.find(target);
+    if (other == gpu_at_.end())
+      ++to_nobody_;
+    else if (other->second == gpu)
+      ++to_itself_;
+    else
+      host_.cables.push_back({gpu, other->second, gbs});
+  }
+
+  void say_what_was_left_out() {
+    const auto& cable = host_.cable_name;
+    if (to_itself_ > 0)
+      host_.assumed.push_back(
+          fmt::format("{} of GPUs to themselves are left out", counted(to_itself_, cable)));
+    if (to_nobody_ > 0)
+      host_.assumed.push_back(
+          fmt::format("{} to GPUs that the file does not have are left out", counted(to_nobody_, cable)));
+    std::map<std::pair<int, int>, double> there;
+    for (const HostCable& each : host_.cables) there[{each.src, each.dst}] += each.gbs;
+    const auto one_way = std::ranges::count_if(there, [&](const auto& each) {
+      const auto back = there.find({each.first.second, each.first.first});
+      return back == there.end() || back->second != each.second;
+    });
+    if (one_way > 0)
+      host_.assumed.push_back(
+          fmt::format("{} between GPUs are not the same both ways, and are kept as they are listed",
+                      counted(one_way, "way")));
+    if (assumed_links_ > 0)
+      host_.assumed.push_back(fmt::format("{} without a speed or width {} taken for 8 GT/s and x16",
+                                          counted(assumed_links_, "PCI link"),
+                                          assumed_links_ == 1 ? "is" : "are"));
+    if (several_ports_ > 0)
+      host_.read.push_back(fmt::format("{} with several ports {} shown as one port of their sum",
+                                       counted(several_ports_, "NIC"), several_ports_ == 1 ? "is" : "are"));
+    if (nics_without_speed_ > 0 && gpus_described_ > 0)
+      host_.assumed.push_back(fmt::format(
+          "{} without a speed {} taken for {}", counted(nics_without_speed_, "NIC"),
+          nics_without_speed_ == 1 ? "is" : "are",
+          choices_.nic_gbits > 0 ? fmt::format("{} Gb/s", choices_.nic_gbits) : "as fast as its PCI link"));
+    for (const auto& [name, count] : ignored_)
+      host_.read.push_back(fmt::format("{} <{}> ignored", count, name));
+    if (hosts_.size() > 1)
+      host_.assumed.push_back(fmt::format("the CPUs of {} hosts are taken for one node's", hosts_.size()));
+    host_.read.push_back("rates are what NCCL and RCCL reckon with, below the line rate");
+  }
+
+  const XmlElement root_;
+  const ImportChoices& choices_;
+  Host host_ = {};
+  std::map<std::string, int> gpu_at_ = {}, switch_at_ = {};  // by bus
+  std::vector<ListedLink> links_ = {};
+  std::set<std::string> gpu_ids_ = {}, hosts_ = {};
+  std::map<std::string, int> ignored_ = {};
+  int gpus_ = 0, gpus_described_ = 0;
+  int to_itself_ = 0, to_nobody_ = 0, assumed_links_ = 0, several_ports_ = 0, nics_without_speed_ = 0;
+};
+
+}  // namespace
+
+Host read_nccl_xml(std::string_view text, const std::string& file, const ImportChoices& choices) {
+  return NcclReader(text, file, choices).read();
+}
+
+}  // namespace chorale

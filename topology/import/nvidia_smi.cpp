@@ -1,0 +1,365 @@
+// The matrix of 'nvidia-smi topo -m'. A cell says what the way between two devices crosses at most: one PCI switch (PIX),
+// several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between CPUs (SYS); or the NVLinks between two GPUs
+// (NV4), which hide what PCI is there. From these the tree of PCI is put together by classes: what is joined at a level or
+// below hangs on one part.
+//
+// What is printed is meant for people: columns by tabs or blanks, drivers without the last of them, the last cell of a row
+// glued to the CPUs after it ("NV120-31"). So a row is read from the left, by what a cell can be.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "ir/error.h"
+#include "ir/words.h"
+#include "topology/import/nccl_rates.h"
+#include "topology/import/readers.h"
+
+namespace chorale {
+namespace {
+
+using Kind = HostPart::Kind;
+
+constexpr std::size_t kMostDevices = 512;
+constexpr int kMostNvlinks = 18;  // of one GPU
+
+enum class Way { Self, Nvlink, Pix, Pxb, Phb, Node, Sys };
+
+struct Cell {
+  Way way = Way::Self;
+  int nvlinks = 0;
+  bool operator==(const Cell&) const = default;
+};
+
+struct Device {
+  std::string name = {};
+  bool gpu = false;
+  std::vector<Cell> cells = {};
+  std::vector<std::string> after = {};  // CPUs, NUMA nodes
+  int line = 0;
+  std::string glued = {};  // the last cell, where something is glued to it
+};
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  std::string word;
+  for (char c : line + " ")
+    if (c == ' ' || c == '\t' || c == '\r') {
+      if (!word.empty()) words.push_back(std::move(word));
+      word.clear();
+    } else {
+      word += c;
+    }
+  return words;
+}
+
+// Without what makes a terminal underline.
+std::string without_escapes(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\x1b') {
+      result += text[i];
+      continue;
+    }
+    while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i])) == 0) ++i;
+  }
+  return result;
+}
+
+class SmiReader {
+ public:
+  SmiReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+      : file_(file), choices_(choices) {
+    host_.file = file;
+    std::string line;
+    for (char c : without_escapes(text) + "\n") {
+      if (c != '\n') {
+        line += c;
+        continue;
+      }
+      lines_.push_back(std::move(line));
+      line.clear();
+    }
+  }
+
+  Host read() {
+    const std::size_t header = read_header();
+    for (std::size_t i = header + 1; i < lines_.size() && devices_.size() < names_.size(); ++i) read_row(i);
+    if (devices_.size() < names_.size())
+      fail(lines_.size(), fmt::format("has rows for {} of {} devices", devices_.size(), names_.size()),
+           "give all that nvidia-smi printed");
+    unglue();
+    require_symmetry();
+    read_nic_legend(header);
+    build();
+    return std::move(host_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t line, const std::string& problem, const std::string& remedy) const {
+    throw InputError(fmt::format("{}:{}", file_, line), problem, remedy);
+  }
+
+  std::size_t read_header() {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const std::string before = lines_[i].substr(0, lines_[i].find("CPU Affinity"));
+      std::vector<std::string> words = words_of(before);
+      if (words.empty() || words.front() != "GPU0") continue;
+      names_ = std::move(words);
+      if (names_.size() > kMostDevices)
+        fail(i + 1, fmt::format("has {} devices", names_.size()),
+             fmt::format("{} are the most", kMostDevices));
+      if (std::set<std::string>(names_.begin(), names_.end()).size() != names_.size())
+        fail(i + 1, "names a device twice", "give what nvidia-smi printed");
+      return i;
+    }
+    fail(1, "has no header that begins with GPU0", "give all that 'nvidia-smi topo -m' prints");
+  }
+
+  // A cell that a word begins with, and where it ends there; none: no cell.
+  static std::optional<std::pair<Cell, std::size_t>> cell_of(const std::string& word) {
+    static const std::vector<std::pair<std::string, Way>> known = {
+        {"X", Way::Self},    {"PIX", Way::Pix}, {"PXB", Way::Pxb}, {"PHB", Way::Phb},
+        {"NODE", Way::Node}, {"SYS", Way::Sys}, {"SOC", Way::Sys}};
+    for (const auto& [text, way] : known)
+      if (word.starts_with(text)) return std::pair(Cell{.way = way}, text.size());
+    if (!word.starts_with("NV")) return std::nullopt;
+    Cell cell{.way = Way::Nvlink};
+    const auto [end, error] = std::from_chars(word.data() + 2, word.data() + word.size(), cell.nvlinks);
+    if (error != std::errc()) return std::nullopt;
+    return std::pair(cell, static_cast<std::size_t>(end - word.data()));
+  }
+
+  void read_row(std::size_t i) {
+    const std::vector<std::string> words = words_of(lines_[i]);
+    if (words.empty()) return;
+    if (words.front() != names_[devices_.size()])
+      fail(i + 1,
+           fmt::format("begins with '{}', where {} is due", words.front().substr(0, 40),
+                       names_[devices_.size()]),
+           "give rows in the order of columns");
+    Device device{
+        .name = words.front(), .gpu = words.front().starts_with("GPU"), .line = static_cast<int>(i + 1)};
+    std::size_t w = 1;
+    for (; w < words.size() && device.cells.size() < names_.size(); ++w) {
+      const auto cell = cell_of(words[w]);
+      const bool last = device.cells.size() + 1 == names_.size();
+      const bool whole = cell && cell->second == words[w].size();
+      if (!cell || (!whole && !last))
+        fail(i + 1, fmt::format("'{}' is no cell of {}", words[w].substr(0, 40), names_[device.cells.size()]),
+             "cells are X, NV1 and so on, PIX, PXB, PHB, NODE, SYS");
+      device.cells.push_back(cell->first);
+      const bool too_many = cell->first.way == Way::Nvlink && cell->first.nvlinks > kMostNvlinks;
+      if (last && (!whole || too_many)) device.glued = words[w];
+      if (!last && too_many)
+        fail(i + 1,
+             fmt::format("'{}' is no cell: a GPU has no more than {} NVLinks", words[w].substr(0, 40),
+                         kMostNvlinks),
+             "give what nvidia-smi printed");
+    }
+    if (device.cells.size() < names_.size())
+      fail(i + 1, fmt::format("has {} of {} cells", device.cells.size(), names_.size()),
+           "give all that nvidia-smi printed");
+    device.after.assign(words.begin() + static_cast<std::ptrdiff_t>(w), words.end());
+    devices_.push_back(std::move(device));
+  }
+
+  // The other half of the matrix says where a glued cell ends.
+  void unglue() {
+    const std::size_t last = names_.size() - 1;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      Device& device = devices_[d];
+      if (device.glued.empty()) continue;
+      if (d == last) {
+        if (device.cells[last].way != Way::Self)
+          fail(device.line, "has no X on the diagonal", "give what nvidia-smi printed");
+        device.after.insert(device.after.begin(), device.glued.substr(1));
+        continue;
+      }
+      const Cell& other = devices_[last].cells[d];
+      const std::string prefix = other.way == Way::Nvlink ? fmt::format("NV{}", other.nvlinks) : "";
+      if (!prefix.empty() && device.glued.starts_with(prefix)) {
+        device.after.insert(device.after.begin(), device.glued.substr(prefix.size()));
+        device.cells[last] = other;
+      } else if (device.cells[last].way != Way::Nvlink) {
+        device.after.insert(device.after.begin(), device.glued.substr(cell_of(device.glued)->second));
+      } else {
+        fail(device.line,
+             fmt::format("'{}' is a cell and what follows it, in one", device.glued.substr(0, 40)),
+             "put a blank between them");
+      }
+    }
+    const auto glued = std::ranges::count_if(devices_, [](const Device& d) { return !d.glued.empty(); });
+    if (glued > 0)
+      host_.read.push_back(
+          fmt::format("{} glued to the CPUs that follow, and read as the other half of the matrix has them",
+                      counted(glued, "last cell is", "last cells are")));
+  }
+
+  void require_symmetry() const {
+    for (std::size_t a = 0; a < devices_.size(); ++a)
+      for (std::size_t b = 0; b < devices_.size(); ++b) {
+        const Cell& cell = devices_[a].cells[b];
+        if ((a == b) != (cell.way == Way::Self))
+          fail(devices_[a].line, fmt::format("has {} X at {}", a == b ? "no" : "an", names_[b]),
+               "X is for the diagonal");
+        if (cell != devices_[b].cells[a])
+          fail(devices_[a].line,
+               fmt::format("says another way to {} than {} says back", names_[b], names_[b]),
+               "give what nvidia-smi printed");
+        if (cell.way == Way::Nvlink && (!devices_[a].gpu || !devices_[b].gpu || cell.nvlinks < 1))
+          fail(devices_[a].line, fmt::format("has NVLinks to {}, which is not for {}", names_[b], names_[a]),
+               "NVLinks are between GPUs");
+      }
+  }
+
+  // "  NIC0: mlx5_0"
+  void read_nic_legend(std::size_t header) {
+    for (std::size_t i = header; i < lines_.size(); ++i) {
+      const std::vector<std::string> words = words_of(lines_[i]);
+      if (words.size() == 2 && words[0].starts_with("NIC") && words[0].ends_with(":"))
+        nic_names_[words[0].substr(0, words[0].size() - 1)] = words[1].substr(0, 100);
+    }
+  }
+
+  int nvlinks_of(const Device& device) const {
+    int sum = 0;
+    for (const Cell& cell : device.cells) sum += cell.nvlinks;
+    return sum;
+  }
+
+  // By the number of NVLinks, which each generation has its own of.
+  struct Generation {
+    const char* name;
+    int sm;
+    double gigatransfers;
+    double nic_gbits;
+  };
+  Generation generation() const {
+    int most = 0, sum = 0;
+    for (const Device& device : devices_) {
+      sum = std::max(sum, nvlinks_of(device));
+      for (const Cell& cell : device.cells) most = std::max(most, cell.nvlinks);
+    }
+    const int links = sum > kMostNvlinks ? most : sum;  // to a switch, or to all others together
+    if (links > 12) return {"Hopper", 90, 32, 400};
+    if (links > 6) return {"Ampere", 80, 16, 200};
+    if (links > 4) return {"Volta", 70, 8, 100};
+    if (links > 0) return {"Pascal, or bridged GPUs", 60, 8, 100};
+    return {"unknown", 70, 16, 100};
+  }
+
+  void build() {
+    const Generation gpus = generation();
+    const double up = pci_gbs(gpus.gigatransfers, 16);
+    const double net = (choices_.nic_gbits > 0 ? choices_.nic_gbits : gpus.nic_gbits) / 8;
+    // Classes of devices, by level; a class lies in one of the level above.
+    std::vector<std::vector<int>> group(4, std::vector<int>(devices_.size()));
+    constexpr Way kLevels[] = {Way::Pix, Way::Pxb, Way::Phb, Way::Node};
+    for (std::size_t level = 0; level < 4; ++level) {
+      std::iota(group[level].begin(), group[level].end(), 0);
+      for (std::size_t a = 0; a < devices_.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) {
+          const Way way = devices_[a].cells[b].way;
+          const bool near = way != Way::Nvlink && way <= kLevels[level];
+          if (near || (level == 3 && same_cpus(devices_[a], devices_[b])))
+            std::ranges::replace(group[level], group[level][a], group[level][b]);
+        }
+    }
+    std::map<std::pair<int, int>, int> part_of;  // by level and class
+    const auto part = [&](auto&& self, int level, std::size_t device) -> int {
+      const auto [at, added] = part_of.try_emplace({level, group[level][device]}, -1);
+      if (!added) return at->second;
+      const int number = static_cast<int>(part_of.size()) - 1;
+      if (level == 3) {
+        host_.parts.push_back({.kind = Kind::Cpu, .name = fmt::format("cpu of {}", names_[device])});
+      } else {
+        const int above = self(self, level + 1, device);
+        const char* const what = level == 2 ? "host bridge" : level == 1 ? "upper PCI switch" : "PCI switch";
+        host_.parts.push_back({Kind::PciSwitch, fmt::format("{} {}", what, number), above, 0, up});
+      }
+      return part_of[{level, group[level][device]}] = static_cast<int>(host_.parts.size()) - 1;
+    };
+    std::vector<int> gpu_parts;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const int above = part(part, 0, d);
+      const Device& device = devices_[d];
+      if (device.gpu) {
+        gpu_parts.push_back(static_cast<int>(host_.parts.size()));
+        host_.parts.push_back({Kind::Gpu, device.name, above, static_cast<int>(d), up});
+      } else {
+        const auto named = nic_names_.find(device.name);
+        host_.parts.push_back(
+            {.kind = Kind::Nic,
+             .name = named == nic_names_.end() ? device.name : device.name + " " + named->second,
+             .parent = above,
+             .up_gbs = up,
+             .net_gbs = net});
+      }
+    }
+    join_gpus(gpu_parts, nvlink_gbs(gpus.sm));
+    host_.socket_gbs = socket_gbs("", "", 0, 0) + 4;
+    host_.assumed.push_back(
+        fmt::format("the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s and PCI of {} "
+                    "GB/s; {} GB/s between CPUs",
+                    gpus.name, nvlink_gbs(gpus.sm), up, host_.socket_gbs));
+    if (gpu_parts.size() < devices_.size())
+      host_.assumed.push_back(
+          fmt::format("NICs are taken for {} Gb/s each{}", net * 8,
+                      choices_.nic_gbits > 0 ? ", as was said" : "; --nic-gbits says another"));
+  }
+
+  // GPU0 and GPU1 with CPUs 0-31: the columns after the matrix.
+  static bool same_cpus(const Device& a, const Device& b) {
+    return !a.after.empty() && a.after.front() != "N/A" && a.after == b.after;
+  }
+
+  // More NVLinks than a GPU has are a switch's: each pair can have all of them, but not at once.
+  void join_gpus(const std::vector<int>& parts, double gbs) {
+    std::vector<const Device*> gpus;
+    for (const Device& device : devices_)
+      if (device.gpu) gpus.push_back(&device);
+    const bool switched =
+        std::ranges::any_of(gpus, [&](const Device* d) { return nvlinks_of(*d) > kMostNvlinks; });
+    if (switched) {
+      host_.parts.push_back({.kind = Kind::NvSwitch, .name = "NVSwitch"});
+      const int hub = static_cast<int>(host_.parts.size()) - 1;
+      for (std::size_t g = 0; g < gpus.size(); ++g) {
+        int links = 0;
+        for (const Cell& cell : gpus[g]->cells) links = std::max(links, cell.nvlinks);
+        if (links == 0) continue;
+        host_.cables.push_back({parts[g], hub, links * gbs});
+        host_.cables.push_back({hub, parts[g], links * gbs});
+      }
+      host_.assumed.push_back("more NVLinks than a GPU has lead to a switch, not to each other GPU");
+      return;
+    }
+    std::map<std::string, int> at;
+    for (std::size_t g = 0; g < gpus.size(); ++g) at[gpus[g]->name] = parts[g];
+    for (const Device* a : gpus)
+      for (std::size_t b = 0; b < names_.size(); ++b)
+        if (a->cells[b].nvlinks > 0)
+          host_.cables.push_back({at[a->name], at.at(names_[b]), a->cells[b].nvlinks * gbs});
+  }
+
+  const std::string file_;
+  const ImportChoices& choices_;
+  std::vector<std::string> lines_ = {};
+  std::vector<std::string> names_ = {};
+  std::vector<Device> devices_ = {};
+  std::map<std::string, std::string> nic_names_ = {};
+  Host host_ = {};
+};
+
+}  // namespace
+
+Host read_nvidia_smi(std::string_view text, const std::string& file, const ImportChoices& choices) {
+  return SmiReader(text, file, choices).read();
+}
+
+}  // namespace chorale

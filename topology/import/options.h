@@ -1,0 +1,19 @@
+// What a foreign description of a machine leaves open.
+#pragma once
+
+#include <string>
+
+namespace chorale {
+
+struct ImportChoices {
+  std::string instance = {};  // the type of a cloud machine; empty: by the file
+  double nic_gbits = 0;       // speed of NICs whose file does not say it; 0: by their kind
+};
+
+struct ImportOptions {
+  int nodes = 1;        // of one file that describes a node: so many of them, joined by their NICs
+  double error = 0.05;  // at most, of a rate as chunks a round
+  ImportChoices choices = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,34 @@
+// Readers of foreign formats, one a file: text in, value out. Each throws InputError that names the file, the line or
+// element, and what to do; numbers have limits (ranks, speeds), and what is not understood is refused or listed, never
+// guessed silently. docs/topologies.md has the rules of each format.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/topology.h"
+#include "topology/import/host.h"
+#include "topology/import/options.h"
+#include "topology/import/wiring.h"
+
+namespace chorale {
+
+Host read_nccl_xml(std::string_view text, const std::string& file,
+                   const ImportChoices&);  // NCCL's and RCCL's dumps
+Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportChoices&);
+Host read_nvidia_smi(std::string_view text, const std::string& file,
+                     const ImportChoices&);  // nvidia-smi topo -m
+
+// A node, and how many of them are joined; what they say of the network is in it.
+Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes);
+// These say their number of nodes themselves.
+Wiring read_teccl_json(std::string_view text, const std::string& file);
+Wiring read_astra_network(std::string_view text,
+                          const std::string& file);  // YAML or JSON of the analytical backend
+Wiring read_ns3_topology(std::string_view text,
+                         const std::string& file);  // ASTRA-sim's physical topology for ns-3
+
+// In chunks a round already.
+Topology read_msccl_topology(std::string_view text, const std::string& file);
+
+}  // namespace chorale

@@ -1,0 +1,76 @@
+#include "topology/import/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/json.h"
+#include "ir/json_nouns.h"
+#include "ir/json_writer.h"
+#include "ir/words.h"
+#include "topology/text.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostNamed = 64;
+
+std::string sentences(const std::string& title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string text = title + "\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text;
+}
+
+std::string percent(double error) {
+  return fmt::format("{}{:.2f} %", error < -5e-5 ? "-" : error > 5e-5 ? "+" : "", 100 * std::abs(error));
+}
+
+std::string fit_in_words(const Import& import) {
+  if (import.rates.empty()) return "";
+  double worst = 0;
+  for (const FittedRate& rate : import.rates) worst = std::max(worst, std::abs(rate.error));
+  std::string text =
+      fmt::format("fitted: a chunk a round is {:.6g} GB/s; no rate is off by more than {:.2f} %\n",
+                  import.unit_gbs, 100 * worst);
+  for (const FittedRate& rate : import.rates)
+    text += fmt::format("  {:>10.6g} GB/s, {}: {} a round, {}\n", rate.gbs, counted(rate.links, "link"),
+                        counted(rate.bandwidth, "chunk"), percent(rate.error));
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Import& import) {
+  const Topology& machine = import.machine;
+  std::string text = fmt::format("{}: {}, {}, {}\n", machine.name, counted(machine.ranks, "rank"),
+                                 counted(machine.switches, "switch", "switches"),
+                                 counted(std::ssize(machine.links), "link"));
+  text += sentences("read:", import.read) + sentences("assumed:", import.assumed) + fit_in_words(import);
+  text += "ranks and switches:\n";
+  for (std::size_t n = 0; n < import.names.size() && n < kMostNamed; ++n)
+    text += fmt::format("  {:>8}: {}\n", name_of(machine, static_cast<Node>(n)), import.names[n]);
+  if (import.names.size() > kMostNamed)
+    text += fmt::format("  and {} more\n", import.names.size() - kMostNamed);
+  return text;
+}
+
+std::string to_json(const Import& import) {
+  const auto strings = [](const std::vector<std::string>& all) {
+    std::vector<std::string> result;
+    for (const std::string& each : all) result.push_back(quoted(each));
+    return lines(result, "  ");
+  };
+  std::vector<std::string> rates;
+  for (const FittedRate& rate : import.rates)
+    rates.push_back(fmt::format(R"({{"gbs":{},"links":{},"bandwidth":{},"error":{}}})", rate.gbs, rate.links,
+                                rate.bandwidth, rate.error));
+  return fmt::format(
+      "{{\n  \"machine\": {},\n  \"names\": {},\n  \"read\": {},\n  \"assumed\": {},\n  \"unit_gbs\": {},\n"
+      "  \"rates\": {}\n}}\n",
+      write_topology(import.machine, "  "), strings(import.names), strings(import.read),
+      strings(import.assumed), import.unit_gbs, lines(rates, "  "));
+}
+
+}  // namespace chorale

@@ -1,0 +1,159 @@
+// TACCL's profile of a node: microseconds for a chunk of a size that only the name says. Its links are not in the file but
+// in TACCL's code, by the number of rates: two are an NDv2 (a DGX-1's NVLinks, double and single), one is all GPUs on a
+// switch; a file with matrices ("links") has them itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ir/json_reader.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+#include "topology/import/readers.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kMegabyte = 1 << 20;
+
+// "DGX2_1MB" has chunks of 2^20 bytes.
+double bytes_in_name(const std::string& name) {
+  const auto end = std::min(name.find("KB"), name.find("MB"));
+  if (end == std::string::npos) return 0;
+  std::size_t begin = end;
+  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  double number = 0;
+  std::from_chars(name.data() + begin, name.data() + end, number);
+  return number * (name[end] == 'K' ? 1024 : kMegabyte);
+}
+
+class TacclReader {
+ public:
+  TacclReader(std::string_view text, const std::string& file, int nodes)
+      : json_(parse_json(text, file)), file_(file.substr(file.rfind('/') + 1)), nodes_(nodes) {}
+
+  Wiring read() {
+    gpus_ = json_["gpus_per_node"].integer(1, kMostRanks);
+    if (static_cast<long long>(gpus_) * nodes_ > kMostRanks)
+      json_.fail(fmt::format("makes more than {} GPUs", kMostRanks), "use fewer --nodes");
+    alpha_ = json_["alpha"].number(0, 1e9);
+    const std::string name = json_["name"].text();
+    bytes_ = bytes_in_name(name);
+    if (bytes_ == 0) {
+      bytes_ = kMegabyte;
+      wiring_.assumed.push_back("its times are taken for chunks of 1 MB; the name says no size");
+    }
+    wiring_.read.push_back(fmt::format("{}: TACCL's profile {}: {} a node, times for chunks of {}", file_,
+                                       name, counted(gpus_, "GPU"), format_bytes(bytes_)));
+    for (int node = 0; node < nodes_; ++node)
+      for (int gpu = 0; gpu < gpus_; ++gpu)
+        wiring_.add(WiringNode::Kind::Gpu, fmt::format("gpu {} of node {}", gpu, node));
+    for (int node = 0; node < nodes_; ++node) join_node(node);
+    if (nodes_ > 1) join_nodes();
+    return std::move(wiring_);
+  }
+
+ private:
+  double gbs(double us) const { return bytes_ / us * 1e-3; }
+  int gpu(int node, int g) const { return node * gpus_ + g; }
+
+  std::vector<double> rates() const {
+    std::vector<double> result;
+    const JsonReader betas = json_["node_betas_list"];
+    for (std::size_t i = 0; i < betas.size(100); ++i) result.push_back(gbs(betas.at(i).number(1e-9, 1e9)));
+    return result;
+  }
+
+  void join_node(int node) {
+    if (json_.has("links")) return join_by_matrix(node);
+    const std::vector<double> rate = rates();
+    if (rate.size() == 2 && gpus_ == 8) {
+      constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
+      for (int i = 0; i < 8; ++i) {
+        wiring_.join(gpu(node, kTwo[i]), gpu(node, kTwo[(i + 1) % 8]), std::max(rate[0], rate[1]), alpha_);
+        wiring_.join(gpu(node, kOne[i]), gpu(node, kOne[(i + 1) % 8]), std::min(rate[0], rate[1]), alpha_);
+      }
+      if (node == 0)
+        wiring_.assumed.push_back(
+            ": two rates of 8 GPUs are taken for the two rings of a DGX-1 (NDv2), which TACCL "
+            "has in its code");
+    } else if (rate.size() == 1) {
+      const int hub = wiring_.add(WiringNode::Kind::NvSwitch, fmt::format("NVSwitch of node {}", node));
+      for (int g = 0; g < gpus_; ++g) wiring_.join(gpu(node, g), hub, rate[0], alpha_ / 2);
+      if (node == 0)
+        wiring_.assumed.push_back(
+            ": one rate is taken for a switch that joins all GPUs of the node, each with a port of "
+            "that rate");
+    } else {
+      json_["node_betas_list"].fail(fmt::format("has {} rates", rate.size()),
+                                    "use one, or two for an NDv2 of 8 GPUs");
+    }
+  }
+
+  void join_by_matrix(int node) {
+    const JsonReader links = json_["links"], betas = json_["betas"];
+    const auto square = [&](const JsonReader& matrix, int row) {
+      if (static_cast<int>(matrix.size(kMostRanks)) != gpus_ ||
+          static_cast<int>(matrix.at(row).size(kMostRanks)) != gpus_)
+        matrix.fail("is not a row and a column for each GPU", fmt::format("use {} of each", gpus_));
+    };
+    for (int dst = 0; dst < gpus_; ++dst) {
+      square(links, dst);
+      square(betas, dst);
+      for (int src = 0; src < gpus_; ++src) {
+        const int there = links.at(dst).at(src).integer(0, 1'000'000);
+        if (there == 0) continue;
+        if (src == dst) links.at(dst).at(src).fail("is a link from a GPU to itself", "use 0");
+        wiring_.lines.push_back(
+            {gpu(node, src), gpu(node, dst), there * gbs(betas.at(dst).at(src).number(1e-9, 1e9)), alpha_});
+      }
+    }
+  }
+
+  // GPUs share NICs evenly, and NICs meet in one switch.
+  void join_nodes() {
+    const int nics = json_["nics_per_node"].integer(1, kMostRanks);
+    if (gpus_ % nics != 0 && nics < gpus_)
+      json_["nics_per_node"].fail(
+          fmt::format("{} do not share {} evenly", counted(gpus_, "GPU"), counted(nics, "NIC")),
+          "use a divisor");
+    const double rate = gbs(json_["remote_beta"].number(1e-9, 1e9)),
+                 alpha = json_["remote_alpha"].number(0, 1e9);
+    const int network = wiring_.add(WiringNode::Kind::Network, "network");
+    for (int node = 0; node < nodes_; ++node)
+      for (int n = 0; n < std::min(nics, gpus_); ++n) {
+        const int each = std::max(1, gpus_ / nics);
+        if (each == 1) {
+          wiring_.join(gpu(node, n), network, rate, alpha / 2);
+          continue;
+        }
+        const int out = wiring_.add(WiringNode::Kind::Nic, fmt::format("nic {} of node {} out", n, node));
+        const int in = wiring_.add(WiringNode::Kind::Nic, fmt::format("nic {} of node {} in", n, node));
+        wiring_.lines.push_back({out, network, rate, alpha / 2});
+        wiring_.lines.push_back({network, in, rate, alpha / 2});
+        for (int g = n * each; g < (n + 1) * each; ++g) {
+          wiring_.lines.push_back({gpu(node, g), out, rate, 0});
+          wiring_.lines.push_back({in, gpu(node, g), rate, 0});
+        }
+      }
+    wiring_.assumed.push_back(
+        fmt::format("{}: {} nodes; GPUs share their {} evenly, and the network is one switch that never "
+                    "blocks",
+                    file_, nodes_, counted(nics, "NIC")));
+  }
+
+  const JsonReader json_;
+  const std::string file_;
+  const int nodes_;
+  int gpus_ = 0;
+  double alpha_ = 0, bytes_ = 0;
+  Wiring wiring_ = {};
+};
+
+}  // namespace
+
+Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes) {
+  return TacclReader(text, file, nodes).read();
+}
+
+}  // namespace chorale

@@ -1,0 +1,222 @@
+// Rounds of small changes until none is left. Each keeps what GPUs can send each other: a dead end carries nothing; a node
+// between two others carries what the slower of its lines does; and what goes through one of two switches that have their
+// GPUs in the same shares can be split over both in these shares, and the other way round.
+#include "topology/import/wiring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+using Kind = WiringNode::Kind;
+constexpr double kSameShare = 1e-6;
+
+class Simplifier {
+ public:
+  explicit Simplifier(Wiring wiring) : wiring_(std::move(wiring)), there_(wiring_.nodes.size(), true) {}
+
+  Wiring result() {
+    add_up();
+    merge_nvswitches();
+    while (drop_dead_ends() || contract()) add_up();
+    say();
+    return renumbered();
+  }
+
+ private:
+  struct Ends {
+    std::set<int> from = {}, to = {};  // by node: where its lines come from and lead to
+  };
+
+  bool is_gpu(int n) const { return wiring_.nodes[n].kind == Kind::Gpu; }
+
+  // Lines between the same two nodes.
+  void add_up() {
+    std::map<std::pair<int, int>, WiringLine> sums;
+    for (const WiringLine& line : wiring_.lines) {
+      if (line.src == line.dst) continue;
+      const auto [at, added] = sums.try_emplace({line.src, line.dst}, line);
+      if (added) continue;
+      at->second.gbs += line.gbs;
+      at->second.alpha_us = std::max(at->second.alpha_us, line.alpha_us);
+    }
+    wiring_.lines.clear();
+    for (const auto& [ends, line] : sums) wiring_.lines.push_back(line);
+  }
+
+  std::vector<Ends> ends() const {
+    std::vector<Ends> result(wiring_.nodes.size());
+    for (const WiringLine& line : wiring_.lines) {
+      result[line.src].to.insert(line.dst);
+      result[line.dst].from.insert(line.src);
+    }
+    return result;
+  }
+
+  // By GPU: the rates to and from the switch.
+  using Shares = std::map<int, std::pair<double, double>>;
+
+  static bool same_shares(const Shares& a, const Shares& b) {
+    if (a.empty() || a.size() != b.size()) return false;
+    const double times = b.begin()->second.first / a.begin()->second.first;
+    const auto fits = [&](double x, double y) {
+      return std::abs(x * times - y) <= kSameShare * std::max(x * times, y);
+    };
+    return std::ranges::equal(a, b, [&](const auto& x, const auto& y) {
+      return x.first == y.first && fits(x.second.first, y.second.first) &&
+             fits(x.second.second, y.second.second);
+    });
+  }
+
+  // Into the first of each kind of shares.
+  void merge_nvswitches() {
+    std::map<int, Shares> shares;
+    for (const WiringLine& line : wiring_.lines) {
+      if (wiring_.nodes[line.dst].kind == Kind::NvSwitch && is_gpu(line.src))
+        shares[line.dst][line.src].first += line.gbs;
+      if (wiring_.nodes[line.src].kind == Kind::NvSwitch && is_gpu(line.dst))
+        shares[line.src][line.dst].second += line.gbs;
+    }
+    std::map<int, int> into;
+    std::map<int, std::vector<int>> first_of;  // by the first GPU: switches that stay
+    for (const auto& [node, its] : shares) {
+      std::vector<int>& stay = first_of[its.begin()->first];
+      const auto same =
+          std::ranges::find_if(stay, [&](int other) { return same_shares(shares.at(other), its); });
+      if (same == stay.end()) {
+        stay.push_back(node);
+        continue;
+      }
+      into[node] = *same;
+      there_[node] = false;
+      ++merged_[*same];
+    }
+    for (WiringLine& line : wiring_.lines) {
+      if (into.contains(line.src)) line.src = into[line.src];
+      if (into.contains(line.dst)) line.dst = into[line.dst];
+    }
+    add_up();
+  }
+
+  // Switches that nothing can come out of elsewhere than it went in.
+  bool drop_dead_ends() {
+    const std::vector<Ends> all = ends();
+    std::set<int> dead;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const bool leads_on = all[n].from.size() > 1 || all[n].to.size() > 1 ||
+                            (all[n].from.size() == 1 && all[n].to.size() == 1 && all[n].from != all[n].to);
+      if (there_[n] && !is_gpu(static_cast<int>(n)) &&
+          (!leads_on || all[n].from.empty() || all[n].to.empty()))
+        dead.insert(static_cast<int>(n));
+    }
+    std::erase_if(wiring_.lines,
+                  [&](const WiringLine& l) { return dead.contains(l.src) || dead.contains(l.dst); });
+    for (int n : dead) {
+      there_[n] = false;
+      ++dropped_;
+    }
+    return !dead.empty();
+  }
+
+  // Is the node between just two others: one way, or both?
+  static bool is_between(const Ends& its) {
+    if (its.from.size() == 1 && its.to.size() == 1) return its.from != its.to;
+    return its.from.size() == 2 && its.from == its.to;
+  }
+
+  // All that can go at once: no two that are neighbours.
+  bool contract() {
+    const std::vector<Ends> all = ends();
+    std::set<int> gone, kept;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const int n = static_cast<int>(i);
+      if (!there_[n] || is_gpu(n) || kept.contains(n) || !is_between(all[n])) continue;
+      gone.insert(n);
+      kept.insert(all[n].from.begin(), all[n].from.end());
+      kept.insert(all[n].to.begin(), all[n].to.end());
+    }
+    if (gone.empty()) return false;
+    std::map<int, std::vector<WiringLine>> in, out;
+    for (const WiringLine& line : wiring_.lines) {
+      if (gone.contains(line.dst)) in[line.dst].push_back(line);
+      if (gone.contains(line.src)) out[line.src].push_back(line);
+    }
+    std::erase_if(wiring_.lines,
+                  [&](const WiringLine& l) { return gone.contains(l.src) || gone.contains(l.dst); });
+    for (int n : gone) {
+      for (const WiringLine& a : in[n])
+        for (const WiringLine& b : out[n])
+          if (a.src != b.dst)
+            wiring_.lines.push_back({.src = a.src,
+                                     .dst = b.dst,
+                                     .gbs = std::min(a.gbs, b.gbs),
+                                     .alpha_us = a.alpha_us + b.alpha_us});
+      there_[n] = false;
+      ++contracted_;
+    }
+    return true;
+  }
+
+  void say() {
+    int merged = 0;
+    for (auto& [node, more] : merged_) {
+      merged += more;
+      wiring_.nodes[node].name = fmt::format("{} and {} more", wiring_.nodes[node].name, more);
+    }
+    if (merged > 0)
+      wiring_.read.push_back(fmt::format("{} that join the same GPUs as others are shown with them as {}",
+                                         counted(merged, "NVSwitch", "NVSwitches"),
+                                         counted(std::ssize(merged_), "switch", "switches")));
+    if (contracted_ > 0)
+      wiring_.read.push_back(fmt::format("{} between just two others {} part of the link between them",
+                                         counted(contracted_, "part", "parts"),
+                                         contracted_ == 1 ? "is" : "are"));
+    if (dropped_ > 0)
+      wiring_.read.push_back(fmt::format("{} that {} nowhere {} left out", counted(dropped_, "part", "parts"),
+                                         dropped_ == 1 ? "leads" : "lead", dropped_ == 1 ? "is" : "are"));
+  }
+
+  Wiring renumbered() {
+    std::vector<int> number(wiring_.nodes.size(), -1);
+    Wiring result{.read = std::move(wiring_.read), .assumed = std::move(wiring_.assumed)};
+    for (std::size_t n = 0; n < wiring_.nodes.size(); ++n)
+      if (there_[n]) number[n] = result.add(wiring_.nodes[n].kind, std::move(wiring_.nodes[n].name));
+    for (WiringLine line : wiring_.lines) {
+      line.src = number[line.src];
+      line.dst = number[line.dst];
+      result.lines.push_back(line);
+    }
+    return result;
+  }
+
+  Wiring wiring_;
+  std::vector<bool> there_;
+  std::map<int, int> merged_ = {};  // by switch that stays: how many more it stands for
+  int dropped_ = 0, contracted_ = 0;
+};
+
+}  // namespace
+
+int Wiring::add(Kind kind, std::string name) {
+  nodes.push_back({kind, std::move(name)});
+  return static_cast<int>(nodes.size()) - 1;
+}
+
+void Wiring::join(int a, int b, double gbs, double alpha_us) {
+  lines.push_back({a, b, gbs, alpha_us});
+  lines.push_back({b, a, gbs, alpha_us});
+}
+
+Wiring simplified(Wiring wiring) {
+  return Simplifier(std::move(wiring)).result();
+}
+
+}  // namespace chorale

@@ -1,0 +1,39 @@
+// A machine as foreign files describe it, between a reader and a Topology: nodes with names, lines with real rates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+struct WiringNode {
+  enum class Kind { Gpu, Cpu, PciSwitch, NvSwitch, Nic, Network };
+  Kind kind = Kind::Gpu;
+  std::string name = {};  // "gpu 3 (0000:89:00.0)"
+};
+
+struct WiringLine {  // one way
+  int src = 0, dst = 0;
+  double gbs = 0;       // > 0
+  double alpha_us = 0;  // of a step over it
+};
+
+struct Wiring {
+  std::vector<WiringNode> nodes =
+      {};  // GPUs are ranks, in this order; everything else forwards and holds nothing
+  std::vector<WiringLine> lines = {};
+  // What the files say, and what they do not say and was taken for granted; a sentence each.
+  std::vector<std::string> read = {}, assumed = {};
+
+  int add(WiringNode::Kind, std::string name);           // its number
+  void join(int a, int b, double gbs, double alpha_us);  // both ways
+};
+
+inline constexpr int kMostWiringNodes = 200'000;
+
+// The same machine in fewer words, each change said in `read`: lines between the same two nodes are one; NVSwitches that
+// join the same GPUs in the same shares are one; what leads nowhere is left out; and what stands between just two others
+// is a part of the line between them.
+Wiring simplified(Wiring);
+
+}  // namespace chorale
