@@ -143,4 +143,14 @@ std::string to_html(const Result& result, const PageNotes& notes) {
                      data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
+std::string machine_html(const Topology& machine) {
+  const json data = {{"topology", topology_of(machine)},
+                     {"collective", ""},
+                     {"summary", ""},
+                     {"bound", {0, 1}},
+                     {"points", json::array()}};
+  return filled_page(page_template(), machine.name + " - Chorale",
+                     data.dump(-1, ' ', true, json::error_handler_t::replace));
+}
+
 }  // namespace chorale

@@ -25,4 +25,7 @@ std::string page_title(const Result&);
 // Requires schedules that obey the limits of the topology.
 std::string to_html(const Result&, const PageNotes& = {});
 
+// The machine alone, drawn. Requires a topology without switches (flattened).
+std::string machine_html(const Topology&);
+
 }  // namespace chorale

@@ -126,7 +126,7 @@ function last_step() {
 }
 
 function say_what_it_is() {
-  $('title').textContent = `${data.collective} on ${machine.name}`;
+  $('title').textContent = data.collective ? `${data.collective} on ${machine.name}` : machine.name;
   const limits = machine.limits ? `, ${counted(machine.limits, 'shared limit')}` : '';
   $('summary').textContent = `${counted(machine.ranks, 'rank')}, ${counted(machine.links.length, 'link')}${limits}` +
       `${picture.shape ? `: ${picture.shape}` : ''}. ${data.summary}`;
@@ -141,7 +141,7 @@ function say_what_it_is() {
 say_what_it_is();
 draw_machine();
 if (data.points.length === 0) {  // nothing to play, plot or list
-  $('step-title').textContent = 'No schedule was found';
+  $('step-title').textContent = data.collective ? 'No schedule was found' : 'The machine';
   $('side').remove();
   $('list').remove();
   $('controls').remove();
