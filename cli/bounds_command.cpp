@@ -102,7 +102,7 @@ std::string next_line(const Bounds& known) {
 }  // namespace
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
-  const Topology topology = machine(command.topology);
+  const Topology topology = machine(command.topology, command.changes);
   const Collective collective = communication(command.collective, topology, command.root);
   const std::string heading = fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"));

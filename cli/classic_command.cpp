@@ -22,7 +22,7 @@ std::string known_algorithms() {
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   if (command.name == "list") return {.text = known_algorithms()};
   require_writable_file("--json", command.json);
-  const Topology topology = machine(command.topology);
+  const Topology topology = machine(command.topology, command.changes);
   const Result result =
       classic(topology, {.name = command.name, .chunks = command.chunks, .root = command.root});
   supervisor.take_floor();

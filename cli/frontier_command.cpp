@@ -70,7 +70,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.topology);
+  const Topology topology = machine(search.topology, search.changes);
   const Collective collective = communication(search.collective, topology, search.root);
   FrontierOptions options = options_of(command, stop);
   options.publish = [&](const std::function<Result()>& found) {

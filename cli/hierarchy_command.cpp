@@ -43,7 +43,7 @@ Outcome perform(const HierarchyCommand& command, Supervisor&) {
       rows.push_back({entry.pattern, entry.example, entry.description});
     return {.text = table(rows, "lll")};
   }
-  const Hierarchy machine = hierarchy(command.name);
+  const Hierarchy machine = hierarchy(command.name, command.changes);
   if (command.json) return {.document = to_json(machine)};
   return {.text = in_words(machine)};
 }

@@ -75,7 +75,23 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }
 
-void machine_and_communication(CLI::App* app, Text& topology, Text& collective, std::optional<int>& root) {
+void machine_changes(CLI::App* app, MachineChanges& changes) {
+  const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
+    app->add_option_function<std::vector<Text>>(
+           name, [&target](const std::vector<Text>& all) { target = all; }, help)
+        ->option_text(what)
+        ->expected(1)
+        ->take_all();
+  };
+  repeated("--without-link", changes.without_links, "A-B",
+           "Without the links between A and B, named as by 'topology show' (3, switch0); A>B: one way");
+  repeated("--without-rank", changes.without_ranks, "R", "Without rank R; those behind it move up");
+  repeated("--degrade", changes.degraded, "A-B=PART",
+           "With so much of a link's bandwidth left, such as 0-1=0.5");
+}
+
+void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& changes, Text& collective,
+                               std::optional<int>& root) {
   app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
       ->required()
       ->option_text("TOPOLOGY");
@@ -83,6 +99,7 @@ void machine_and_communication(CLI::App* app, Text& topology, Text& collective, 
       ->required()
       ->option_text("COLLECTIVE");
   chorale::root(app, "--root", root);
+  machine_changes(app, changes);
 }
 
 void size_model(CLI::App* app, SizeModel& model) {

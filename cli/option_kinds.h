@@ -79,11 +79,14 @@ void conflicts(CLI::App*, std::int64_t& target);
 void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
-void machine_and_communication(CLI::App*, Text& topology, Text& collective, std::optional<int>& root);
+void machine_and_communication(CLI::App*, Text& topology, MachineChanges&, Text& collective,
+                               std::optional<int>& root);
+void machine_changes(CLI::App*, MachineChanges&);  // --without-link, --without-rank, --degrade
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: what is searched for and looked at, what runs, where axes are placed, and tensor programs.
+// The commands: machines, what is searched for and looked at, what runs, where axes are placed, and tensor programs.
+void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
 void placement_options(CLI::App&, Command& parsed);

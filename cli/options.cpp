@@ -87,6 +87,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer("'chorale COMMAND --help' says more, with exit codes and examples.");
   app.require_subcommand(1);
+  topology_options(app, parsed.command);
   search_options(app, parsed.command);
   program_options(app, parsed.command);
   placement_options(app, parsed.command);

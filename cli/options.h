@@ -15,8 +15,10 @@
 #include "api/workload.h"
 #include "cli/progress.h"
 #include "ir/elements.h"
+#include "ir/machine_changes.h"
 #include "ir/place_options.h"
 #include "ir/search_options.h"
+#include "topology/import/options.h"
 
 namespace chorale {
 
@@ -39,12 +41,29 @@ struct Message {  // help or version: print and stop
 struct TopologyCommand {
   enum class Form { Text, Dot, Json };
   std::string name = {};  // empty: list the machines
+  MachineChanges changes = {};
   Form form = Form::Text;
+  std::string html = {};  // where to draw it, if anywhere
+  Limits limits = {};
+};
+
+struct ImportCommand {
+  std::vector<std::string> files = {};
+  ImportOptions options = {};
+  std::string output = {};  // where to write the machine, if anywhere; "-": to standard output
+  std::string json = {};    // and what was read, assumed and fitted
+  Limits limits = {};
+};
+
+struct DiscoverCommand {
+  ImportOptions options = {};
+  std::string output = {}, json = {};  // as of an import
   Limits limits = {};
 };
 
 struct SearchSettings {  // what synthesize and frontier share
   std::string topology = {};
+  MachineChanges changes = {};
   std::string collective = {};
   std::optional<int> root = {};
   bool use_bounds = true;
@@ -114,6 +133,7 @@ struct RunCommand {
 struct ClassicCommand {
   std::string name = {};  // "list": the catalogue
   std::string topology = {};
+  MachineChanges changes = {};
   int chunks = 0;
   std::optional<int> root = {};
   std::string json = {};
@@ -122,6 +142,7 @@ struct ClassicCommand {
 
 struct BoundsCommand {
   std::string topology = {};
+  MachineChanges changes = {};
   std::string collective = {};
   std::optional<int> root = {};
   int chunks = 1;
@@ -165,6 +186,7 @@ struct ProgramCommand {
   std::string file = {};
   std::vector<std::int64_t> bytes = {};  // none: do not run it
   std::string topology = {};             // a machine: estimate instead of running
+  MachineChanges changes = {};           // of that machine
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
@@ -176,12 +198,14 @@ struct ProgramCommand {
 
 struct HierarchyCommand {
   std::string name = {};  // empty: list them
+  MachineChanges changes = {};
   bool json = false;
   Limits limits = {};
 };
 
 struct PlaceCommand {
   std::string hierarchy = {};
+  MachineChanges changes = {};
   std::string axes = {};    // "data=4,tensor=8"
   std::string reduce = {};  // "tensor", "data,pipeline"
   double bytes = 0;
@@ -216,6 +240,7 @@ struct TransformCommand {
 // Where a workload is to run, and by which algorithms.
 struct WorkloadTarget {
   std::string machine = {};
+  MachineChanges changes = {};
   std::vector<std::string> algorithms = {};  // result files, instead of a search
   int max_chunks = 2;                        // of a search
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -248,10 +273,10 @@ struct TuneCommand {
   Limits limits = {};
 };
 
-using Command =
-    std::variant<Message, TopologyCommand, SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand,
-                 RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
-                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
+using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, SynthesizeCommand,
+                             FrontierCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand,
+                             BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
+                             BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
 
 struct Invocation {
   Command command = {};

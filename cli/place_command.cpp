@@ -239,7 +239,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");
-  const Hierarchy machine = hierarchy(command.hierarchy);
+  const Hierarchy machine = hierarchy(command.hierarchy, command.changes);
   const Job job = job_of(command);
   PlaceOptions options{.algorithm = command.algorithm,
                        .rules = command.rules,

@@ -18,6 +18,7 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
       ->required()
       ->option_text("NAME|FILE");
   show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
+  machine_changes(show, options->changes);
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
 }
@@ -36,6 +37,7 @@ void place_options(CLI::App& app, Command& parsed) {
                   "A machine that has levels ('chorale hierarchy list'), or a JSON file")
       ->required()
       ->option_text("HIERARCHY");
+  machine_changes(sub, options->changes);
   text(sub, "--axes", options->axes, "NAME=N,...",
        "Parallel axes; their sizes multiply to the number of devices");
   text(sub, "--reduce", options->reduce, "NAME,...", "The axes that are summed over");

@@ -146,7 +146,7 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
   }
   text += fmt::format("{}: right\n", mode);
   if (!command.topology.empty()) {
-    const Topology topology = machine(command.topology);
+    const Topology topology = machine(command.topology, command.changes);
     return {.text = text + estimate(command, [&](double bytes) {
                       return program_time(file.program, topology, bytes);
                     })};
@@ -197,7 +197,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
       throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
                        fmt::format("use {}", least));
     if (!command.topology.empty()) {
-      const Topology topology = machine(command.topology);
+      const Topology topology = machine(command.topology, command.changes);
       text += estimate(command, [&](double bytes) {
         return program_time(file.program, topology, bytes, command.queue_depth);
       });

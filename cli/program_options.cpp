@@ -171,6 +171,7 @@ void judge_options(CLI::App& app, Command& parsed) {
         "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
        "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
+  machine_changes(sub, options->changes);
   types_and_ops(sub, options->types, options->ops);
   accumulation(sub, options->accumulation);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");

@@ -9,7 +9,7 @@ constexpr const char* kExitCodes =
     "2 bad input";
 
 void search_settings(CLI::App* app, SearchSettings& search) {
-  machine_and_communication(app, search.topology, search.collective, search.root);
+  machine_and_communication(app, search.topology, search.changes, search.collective, search.root);
   app->add_flag_callback(
       "--no-bounds", [&] { search.use_bounds = false; },
       "Let the solver refute what a bound would have refuted: slower, for comparison");
@@ -25,30 +25,6 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   text(app, "--proofs", search.proofs, "DIR",
        "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256");
   progress(app, search.progress);
-}
-
-void topology_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(app, "topology", "List the machines, or show one",
-                                kPlainExitCodes +
-                                    "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
-                                    "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
-                                    "  chorale topology show dgx2 --json > mine.json");
-  sub->require_subcommand(1);
-  auto options = std::make_shared<TopologyCommand>();
-  CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
-  list->final_callback([options, &parsed] { parsed = *options; });
-  CLI::App* const show = sub->add_subcommand("show", "One machine: its links, limits, degrees, diameter");
-  show->add_option("machine", options->name, "A machine ('chorale topology list') or a JSON file")
-      ->required()
-      ->option_text("NAME|FILE");
-  using Form = TopologyCommand::Form;
-  CLI::Option* const dot = show->add_flag_callback(
-      "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
-  show->add_flag_callback(
-          "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
-      ->excludes(dot);
-  limits(show, options->limits, "");
-  show->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void synthesize_options(CLI::App& app, Command& parsed) {
@@ -151,6 +127,7 @@ void classic_options(CLI::App& app, Command& parsed) {
       ->option_text("TOPOLOGY");
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
+  machine_changes(sub, options->changes);
   root(sub, "--root", options->root);
   text(sub, "--json", options->json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
@@ -169,7 +146,7 @@ void bounds_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = std::make_shared<BoundsCommand>();
-  machine_and_communication(sub, options->topology, options->collective, options->root);
+  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");
@@ -179,7 +156,6 @@ void bounds_options(CLI::App& app, Command& parsed) {
 }  // namespace
 
 void search_options(CLI::App& app, Command& parsed) {
-  topology_options(app, parsed);
   synthesize_options(app, parsed);
   frontier_options(app, parsed);
   check_options(app, parsed);

@@ -60,7 +60,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.topology);
+  const Topology topology = machine(search.topology, search.changes);
   const Collective collective = communication(search.collective, topology, search.root);
   FrontierOptions options = {.time_limit = search.limits.time,
                              .memory_bytes = asked_memory(search.limits),

@@ -1,9 +1,12 @@
 #include "api/inputs.h"
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/layout.h"
+#include "codegen/pages/html.h"
 #include "ir/json.h"
 #include "topology/dot.h"
 #include "topology/machines.h"
+#include "topology/switches.h"
 #include "topology/text.h"
 
 namespace chorale {
@@ -16,22 +19,40 @@ std::string known_topologies() {
   return table(rows, "lll");
 }
 
+std::string ways_in_words(const Topology& topology) {
+  switch (ways_of(topology)) {
+    case Ways::All:
+      return "";
+    case Ways::Shortest:
+      return "ways through its switches: the shortest between each two ranks, since all are too many\n";
+    case Ways::TooMany:
+      return "ways through its switches: too many to be listed; commands that need them refuse it\n";
+  }
+  return "";
+}
+
 }  // namespace
 
-// Shown as described, with its switches; everything else works on the flattened machine.
+// Shown as described, with its switches; a picture is of the ways between ranks, as everything else is.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
-  const Topology topology = load_topology(command.name);
-  const Levels levels = load_levels(command.name);
+  require_writable_file("--html", command.html);
+  const Topology topology = load_topology(command.name, command.changes);
+  const Levels levels = load_levels(command.name, command.changes);
+  Outcome outcome;
+  if (!command.html.empty()) deliver(command.html, machine_html(flatten(topology)), outcome);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
-      return {.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr)};
+      outcome.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr);
+      break;
     case TopologyCommand::Form::Json:
-      return {.document = to_json(topology)};
+      outcome.document = to_json(topology);
+      break;
     case TopologyCommand::Form::Text:
+      outcome.text = describe(topology) + ways_in_words(topology) + describe(levels);
       break;
   }
-  return {.text = describe(topology) + describe(levels)};
+  return outcome;
 }
 
 }  // namespace chorale

@@ -78,7 +78,7 @@ std::optional<double> measured_us(const Workload& workload, const WorkloadMachin
 
 WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& target, WorkloadSearch search,
                             Supervisor& supervisor) {
-  const Topology topology = machine(target.machine);
+  const Topology topology = machine(target.machine, target.changes);
   std::vector<Result> known;
   for (const std::string& file : target.algorithms) known.push_back(read_sound_result(file));
   FrontierOptions options{.max_chunks = target.max_chunks,

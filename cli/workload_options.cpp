@@ -53,6 +53,7 @@ void target(CLI::App* app, WorkloadTarget& target) {
                   "Where the ranks of a group are ('chorale topology list'), or a JSON file")
       ->required()
       ->option_text("NAME|FILE");
+  machine_changes(app, target.changes);
   app->add_option("--algorithms", target.algorithms,
                   "Result files to take algorithms from, instead of a search")
       ->option_text("FILE ...");

@@ -1,0 +1,23 @@
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "ir/files.h"
+#include "ir/json.h"
+#include "topology/import/report.h"
+
+namespace chorale {
+
+Outcome perform(const ImportCommand& command, Supervisor&) {
+  if (command.output == kStandardOutput && command.json == kStandardOutput)
+    throw InputError("--json", "standard output cannot hold two files", "give one of them a name");
+  require_writable_file("-o", command.output);
+  require_writable_file("--json", command.json);
+  std::vector<NamedText> files;
+  for (const std::string& path : command.files) files.push_back({path, read_file(path)});
+  const Import import = imported(files, command.options);
+  Outcome outcome{.text = describe(import)};
+  if (!command.output.empty()) deliver(command.output, to_json(import.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, to_json(import), outcome);
+  return outcome;
+}
+
+}  // namespace chorale
