@@ -29,6 +29,8 @@ void require(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+constexpr std::size_t kArrives = 1 << 14;  // bytes; shorter messages are there before the word that they are
+
 // The collective for blocks of n elements, from input to output, with this rank's tensors of the function that is
 // applied to sums, if one is. Make it once, run it often.
 class Algorithm {
@@ -42,14 +44,18 @@ class Algorithm {
       return buffer == 2 ? scratch_.data() + slot * piece_length(n, 0)
                          : (buffer == 0 ? const_cast<float*>(input) : output) + slot_begin(n, slot);
     };
+    bool only_sends = false;
+    // Rows of a rank's step: receives, then sends.
     for (const auto& [who, step, send, peer, tag, buffer, slot, piece] : kMessages) {
       if (who != rank) continue;
       const int count = static_cast<int>(piece_length(n, piece));
+      if (requests_[step].empty()) only_sends = send != 0;
       requests_[step].emplace_back();
+      // Who receives nothing waits until what it sends has arrived: else its next step's messages share the way with these.
+      const auto send_init = only_sends && count * sizeof(float) >= kArrives ? MPI_Ssend_init : MPI_Send_init;
       if (send)
-        require(
-            MPI_Send_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
-            "MPI_Send_init");
+        require(send_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
+                "MPI_Send_init");
       else
         require(
             MPI_Recv_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),

@@ -17,8 +17,8 @@ constexpr std::array<int, 3> kSizes[] = {
 
 // rank, step, send?, peer, tag, buffer, slot, piece
 constexpr std::array<int, 8> kMessages[] = {
-    {0, 0, 1, 1, 1, 0, 1, 1}, {0, 0, 0, 1, 0, 1, 0, 0}, {0, 1, 1, 1, 2, 1, 0, 0}, {0, 1, 0, 1, 3, 1, 1, 1},
-    {1, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 1, 1, 1}, {1, 1, 1, 0, 3, 1, 1, 1}, {1, 1, 0, 0, 2, 1, 0, 0},
+    {0, 0, 0, 1, 0, 1, 0, 0}, {0, 0, 1, 1, 1, 0, 1, 1}, {0, 1, 0, 1, 3, 1, 1, 1}, {0, 1, 1, 1, 2, 1, 0, 0},
+    {1, 0, 0, 0, 1, 1, 1, 1}, {1, 0, 1, 0, 0, 0, 0, 0}, {1, 1, 0, 0, 2, 1, 0, 0}, {1, 1, 1, 0, 3, 1, 1, 1},
 };
 
 // After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is

@@ -5,6 +5,7 @@
 //   halves    the same with halves that are added in float32
 //   many      a program for one rank more is refused, in words that say what to do
 //   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
+//   arrives   a rank that sends and receives nothing goes on when its message has arrived, not when it is on its way
 //   absent    a rank that does not come to a barrier is named
 #include <fmt/format.h>
 
@@ -107,6 +108,30 @@ bool hang(MpiSession& session) {
   return true;
 }
 
+// Rank 1 comes late: rank 0 leaves after that, although messages of this size are taken from it at once over TCP. Clocks of
+// the processes of a machine are one.
+bool arrives(MpiSession& session) {
+  const std::unique_ptr<Transport> transport = session.transport(std::chrono::minutes(1));
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  std::vector<std::byte> data(1 << 15);
+  const MessageTransfer transfer{.message = 0,
+                                 .peer = 1 - session.rank(),
+                                 .data = data.data(),
+                                 .bytes = static_cast<std::int64_t>(data.size())};
+  transport->barrier();
+  if (session.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const double came = now();
+  if (session.rank() == 0)
+    transport->exchange(0, {&transfer, 1}, {});
+  else
+    transport->exchange(0, {}, {&transfer, 1});
+  const double left = now();
+  const double late = transport->all_reduce(ReduceOp::Max, session.rank() == 1 ? came : 0);
+  return session.rank() == 1 || left >= late;
+}
+
 // The last rank stays away from a barrier; rank 0, which speaks, says so.
 bool absent(MpiSession& session) {
   session.transport(std::chrono::minutes(1))->barrier();  // starting may take its time
@@ -131,11 +156,12 @@ int main(int argc, char** argv) {
   const std::string what = argc == 2 ? argv[1] : "";
   const std::unique_ptr<MpiSession> started = start_mpi();
   MpiSession& session = *started;
-  const bool good = what == "right"    ? right(session)
-                    : what == "halves" ? halves(session)
-                    : what == "many"   ? many(session)
-                    : what == "absent" ? absent(session)
-                                       : what == "hang" && hang(session);
+  const bool good = what == "right"     ? right(session)
+                    : what == "halves"  ? halves(session)
+                    : what == "many"    ? many(session)
+                    : what == "absent"  ? absent(session)
+                    : what == "arrives" ? arrives(session)
+                                        : what == "hang" && hang(session);
   if (session.rank() == 0) fmt::print("{}: {}\n", what, good ? "good" : "bad");
   return good ? 0 : 1;
 }

@@ -23,6 +23,8 @@ foreach(ranks 1 2 5 8)
 endforeach()
 mpi_test(halves 6 halves)
 mpi_test(too_many_ranks 3 many)
+mpi_test(arrives 2 arrives)
+set_property(TEST runtime.mpi.arrives APPEND PROPERTY ENVIRONMENT "OMPI_MCA_pml=ob1;OMPI_MCA_btl=tcp,self")
 mpi_test(absent 3 absent)
 set_tests_properties(runtime.mpi.absent PROPERTIES
   PASS_REGULAR_EXPRESSION "rank 0: rank 2 did not come to a barrier within 2 s")
