@@ -2,13 +2,16 @@
 """Machines laid out as network namespaces joined by shaped links, a process of Open MPI a rank: what the model predicts, held against
 what they take.
 
+Ranks come before all other work on this machine and sleep while they wait, so that others disturb little. A row whose median is more
+than 1.1 times its shortest is unsteady: measured again, up to --repeats times, then marked.
+
   check    each machine carries what it says: bytes stay on their links, both ways at once, nothing is lost; alpha and beta
   predict  every point of our frontiers and every hand-written algorithm: predicted and measured time
   compare  ours, the point that should be the fastest, against each of Open MPI's own algorithms, in the same runs
   clean    takes down what runs left that were killed
 
 Usage: python3 benchmarks/fabric CHORALE [check] [predict] [compare] [--machines ring8,two4] [--collectives allgather,allreduce]
-       [--bytes 64K,512K] [--unit MBIT] [--max-chunks 4] [--search 60s] [--foreign 0.3] [--repeats 3]
+       [--bytes 64K,512K] [--unit MBIT] [--max-chunks 4] [--search 40s] [--iterations 5] [--repeats 3]
        python3 benchmarks/fabric clean
 
 Machines: ring4, ring8, ring8slow, two4, dgx1l, star8, mesh2x4, mesh2x4cut, a file of docs/formats.md, or what 'chorale topology list' has.
@@ -47,6 +50,15 @@ def bytes_of(text):
     return int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[text[len(number):]]
 
 
+def steady(line):
+    """Half of the runs took as long as the shortest, nearly."""
+    return line["time_us"] < 1.1 * line["min_us"]
+
+
+def unsteady_rows(lines):
+    return sum(not steady(line) for line in lines)
+
+
 class Study:
     """One machine that stands, and what is asked of it."""
 
@@ -56,15 +68,15 @@ class Study:
 
     # ---- what it carries
 
-    def quietly(self, what, wanted=lambda result: True):
-        """what(), again while others are busy or it is not as wanted; with the load of the best try."""
+    def steadily(self, what, unsteady):
+        """what(), again while unsteady(result), a number, is not 0; the best result, with the processors that others used meanwhile."""
         best = None
         for _ in range(self.arguments.repeats):
             with Load() as load:
                 result = what()
-            if best is None or (wanted(result), -load.cores) > (wanted(best[0]), -best[1]):
+            if best is None or unsteady(result) < unsteady(best[0]):
                 best = (result, load.cores)
-            if best[1] <= self.arguments.foreign and wanted(best[0]):
+            if unsteady(best[0]) == 0:
                 break
         return best
 
@@ -96,12 +108,19 @@ class Study:
                  f"any other at most {most / 1e3:.0f} KB")
         pairs = [(a, b) for a, b in machine.pairs() if b < machine.ranks] if not machine.switches else [(i, (i + 1) % machine.ranks) for i in range(machine.ranks)]
         sizes = [1, 1 << 14, 1 << 16, 1 << 18]
-        times, cores = self.quietly(lambda: self.pingpong(pairs, sizes))
         units = {(a, b): 1 / fullest(machine, [(a, b, 1)]) for a, b in pairs}
-        betas = [(times[a, b, 1 << 18] - times[a, b, 1 << 16]) / (3 << 16) * units[a, b] for a, b in pairs]
-        self.alpha, self.beta = statistics.median(times[a, b, 1] for a, b in pairs), statistics.median(betas)
-        self.say(max(betas) < 1.05 * beta and min(betas) > 0.95 * beta, f"one message at a time: alpha {self.alpha:.0f} us (at most {max(times[a, b, 1] for a, b in pairs):.0f}), beta "
-                 f"{self.beta:.5f} us a byte and unit ({min(betas):.5f} to {max(betas):.5f}; 8 / unit is {beta:.5f}); others {cores:.2f} cores")
+
+        def betas(times):
+            return [(times[a, b, 1 << 18] - times[a, b, 1 << 16]) / (3 << 16) * units[a, b] for a, b in pairs]
+
+        def off(times):
+            return sum(not 0.97 * beta < each < 1.05 * beta for each in betas(times))
+
+        times, cores = self.steadily(lambda: self.pingpong(pairs, sizes), off)
+        alphas, each = [times[a, b, 1] for a, b in pairs], betas(times)
+        self.alpha, self.beta = statistics.median(alphas), statistics.median(each)
+        self.say(not off(times), f"one message at a time: alpha {self.alpha:.0f} us (at most {max(alphas):.0f}), beta {self.beta:.5f} us a byte and unit "
+                 f"({min(each):.5f} to {max(each):.5f}; 8 / unit is {beta:.5f}); others {cores:.2f} cores")
         bytes_each = 1 << 18
         transfers = self.everyone()
         expected = fullest(machine, [(a, b, units_ * bytes_each) for a, b, units_ in transfers]) * self.beta
@@ -110,7 +129,7 @@ class Study:
             words = [f"{a}-{b}:{units_ * bytes_each}" for a, b, units_ in transfers]
             return float(self.network.mpirun([self.network.probe, "together", 5, *words]).split()[1])
 
-        took, cores = self.quietly(together, lambda us: us < 1.1 * expected)
+        took, cores = self.steadily(together, lambda us: us >= 1.1 * expected)
         self.say(took < 1.1 * expected, f"all links at once, both ways: {expected / took * machine.unit:.1f} of {machine.unit:g} Mbit/s a unit; others {cores:.2f} cores")
         dropped = self.network.dropped()
         self.say(dropped == 0, f"{dropped} packets were dropped by shapers")
@@ -167,25 +186,25 @@ class Study:
             results = {str(path): json.loads(path.read_text()) for path in files.values()}
             names = {str(path): name for name, path in files.items()}
             for size in self.arguments.bytes:
-                lines, cores = self.quietly(lambda: self.bench(collective, size, files.values(), options=["--all-points"]))
+                lines, cores = self.steadily(lambda: self.bench(collective, size, files.values(), options=["--all-points"]), unsteady_rows)
                 for line in lines:
                     path, point = line["algorithm"].rsplit(" point ", 1)
                     result, block = results[path], line["count"] * 4
                     chosen = result["points"][int(point)]
                     name = names[path] if names[path] != "ours" else f"ours ({chosen['steps']}, {chosen['rounds']}/{chosen['chunks']})"
-                    row = {"collective": collective, "bytes": line["size"], "name": name, "measured": line["time_us"], "cores": cores,
+                    row = {"collective": collective, "bytes": line["size"], "name": name, "measured": line["time_us"], "steady": steady(line),
                            "predicted": predicted_us(self.machine, result, int(point), block, self.alpha, self.beta)}
                     all_rows.append(row)
                     print(f"  {collective:<10} {row['bytes']:>8}  {name:<34} {row['predicted']:>12.0f} {row['measured']:>9.0f} "
-                          f"{row['measured'] / row['predicted']:>6.3f}  {cores:.2f}{' busy' if cores > self.arguments.foreign else ''}", flush=True)
+                          f"{row['measured'] / row['predicted']:>6.3f}  {cores:.2f}{'' if row['steady'] else ' unsteady'}", flush=True)
         self.summary(all_rows)
 
     def summary(self, rows):
         groups = {}
         for row in rows:
             groups.setdefault((row["collective"], row["bytes"]), []).append(row)
-        kept = [row for row in rows if row["cores"] <= self.arguments.foreign]
-        for name, chosen in (("all rows", rows), ("rows without other work", kept)):
+        kept = [row for row in rows if row["steady"]]
+        for name, chosen in (("all rows", rows), ("steady rows", kept)):
             if chosen:
                 each = errors(chosen)
                 print(f"  {self.machine.name}, {name}: {len(each)}; error median {100 * statistics.median(each):.1f} %, nine tenths within "
@@ -211,20 +230,19 @@ class Study:
                     tuned = f"coll_tuned_{TUNED[collective]}_algorithm"
                     settings = {"coll_tuned_use_dynamic_rules": 1, tuned: number} if number else {}
                     try:
-                        lines, cores = self.quietly(lambda: self.bench(collective, size, ["mpi", ours, "mpi", ours], settings, seconds=120))
+                        lines, cores = self.steadily(lambda: self.bench(collective, size, ["mpi", ours, "mpi", ours], settings, seconds=120), unsteady_rows)
                     except Failed as error:
                         print(f"  {collective} {size} {name}: {str(error)[:120]}")
                         continue
                     mine = statistics.median(line["time_us"] for line in lines if line["algorithm"] != "mpi")
                     theirs = statistics.median(line["time_us"] for line in lines if line["algorithm"] == "mpi")
-                    tries.append((theirs, name, mine, cores))
+                    tries.append((theirs, name, mine, cores, unsteady_rows(lines)))
                 if not tries:
                     continue
-                theirs, name, mine, _ = min(tries)
-                most = max(cores for *_, cores in tries)
+                theirs, name, mine, _, shaky = min(tries)
+                most = max(each[3] for each in tries)
                 print(f"  {collective:<10} {bytes_of(size):>8} {mine:>9.0f}  {name:<24} {theirs:>9.0f}  {theirs / mine:.2f}; {most:.2f}"
-                      f"{' busy' if most > self.arguments.foreign else ''}    (all: " +
-                      ", ".join(f"{each} {us:.0f}" for us, each, _, _ in sorted(tries)) + ")", flush=True)
+                      f"{' unsteady' if shaky else ''}    (all: " + ", ".join(f"{each[1]} {each[0]:.0f}" for each in sorted(tries)) + ")", flush=True)
 
 
 def parsed():
@@ -238,9 +256,7 @@ def parsed():
     parser.add_argument("--max-chunks", type=int, default=2)
     parser.add_argument("--search", default="40s")
     parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--foreign", type=float, default=0.3, help="processors that others may use")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--nice", type=int, default=-10)
     arguments = parser.parse_args()
     arguments.parts = arguments.parts or ["predict", "compare"]
     arguments.chorale = str(pathlib.Path(arguments.chorale).resolve())
@@ -260,12 +276,12 @@ def main():
     commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     mpi = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     print(f"{os.cpu_count()} hardware threads, {mpi}, kernel {os.uname().release}; commit {commit}; {time.strftime('%Y-%m-%d', time.gmtime())}; medians of "
-          f"{arguments.iterations}, ranks at nice {arguments.nice}", flush=True)
+          f"{arguments.iterations}", flush=True)
     failures = 0
     try:
         for name in arguments.machines:
             machine = machine_of(name, arguments.chorale, arguments.unit)
-            with Network(machine, arguments.nice) as network:
+            with Network(machine) as network:
                 study = Study(arguments, machine, network)
                 study.check()  # before any number counts
                 for part in arguments.parts:

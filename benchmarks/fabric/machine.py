@@ -17,7 +17,7 @@ class Machine:
     ranks: int
     switches: int
     capacity: dict  # (src, dst) -> units; nodes from `ranks` on are switches
-    unit: float = 20  # Mbit/s of one unit
+    unit: float = 40  # Mbit/s of one unit
     text: dict = dataclasses.field(default_factory=dict)  # as chorale reads it
 
     @property
@@ -29,7 +29,7 @@ class Machine:
         return sorted({tuple(sorted(link)) for link in self.capacity})
 
 
-def from_text(text, unit=20):
+def from_text(text, unit=40):
     """A machine of docs/formats.md. Shared limits have no wire that they could be laid out on; switches do."""
     if text.get("limits"):
         raise Refused(f"{text['topology']}: shared limits cannot be laid out as links; give a file in which they are switches")
@@ -46,7 +46,7 @@ def from_text(text, unit=20):
     return machine
 
 
-def described(name, ranks, links, switches=0, unit=20):
+def described(name, ranks, links, switches=0, unit=40):
     """links: (a, b, units), both ways."""
     text = {"topology": name, "ranks": ranks, "switches": switches,
             "links": [{"src": a, "dst": b, "bandwidth": units, "both_ways": True} for a, b, units in links]}
@@ -67,11 +67,11 @@ def _mesh(rows, columns, without=()):
 NAMED = {
     "ring4": lambda: described("ring4", 4, [(i, (i + 1) % 4, 1) for i in range(4)]),
     "ring8": lambda: described("ring8", 8, [(i, (i + 1) % 8, 1) for i in range(8)]),
-    "ring8slow": lambda: described("ring8slow", 8, [(i, (i + 1) % 8, 1 if i == 7 else 4) for i in range(8)], unit=8),
-    "two4": lambda: described("two4", 8, _full(0, 4, 2) + _full(4, 4, 2) + [(3, 4, 1)], unit=10),
+    "ring8slow": lambda: described("ring8slow", 8, [(i, (i + 1) % 8, 1 if i == 7 else 4) for i in range(8)], unit=12),
+    "two4": lambda: described("two4", 8, _full(0, 4, 2) + _full(4, 4, 2) + [(3, 4, 1)], unit=20),
     "dgx1l": lambda: described("dgx1l", 8, [(0, 1, 2), (1, 4, 2), (4, 5, 2), (5, 6, 2), (6, 7, 2), (7, 2, 2), (2, 3, 2), (3, 0, 2),
                                             (0, 2, 1), (2, 1, 1), (1, 3, 1), (3, 6, 1), (6, 4, 1), (4, 7, 1), (7, 5, 1), (5, 0, 1)],
-                               unit=10),
+                               unit=20),
     "star8": lambda: described("star8", 8, [(i, 8, 1) for i in range(8)], switches=1),
     "mesh2x4": lambda: described("mesh2x4", 8, _mesh(2, 4)),
     "mesh2x4cut": lambda: described("mesh2x4cut", 8, _mesh(2, 4, without={(1, 2)})),

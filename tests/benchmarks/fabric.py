@@ -70,7 +70,7 @@ if reason:
     sys.exit(77)
 before = network.existing()
 line = machines.described("line", 3, [(0, 1, 1), (1, 2, 1)], unit=50)
-with network.Network(line, nice=0) as fabric:
+with network.Network(line) as fabric:
     at_start = fabric.carried()
     assert set(at_start) == {(0, 1), (1, 0), (1, 2), (2, 1)}, at_start
     out = fabric.mpirun([fabric.probe, "pingpong", "100000", "0-1"]).split()
