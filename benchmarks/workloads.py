@@ -4,10 +4,13 @@
   explore   seconds to explore all schedules of each example, and the best one
   right     every schedule of every example that the tuner finds (or the best K), compiled and run on threads and under mpirun, in
             odd and even sizes: all results are those of the program as it is, bit by bit
+  every     every schedule of every example on 8 ranks, in the same sizes, the best of an optimizer also at 2^24: --state FILE keeps what
+            was done, so that it goes on where it ended
   fused     time of the schedules of an optimizer that the paper has, interleaved in one run, against the bytes that they move
             between memory and registers by the model: large arrays, ranks as threads
 
 Usage: workloads.py CHORALE [explore] [right [--schedules K]] [fused [--elements 16M --ranks 2 --rounds 7]]
+                    [every --state FILE [--minutes 60 --large 4 --examples adam,lamb]]
 """
 import argparse
 import json
@@ -20,14 +23,20 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 parser = argparse.ArgumentParser(usage=__doc__)
 parser.add_argument("chorale", type=lambda p: str(pathlib.Path(p).resolve()))
-parser.add_argument("parts", nargs="*", choices=["explore", "right", "fused", []])
+parser.add_argument("parts", nargs="*", choices=["explore", "right", "fused", "every", []])
 parser.add_argument("--schedules", type=int, default=4, metavar="K")
 parser.add_argument("--elements", default="16M")
 parser.add_argument("--ranks", type=int, default=2)
 parser.add_argument("--rounds", type=int, default=7)
+parser.add_argument("--state", default="workloads_every.json")
+parser.add_argument("--minutes", type=float, default=60)
+parser.add_argument("--batch", type=int, default=12)
+parser.add_argument("--large", type=int, default=0)
+parser.add_argument("--examples", default="")
 arguments = parser.parse_args()
 parts = arguments.parts or ["explore", "right", "fused"]
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", MAKEFLAGS="")
@@ -146,6 +155,15 @@ def fused():
             print(f"  {schedule:28} {statistics.median(times[schedule]) / 1e3:8.1f} ms   {statistics.median(ratios):.2f} times {base} "
                   f"({ratios[0]:.2f} to {ratios[-1]:.2f}); bytes of memory a rank and element {moved[schedule] / elements:5.1f}, "
                   f"{moved[base] / moved[schedule]:.2f} times", flush=True)
+
+
+def every():
+    global failed
+    from workload_every import Every
+    tools = types.SimpleNamespace(chorale=arguments.chorale, work=work, run=run, tuned=tuned, shapes=shapes, examples=examples)
+    all_of_them = Every(tools, argparse.Namespace(**{**vars(arguments), "ranks": 8}))
+    all_of_them.work()
+    failed += all_of_them.report()
 
 
 model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
