@@ -6,11 +6,16 @@
             odd and even sizes: all results are those of the program as it is, bit by bit
   every     every schedule of every example on 8 ranks, in the same sizes, the best of an optimizer also at 2^24: --state FILE keeps what
             was done, so that it goes on where it ended
+  scattered Adam and LAMB over the tensors of BERT-large, each where it lies, against one tensor: how much longer
+  fabric    Adam and LAMB as AR-Opt and as fuse(RS-Opt-AG) over an emulated fabric of 4 ranks (benchmarks/fabric; root), links of --units
+            Mbit/s: the slower, the more of the time is communication, which both have as much of
   fused     time of the schedules of an optimizer that the paper has, interleaved in one run, against the bytes that they move
             between memory and registers by the model: large arrays, ranks as threads
 
 Usage: workloads.py CHORALE [explore] [right [--schedules K]] [fused [--elements 16M --ranks 2 --rounds 7]]
                     [every --state FILE [--minutes 60 --large 4 --examples adam,lamb]]
+                    [scattered [--layers 24 --hidden 1024 --ranks 2 --rounds 7]]
+                    [fabric [--elements 1M --units 50,200,800 --rounds 5]]
 """
 import argparse
 import json
@@ -27,11 +32,14 @@ import types
 
 parser = argparse.ArgumentParser(usage=__doc__)
 parser.add_argument("chorale", type=lambda p: str(pathlib.Path(p).resolve()))
-parser.add_argument("parts", nargs="*", choices=["explore", "right", "fused", "every", []])
+parser.add_argument("parts", nargs="*", choices=["explore", "right", "fused", "every", "fabric", "scattered", []])
 parser.add_argument("--schedules", type=int, default=4, metavar="K")
 parser.add_argument("--elements", default="16M")
 parser.add_argument("--ranks", type=int, default=2)
 parser.add_argument("--rounds", type=int, default=7)
+parser.add_argument("--units", type=lambda text: [float(unit) for unit in text.split(",")], default=[50, 200, 800])
+parser.add_argument("--layers", type=int, default=24)
+parser.add_argument("--hidden", type=int, default=1024)
 parser.add_argument("--state", default="workloads_every.json")
 parser.add_argument("--minutes", type=float, default=60)
 parser.add_argument("--batch", type=int, default=12)
@@ -157,11 +165,25 @@ def fused():
                   f"{moved[base] / moved[schedule]:.2f} times", flush=True)
 
 
+def tools():
+    return types.SimpleNamespace(chorale=arguments.chorale, work=work, run=run, tuned=tuned, shapes=shapes, examples=examples)
+
+
+def scattered():
+    global failed
+    import workload_scattered
+    failed += workload_scattered.scattered(tools(), arguments.layers, arguments.hidden, arguments.ranks, arguments.rounds)
+
+
+def fabric():
+    import workload_fabric
+    workload_fabric.fabric(tools(), arguments.elements, arguments.units, arguments.rounds)
+
+
 def every():
     global failed
     from workload_every import Every
-    tools = types.SimpleNamespace(chorale=arguments.chorale, work=work, run=run, tuned=tuned, shapes=shapes, examples=examples)
-    all_of_them = Every(tools, argparse.Namespace(**{**vars(arguments), "ranks": 8}))
+    all_of_them = Every(tools(), argparse.Namespace(**{**vars(arguments), "ranks": 8}))
     all_of_them.work()
     failed += all_of_them.report()
 

@@ -85,10 +85,10 @@ def clean():
 class Network:
     """with Network(machine) as network: network.mpirun([...])"""
 
-    def __init__(self, machine):
+    def __init__(self, machine, most_mbit=MOST_MBIT):
         rate = sum(machine.capacity.values()) * machine.unit
-        if rate > MOST_MBIT:
-            raise Refused(f"{machine.name}: its links carry {rate:.0f} Mbit/s together, more than {MOST_MBIT}: give a smaller --unit")
+        if rate > most_mbit:
+            raise Refused(f"{machine.name}: its links carry {rate:.0f} Mbit/s together, more than {most_mbit}: give a smaller --unit")
         self.machine = machine
         self.prefix = f"chf{os.getpid()}-"
         self.running = None
