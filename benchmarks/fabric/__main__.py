@@ -11,7 +11,7 @@ than 1.1 times its shortest is unsteady: measured again, up to --repeats times, 
   clean    takes down what runs left that were killed
 
 Usage: python3 benchmarks/fabric CHORALE [check] [predict] [compare] [--machines ring8,two4] [--collectives allgather,allreduce]
-       [--bytes 64K,512K] [--unit MBIT] [--max-chunks 4] [--search 40s] [--iterations 5] [--repeats 3]
+       [--bytes 64K,512K] [--unit MBIT] [--chunks 1-4,16] [--search 40s] [--iterations 5] [--repeats 3]
        python3 benchmarks/fabric clean
 
 Machines: ring4, ring8, ring8slow, two4, dgx1l, star8, mesh2x4, mesh2x4cut, a file of docs/formats.md, or what 'chorale topology list' has.
@@ -152,14 +152,15 @@ class Study:
         """name -> result file: our frontier, hand-written algorithms on the machine's links, and those that have to be routed."""
         chorale, work = self.arguments.chorale, self.network.work
         found = {}
-        ours = work / f"ours_{collective}.json"
         machine = self.calibrated()
-        done = subprocess.run([chorale, "frontier", machine, collective, "--max-chunks", str(self.arguments.max_chunks), "--time-limit",
-                               self.arguments.search, "-q", "--json", ours], capture_output=True, text=True)
-        if done.returncode in (0, 3) and ours.exists() and json.loads(ours.read_text())["points"]:
-            found["ours"] = ours
-        else:
-            print(f"  {collective}: chorale frontier found nothing: {done.stderr.strip()}")
+        for least, most in self.arguments.chunks:
+            ours = work / f"ours_{collective}_{least}_{most}.json"
+            done = subprocess.run([chorale, "frontier", machine, collective, "--min-chunks", str(least), "--max-chunks", str(most), "--time-limit",
+                                   self.arguments.search, "-q", "--json", ours], capture_output=True, text=True)
+            if done.returncode in (0, 3) and ours.exists() and json.loads(ours.read_text())["points"]:
+                found[f"ours, {least} to {most} chunks"] = ours
+            else:
+                print(f"  {collective}, {least} to {most} chunks: chorale frontier found nothing: {done.stderr.strip()}")
         listed = subprocess.run([chorale, "classic", "list"], capture_output=True, text=True).stdout
         for line in listed.splitlines()[1:]:
             if not line.strip() or line.startswith(" ") or line.split()[1] != collective:
@@ -191,7 +192,7 @@ class Study:
                     path, point = line["algorithm"].rsplit(" point ", 1)
                     result, block = results[path], line["count"] * 4
                     chosen = result["points"][int(point)]
-                    name = names[path] if names[path] != "ours" else f"ours ({chosen['steps']}, {chosen['rounds']}/{chosen['chunks']})"
+                    name = names[path] if not names[path].startswith("ours") else f"ours ({chosen['steps']}, {chosen['rounds']}/{chosen['chunks']})"
                     row = {"collective": collective, "bytes": line["size"], "name": name, "measured": line["time_us"], "steady": steady(line),
                            "predicted": predicted_us(self.machine, result, int(point), block, self.alpha, self.beta)}
                     all_rows.append(row)
@@ -218,19 +219,26 @@ class Study:
                 chosen, best = min(ours, key=lambda row: row["predicted"]), min(group, key=lambda row: row["measured"])
                 print(f"  {collective} {size}: the point that should be the fastest takes {chosen['measured'] / best['measured']:.2f} of the fastest here, {best['name']}")
 
+    def promised(self, path, collective, size):
+        """The shortest time that the result's points have by the model, for that buffer."""
+        result = json.loads(path.read_text())
+        block = size if collective in ("allreduce", "broadcast") else size / self.machine.ranks
+        return min(each["steps"] * self.alpha + each["rounds"] / each["chunks"] * block * self.beta for each in result["points"] if each["on_frontier"])
+
     def compare(self):
         print(f"  {'collective':<10} {'bytes':>8} {'ours us':>9}  {'Open MPI, best':<24} {'us':>9}  times faster (in its runs); others at most")
         for collective in self.arguments.collectives:
-            ours = self.files(collective).get("ours")
+            ours = [path for name, path in self.files(collective).items() if name.startswith("ours")]
             if not ours:
                 continue
             for size in self.arguments.bytes:
+                chosen = str(min(ours, key=lambda path: self.promised(path, collective, bytes_of(size))))
                 tries = []
                 for number, name in enumerate(THEIRS[collective]):
                     tuned = f"coll_tuned_{TUNED[collective]}_algorithm"
                     settings = {"coll_tuned_use_dynamic_rules": 1, tuned: number} if number else {}
                     try:
-                        lines, cores = self.steadily(lambda: self.bench(collective, size, ["mpi", ours, "mpi", ours], settings, seconds=120), unsteady_rows)
+                        lines, cores = self.steadily(lambda: self.bench(collective, size, ["mpi", chosen, "mpi", chosen], settings, seconds=120), unsteady_rows)
                     except Failed as error:
                         print(f"  {collective} {size} {name}: {str(error)[:120]}")
                         continue
@@ -245,6 +253,11 @@ class Study:
                       f"{' unsteady' if shaky else ''}    (all: " + ", ".join(f"{each[1]} {each[0]:.0f}" for each in sorted(tries)) + ")", flush=True)
 
 
+def ranges(text):
+    """1-4,16: chunks of a block, from and to, a frontier each."""
+    return [(int(part.split("-")[0]), int(part.split("-")[-1])) for part in text.split(",")]
+
+
 def parsed():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("chorale")
@@ -253,7 +266,7 @@ def parsed():
     parser.add_argument("--collectives", type=lambda text: text.split(","), default=KINDS)
     parser.add_argument("--bytes", type=lambda text: text.split(","), default=["64K", "512K"])
     parser.add_argument("--unit", type=float)
-    parser.add_argument("--max-chunks", type=int, default=2)
+    parser.add_argument("--chunks", type=ranges, default=[(1, 4), (16, 16)])
     parser.add_argument("--search", default="40s")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
