@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Training with chorale.optim against DistributedDataParallel with PyTorch's own Adam, and a plain LAMB: a small transformer that learns to
 continue the text of docs/, and a small convolutional network that tells patterns apart. For each: losses of both, how far they are apart,
-what state a rank keeps, milliseconds of a step's optimizer (with the reduction of gradients, which DDP does while it differentiates:
-so whole steps, too). Started without a rank, it starts itself as so many processes over gloo.
+what state a rank keeps, milliseconds of a step, and of its optimizer (with the reduction of gradients, which DDP does while it
+differentiates). Training amplifies rounding: so DDP is run again from parameters of which each is moved to the next number, and ours
+is to be no further from it than that is. Started without a rank, it starts itself as so many processes over gloo.
 
 Usage: train.py CHORALE [--steps 200] [--ranks 2]
 """
@@ -70,11 +71,13 @@ def convolutional():
                                torch.nn.Linear(64, 8))
 
 
+TEXT = torch.tensor(list("".join(path.read_text() for path in sorted((root / "docs").glob("*.md"))).encode()))  # once: files may change
+
+
 def texts(generator):
-    text = torch.tensor(list("".join(path.read_text() for path in sorted((root / "docs").glob("*.md"))).encode()))
     while True:
-        at = torch.randint(len(text) - LENGTH - 1, (8, 1), generator=generator) + torch.arange(LENGTH + 1)
-        yield text[at[:, :-1]], text[at[:, 1:]].flatten()
+        at = torch.randint(len(TEXT) - LENGTH - 1, (8, 1), generator=generator) + torch.arange(LENGTH + 1)
+        yield TEXT[at[:, :-1]], TEXT[at[:, 1:]].flatten()
 
 
 def stripes(generator):
@@ -117,16 +120,23 @@ def compare(name, model, data, plain, fused):
     want, whole, update = trained(torch.nn.parallel.DistributedDataParallel(net), optimizer, batches)
     kept = sum(value.numel() for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value) and value.dim() > 0)
     net, batches = fresh()
+    with torch.no_grad():
+        for p in net.parameters():
+            p.copy_(torch.nextafter(p, torch.full_like(p, 10.0)))
+    moved, _, _ = trained(torch.nn.parallel.DistributedDataParallel(net), plain(net.parameters()), batches)
+    net, batches = fresh()
     optimizer = fused(net.parameters())
     have, our_whole, our_update = trained(net, optimizer, batches)
     ours = sum(row["m"].numel() + row["v"].numel() for rows in optimizer.lists for row in rows)
-    apart = ((have - want).abs() / want.abs()).max()
+    apart = torch.stack([(other - want).abs() / want.abs() for other in (have, moved)])
+    apart = torch.stack([apart[:, :20].amax(1), apart.amax(1)])  # first steps, all; ours, moved
     dist.all_reduce(apart, dist.ReduceOp.MAX)
     if rank == 0:
         count = sum(p.numel() for p in net.parameters())
-        print(f"{name}: {count} parameters in {len(list(net.parameters()))} tensors, {arguments.steps} steps on {arguments.ranks} ranks: losses "
-              f"{want[0]:.4f} to {want[-20:].mean():.4f} (mean of the last 20; ours {have[-20:].mean():.4f}), apart by at most {apart:.1e} of them; elements of "
-              f"state a rank {ours}, DDP's {kept}; a step {our_whole:.1f} ms, DDP's {whole:.1f}; of it after the backward pass {our_update:.1f}, {update:.1f}",
+        print(f"{name}: {count} parameters in {len(list(net.parameters()))} tensors, {arguments.steps} steps on {arguments.ranks} ranks\n"
+              f"  losses {want[0]:.4f} to {want[-20:].mean():.4f}, mean of the last 20; ours {have[-20:].mean():.4f}, DDP moved by a rounding {moved[-20:].mean():.4f}\n"
+              f"  apart from DDP, of a loss: ours at most {apart[0, 0]:.1e} in 20 steps, {apart[1, 0]:.1e} in all; DDP moved by a rounding {apart[0, 1]:.1e}, {apart[1, 1]:.1e}\n"
+              f"  elements of state a rank {ours}, DDP's {kept}; a step {our_whole:.1f} ms, DDP's {whole:.1f}; of it after the backward pass {our_update:.1f}, {update:.1f}",
               flush=True)
 
 

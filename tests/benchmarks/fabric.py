@@ -38,7 +38,7 @@ two4 = machines.NAMED["two4"]()
 assert machines.route(two4, 0, 7) == [(0, 3), (3, 4), (4, 7)]
 refused(lambda: machines.described("apart", 4, [(0, 1, 1), (2, 3, 1)]), "no way from 0 to 2")
 refused(lambda: machines.from_text({"topology": "hub", "ranks": 2, "limits": [{}], "links": []}), "shared limits")
-refused(lambda: network.Network(machines.described("wide", 2, [(0, 1, 100)])), "4000 Mbit/s")
+refused(lambda: network.Network(machines.described("wide", 2, [(0, 1, 100)], unit=20)), "4000 Mbit/s")
 
 # All send to rank 0 of the star: seven messages over its one unit. Round: one.
 assert machines.fullest(star, [(i, 0, 10) for i in range(1, 8)]) == 70
@@ -56,7 +56,7 @@ assert abs(machines.predicted_us(square, result, 0, 1000, 5, 0.1) - (5 + 50 + 5 
 commands = layout.make(two4, "t-")
 text = "\n".join(" ".join(command.words) + "\n" + command.text for command in commands)
 assert commands[0].text.count("netns add") == 9 and text.count("type veth peer name l") == 13
-assert text.count("classid 1:2 htb rate 20000kbit") == 24 and text.count("classid 1:2 htb rate 10000kbit") == 2
+assert text.count("classid 1:2 htb rate 40000kbit") == 24 and text.count("classid 1:2 htb rate 20000kbit") == 2
 assert text.count("route add") == 8 * 7 and "route add 10.99.0.8/32 via 10.99.0.4 dev l3 onlink src 10.99.0.1" in text
 assert all("t-" in " ".join(command.words) for command in commands[1:]), "a command would change this machine's own network"
 
