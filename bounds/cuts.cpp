@@ -15,6 +15,7 @@
 #include "bounds/machine_colours.h"
 #include "bounds/max_flow.h"
 #include "bounds/ports.h"
+#include "bounds/wires.h"
 
 namespace chorale {
 namespace {
@@ -23,30 +24,19 @@ __extension__ typedef __int128 Wide;
 constexpr long long kMostWork = 100'000'000;                // arcs looked at, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
-// Ranks, a node for each limit, a node for each class with several sources, and the source of all chunks. A
-// link under a limit leaves through the limit's node, or enters through it, so a cut may take the limit in
-// place of its links. A class with several sources may leave from any of them, so it is joined to all,
-// without limit: a cut with the class before it has all of them before it.
+// The machine's wires (wires.h), a node for each class with several sources, and the source of all chunks. A class with
+// several sources may leave from any of them, so it is joined to all, without limit: a cut with the class before it has all
+// of them before it. Every way of a chunk over links is a way over wires, so whatever the limits are, it passes the cut.
 class CutNetwork {
  public:
   CutNetwork(const Topology& topology, const std::vector<ChunkClass>& classes)
       : topology_(topology),
         classes_(classes),
-        limits_(static_cast<int>(topology.limits.size())),
-        source_(topology.ranks + limits_ + static_cast<int>(classes.size())),
+        wires_(wires_of(topology)),
+        source_(wires_.nodes + static_cast<int>(classes.size())),
         flow_(source_ + 1) {
-    const Ports ports = ports_of(topology);
-    assert(ports.possible);
-    std::vector<int> port(limits_, -1);
-    for (std::size_t l = 0; l < topology.links.size(); ++l) {
-      const Link& link = topology.links[l];
-      const int out = ports.out[l], in = ports.in[l];
-      if (out >= 0 && port[out] < 0) port[out] = flow_.add_arc(link.src, topology.ranks + out, 0);
-      if (in >= 0 && port[in] < 0) port[in] = flow_.add_arc(topology.ranks + in, link.dst, 0);
-      link_arc_.push_back(flow_.add_arc(out < 0 ? link.src : topology.ranks + out,
-                                        in < 0 ? link.dst : topology.ranks + in, 0));
-    }
-    limit_arc_ = port;
+    for (const Wire& wire : wires_.wires)
+      arcs_.push_back(flow_.add_arc(wire.from, wire.to, is_narrow(wire) ? 0 : MaxFlow::kUnbounded));
     for (const Link& link : topology.links) widest_ += link.bandwidth;
     for (const SharedLimit& limit : topology.limits) widest_ += limit.bandwidth;
     for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -70,10 +60,8 @@ class CutNetwork {
         flow_.set_capacity(supply_[i], wanted ? classes_[i].count() * per_round : 0);
         if (wanted) total += classes_[i].count() * per_round;
       }
-      for (std::size_t l = 0; l < link_arc_.size(); ++l)
-        flow_.set_capacity(link_arc_[l], topology_.links[l].bandwidth * owed);
-      for (int z = 0; z < limits_; ++z)
-        if (limit_arc_[z] >= 0) flow_.set_capacity(limit_arc_[z], topology_.limits[z].bandwidth * owed);
+      for (std::size_t w = 0; w < arcs_.size(); ++w)
+        if (is_narrow(wires_.wires[w])) flow_.set_capacity(arcs_[w], bandwidth(wires_.wires[w]) * owed);
       if (flow_.run(source_, v) >= total) return found;
       flow_.find_cut();
       read_cut(v, owed, per_round);
@@ -86,41 +74,40 @@ class CutNetwork {
 
  private:
   int class_node(std::size_t i) const {
-    return classes_[i].pre.size() == 1 ? classes_[i].pre.front()
-                                       : topology_.ranks + limits_ + static_cast<int>(i);
+    return classes_[i].pre.size() == 1 ? classes_[i].pre.front() : wires_.nodes + static_cast<int>(i);
+  }
+  static bool is_narrow(const Wire& wire) { return wire.link >= 0 || wire.limit >= 0; }
+  std::int64_t bandwidth(const Wire& wire) const {
+    return wire.link >= 0 ? topology_.links[wire.link].bandwidth : topology_.limits[wire.limit].bandwidth;
   }
 
   // The new ratio is counted from the cut itself, in chunks and in bandwidth, so numbers do not grow from
   // guess to guess.
   void read_cut(Rank v, std::int64_t& owed, std::int64_t& per_round) {
-    prices_ = {.links = std::vector<int>(topology_.links.size(), 0), .limits = std::vector<int>(limits_, 0)};
+    prices_ = {.links = std::vector<int>(topology_.links.size(), 0),
+               .limits = std::vector<int>(topology_.limits.size(), 0)};
     owed = per_round = 0;
     for (std::size_t i = 0; i < classes_.size(); ++i)
       if (flow_.on_source_side(class_node(i)) &&
           std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v))
         owed += classes_[i].count();
-    for (std::size_t l = 0; l < link_arc_.size(); ++l)
-      if (flow_.in_cut(link_arc_[l])) {
-        prices_.links[l] = 1;
-        per_round += topology_.links[l].bandwidth;
-      }
-    for (int z = 0; z < limits_; ++z)
-      if (limit_arc_[z] >= 0 && flow_.in_cut(limit_arc_[z])) {
-        prices_.limits[z] = 1;
-        per_round += topology_.limits[z].bandwidth;
-      }
+    for (std::size_t w = 0; w < arcs_.size(); ++w) {
+      const Wire& wire = wires_.wires[w];
+      if (!is_narrow(wire) || !flow_.in_cut(arcs_[w])) continue;
+      (wire.link >= 0 ? prices_.links[wire.link] : prices_.limits[wire.limit]) = 1;
+      per_round += bandwidth(wire);
+    }
     assert(per_round > 0);  // otherwise v is out of reach
   }
 
   const Topology& topology_;
   const std::vector<ChunkClass>& classes_;
-  const int limits_;
+  const Wires wires_;
   const int source_;
   MaxFlow flow_;
   std::int64_t all_chunks_ = 0;
-  std::int64_t widest_ = 0;  // all bandwidths together
-  std::vector<int> link_arc_ = {};
-  std::vector<int> limit_arc_ = {};
+  std::int64_t widest_ = 0;     // all bandwidths together
+  std::vector<int> arcs_ = {};  // by wire
   std::vector<int> supply_ = {};
   Prices prices_ = {};
 };

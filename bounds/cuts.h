@@ -16,7 +16,8 @@
 namespace chorale {
 
 // The tightest cut over all destinations: prices 1 of the cut's links and limits. None without chunks.
-// Requires limits_are_ports and that all chunks can reach their destinations.
+// A bound whatever the limits are; where they are neither ports nor come from switches there may be a tighter one
+// (bounds/wires.h). Requires that all chunks can reach their destinations.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&);
 
 // The least that can be priced such that every link between groups costs at least 1. Requires

@@ -13,6 +13,7 @@
 #include "bounds/max_flow.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace chorale {
@@ -48,11 +49,22 @@ std::int64_t MaxFlow::run(int source, int sink) {
   for (Half& half : halves_) half.left = 0;
   for (std::size_t arc = 0; arc < place_.size(); ++arc) halves_[place_[arc]].left = capacity_[arc];
   source_ = source;
+  sink_ = sink;
+  return run_on();
+}
+
+void MaxFlow::widen(int arc, std::int64_t capacity) {
+  assert(capacity >= capacity_[arc]);
+  halves_[place_[arc]].left += capacity - capacity_[arc];
+  capacity_[arc] = capacity;
+}
+
+std::int64_t MaxFlow::run_on() {
   std::int64_t flow = 0;
-  while (find_levels(sink)) {
+  while (find_levels(sink_)) {
     // Within a phase, an arc that was found of no use stays so: each node remembers where it stopped (at_).
     at_.assign(first_.begin(), first_.end() - 1);
-    while (const std::int64_t pushed = push(source, sink, kUnbounded)) flow += pushed;
+    while (const std::int64_t pushed = push(source_, sink_, kUnbounded)) flow += pushed;
   }
   return flow;
 }

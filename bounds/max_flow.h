@@ -17,6 +17,11 @@ class MaxFlow {
 
   // Capacities must add up to less than 2^63 along what leaves the source.
   std::int64_t run(int source, int sink);
+  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to others, but what
+  // has left the source over an arc stays. Returns what has come on top.
+  void widen(int arc, std::int64_t capacity);
+  std::int64_t run_on();
+  std::int64_t flow(int arc) const { return capacity_[arc] - halves_[place_[arc]].left; }
   // After run: the minimum cut nearest to the source. Is the node on the source's side of it?
   void find_cut();
   bool on_source_side(int node) const { return level_[node] != kOut; }
@@ -48,6 +53,7 @@ class MaxFlow {
   std::vector<Half> halves_ = {};            // by the node that they leave
   std::vector<int> first_ = {};              // of a node's
   int source_ = 0;
+  int sink_ = 0;
   long long work_ = 0;
   std::vector<int> level_ = {};
   std::vector<int> at_ = {};

@@ -16,6 +16,7 @@
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
+#include "construct/tree_growth.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
 
@@ -105,30 +106,59 @@ std::vector<Point> undominated(std::vector<Point> points) {
   return kept;
 }
 
-}  // namespace
-
-std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
-                              const std::atomic<bool>* stop, int extra) {
-  assert(topology.switches == 0 && topology.ranks == collective.ranks);
-  if (too_large(topology, collective) ||
-      std::ranges::any_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); }))
-    return {};
-  Effort effort(kEffort, stop);
-  // Hand-written ones first: of points that cost the same the first one stays.
-  std::vector<Point> points = hand_written(topology, collective, effort);
-  std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+// What is left of them when no other is as good, after the referee.
+std::vector<Point> sound(const Topology& topology, const Collective& collective, std::vector<Point> points,
+                         const std::atomic<bool>* stop, int extra) {
   // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must
   // not have hidden one that can.
   points = undominated(within(extra, topology, std::move(points)));
   std::vector<Point> sound;
   for (Point& point : points) {
-    if (effort.stopped()) break;
+    if (stop != nullptr && *stop) break;
     if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
       throw std::logic_error("a schedule of our own construction (" + name_of(point.method) +
                              ") is wrong: " + wrong.front().words);
     sound.push_back(std::move(point));
   }
   return sound;
+}
+
+bool starts_somewhere(const Collective& collective) {
+  return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
+}
+
+// Sums with one destination each.
+bool has_dual(const Collective& collective) {
+  return collective.combining &&
+         std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
+}
+
+}  // namespace
+
+std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
+                              const std::atomic<bool>* stop, int extra) {
+  assert(topology.switches == 0 && topology.ranks == collective.ranks);
+  if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
+  Effort effort(kEffort, stop);
+  // Hand-written ones first: of points that cost the same the first one stays.
+  std::vector<Point> points = hand_written(topology, collective, effort);
+  std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+  return sound(topology, collective, std::move(points), stop, extra);
+}
+
+std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
+                                    const std::atomic<bool>* stop, int extra) {
+  assert(topology.switches == 0 && topology.ranks == collective.ranks);
+  if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
+  std::vector<Point> points;
+  if (has_dual(collective)) {
+    for (const Schedule& schedule : grow_trees(reversed(topology), dual(collective), stop))
+      points.push_back(as_point(collective, reversed(schedule, true), Method::Routed));
+  } else if (!collective.combining) {
+    for (Schedule& schedule : grow_trees(topology, collective, stop))
+      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+  }
+  return sound(topology, collective, std::move(points), stop, extra);
 }
 
 }  // namespace chorale

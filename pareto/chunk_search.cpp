@@ -69,7 +69,7 @@ class ChunkSearch {
   }
 
   ChunkFrontier known_at_once() {
-    begin();
+    if (begin() > 0 && !clock_.over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
     return std::move(result_);
   }
 
@@ -318,6 +318,9 @@ class ChunkSearch {
     // The first answer is there whatever stops the search; who cannot wait for it ends the process.
     const std::atomic<bool>* const stop = question_.always ? nullptr : options_.synthesis.limits.stop;
     for (Point& point : incumbents(topology_, collective_, stop, question_.space.extra_rounds))
+      if (allowed(point.cost)) take(std::move(point));
+    for (Point& point : grown_incumbents(topology_, collective_, options_.synthesis.limits.stop,
+                                         question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
   }
 

@@ -91,6 +91,7 @@ class FrontierSearch {
 
   // Chunk counts from the smallest on, each with all its families.
   Result run() {
+    begin_all();
     std::vector<Task> tasks;
     for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
       if (!found_->is_allreduce()) {
@@ -100,7 +101,6 @@ class FrontierSearch {
       tasks.push_back([this, chunks] { halves(chunks); });
       tasks.push_back([this, chunks] { direct(chunks); });
     }
-    if (found_->is_allreduce()) begin_halves();
     run_all(tasks, options_.jobs);
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
@@ -113,14 +113,25 @@ class FrontierSearch {
             .always = chunks == space_.min_chunks};
   }
 
-  // Both, before one of them takes its time: an AllReduce needs both to be put together.
-  void begin_halves() {
-    for (const CollectiveKind kind : {CollectiveKind::ReduceScatter, CollectiveKind::Allgather}) {
-      const Collective collective = part_of(asked_, kind, space_.min_chunks);
-      const Findings::Key key = {kind, space_.min_chunks};
-      begun_[key] = begin_chunks(question(space_.min_chunks, collective), options_, clock_);
-      found_->put(key, begun_[key]);
+  // What needs no search, before one question takes its time: what was constructed of 13 chunks is mostly better than
+  // what a solver finds of 4. An AllReduce needs both halves to be put together.
+  void begin_all() {
+    for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
+      if (chunks > space_.min_chunks && clock_.over()) return;
+      if (!found_->is_allreduce()) {
+        begin(asked_.kind, chunks);
+        continue;
+      }
+      begin(CollectiveKind::ReduceScatter, chunks);
+      begin(CollectiveKind::Allgather, chunks);
     }
+  }
+
+  void begin(CollectiveKind kind, int chunks) {
+    const Collective collective = part_of(asked_, kind, chunks);
+    const Findings::Key key = {kind, chunks};
+    begun_[key] = begin_chunks(question(chunks, collective), options_, clock_);
+    found_->put(key, begun_[key]);
   }
 
   void search(CollectiveKind kind, int chunks, const MostRounds& most = {}) {

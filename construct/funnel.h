@@ -1,0 +1,36 @@
+// What a representative can receive over its entries (construct/ground.h), as part of a flow network.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "bounds/max_flow.h"
+#include "construct/ground.h"
+
+namespace chorale {
+
+class Funnel {
+ public:
+  static int nodes(const Ground&, int representative);  // that it takes
+  // Nodes from `first` on; arcs without capacity.
+  Funnel(const Ground&, int representative, MaxFlow&, int first, int sink);
+
+  int node_of(int entry) const { return node_of_[entry]; }
+  // What fits in so many rounds, less what else goes over a bin, by bin; before MaxFlow::run. Or after it, to more.
+  void set(MaxFlow&, long long rounds, const std::vector<long long>& used = {}) const;
+  void widen(MaxFlow&, long long rounds) const;
+
+ private:
+  struct Neck {
+    int bin = 0;
+    int weight = 1;
+    int arc = 0;
+  };
+  long long room(const Neck&, long long rounds, const std::vector<long long>& used) const;
+  const Ground& ground_;
+  std::vector<Neck> necks_ = {};
+  std::vector<int> node_of_ = {};
+};
+
+}  // namespace chorale

@@ -1,0 +1,100 @@
+// The simplest that fits comes first: shortest ways alone (local_growth.h), which is exact on rings, tori, hypercubes and
+// meshes and quick on any size; and where they are not enough, growth under guard. Both with a group of symmetries
+// where digits of the ranks turn, so that machines of a thousand ranks cost as much as one rank.
+#include "construct/tree_growth.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "bounds/cuts.h"
+#include "bounds/demand.h"
+#include "construct/guarded_growth.h"
+#include "construct/local_growth.h"
+#include "construct/spreading.h"
+#include "symmetry/digit_shifts.h"
+#include "symmetry/orbits.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostEntries = 64;
+// A guard looks at each chunk at each rank, for one representative in a try of a step. Beyond this many looks in such a try,
+// minutes; 128 ranks without a group, two chunks each, are 4e6 and take two seconds.
+constexpr double kMostGuarded = 8e6;
+// Looks for all numbers of rounds that are tried together, by representative.
+constexpr double kMostTargets = 500'000;
+constexpr int kMostTried = 8;
+
+bool few_entries(const Ground& ground) {
+  for (std::size_t i = 0; i < ground.representatives().size(); ++i)
+    if (ground.entries(static_cast<int>(i)).size() > kMostEntries) return false;
+  return true;
+}
+
+bool goes_everywhere(const Topology& topology, const Collective& collective) {
+  const auto everywhere = [&](const ChunkSpec& spec) {
+    for (Rank n = 0; n < topology.ranks; ++n)
+      if (!starts_at(spec, n) && !ends_at(spec, n)) return false;
+    return true;
+  };
+  const auto reached = [&](const ChunkSpec& spec) {
+    return std::ranges::none_of(hops(topology, spec.pre), [](int distance) { return distance < 0; });
+  };
+  const std::vector<ChunkSpec>& chunks = collective.chunks;
+  if (topology.ranks < 2 || chunks.empty() || !std::ranges::all_of(chunks, everywhere)) return false;
+  for (std::size_t c = 0; c < chunks.size(); ++c)
+    if ((c == 0 || chunks[c].pre != chunks[c - 1].pre) && !reached(chunks[c])) return false;
+  return true;
+}
+
+std::vector<std::vector<Rank>> group_for(const Topology& topology, const Collective& collective) {
+  if (collective.kind == CollectiveKind::Allgather) return digit_shifts(topology);
+  std::vector<Rank> identity(topology.ranks);
+  std::iota(identity.begin(), identity.end(), 0);
+  return {identity};
+}
+
+// Ranks between which chunks need not pass the cut, nor one that the group makes of it.
+std::vector<int> blocks_of(const Ground& ground, const Prices& cut) {
+  const Topology& topology = ground.topology();
+  std::vector<bool> dear(topology.links.size(), false);  // by link into a representative
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    if (cut.links[l] > 0) dear[ground.entering(l)] = true;
+  for (std::size_t z = 0; z < topology.limits.size(); ++z)
+    if (cut.limits[z] > 0)
+      for (LinkId l : topology.limits[z].links) dear[ground.entering(l)] = true;
+  Orbits blocks(topology.ranks);
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+    if (!dear[ground.entering(l)]) blocks.join(topology.links[l].src, topology.links[l].dst);
+  return blocks.representatives();
+}
+
+}  // namespace
+
+std::vector<Schedule> grow_trees(const Topology& topology, const Collective& collective,
+                                 const std::atomic<bool>* stop) {
+  if (!goes_everywhere(topology, collective)) return {};
+  const std::optional<PriceBound> cut = tightest_cut(topology, wanted_classes(collective));
+  if (!cut) return {};
+  const Ground ground(topology, collective, group_for(topology, collective));
+  if (!few_entries(ground)) return {};
+  const int rounds = std::max(rounds_shown(*cut), ground.farthest());
+  std::vector<Schedule> schedules;
+  if (ground.is_separate())
+    if (std::optional<Schedule> grown = grow_locally(ground, rounds, 1, stop))
+      keep_undominated(schedules, std::move(*grown));
+  const double looks = static_cast<double>(ground.chunks()) * ground.ranks();
+  if (looks * static_cast<double>(ground.representatives().size()) > kMostGuarded) return schedules;
+  const std::vector<int> block = blocks_of(ground, cut->prices.front());
+  // More rounds, for fewer steps: one more, then more and more.
+  int targets = std::clamp(static_cast<int>(kMostTargets / looks), 1, kMostTried);
+  for (int more = 0; targets > 0; more += more / 2 + 1, --targets) {
+    if (!schedules.empty() && static_cast<int>(schedules.front().steps.size()) == ground.farthest()) break;
+    std::optional<Schedule> grown = grow_guarded(ground, rounds + more, 2 * rounds + more, block, 1, stop);
+    if (grown) keep_undominated(schedules, std::move(*grown));
+  }
+  return schedules;
+}
+
+}  // namespace chorale
