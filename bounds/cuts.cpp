@@ -35,7 +35,7 @@ class CutNetwork {
         wires_(wires_of(topology)),
         source_(wires_.nodes + static_cast<int>(classes.size())),
         flow_(source_ + 1) {
-    for (const Wire& wire : wires_.wires)
+    for (const NetworkWire& wire : wires_.wires)
       arcs_.push_back(flow_.add_arc(wire.from, wire.to, is_narrow(wire) ? 0 : MaxFlow::kUnbounded));
     for (const Link& link : topology.links) widest_ += link.bandwidth;
     for (const SharedLimit& limit : topology.limits) widest_ += limit.bandwidth;
@@ -76,8 +76,8 @@ class CutNetwork {
   int class_node(std::size_t i) const {
     return classes_[i].pre.size() == 1 ? classes_[i].pre.front() : wires_.nodes + static_cast<int>(i);
   }
-  static bool is_narrow(const Wire& wire) { return wire.link >= 0 || wire.limit >= 0; }
-  std::int64_t bandwidth(const Wire& wire) const {
+  static bool is_narrow(const NetworkWire& wire) { return wire.link >= 0 || wire.limit >= 0; }
+  std::int64_t bandwidth(const NetworkWire& wire) const {
     return wire.link >= 0 ? topology_.links[wire.link].bandwidth : topology_.limits[wire.limit].bandwidth;
   }
 
@@ -92,7 +92,7 @@ class CutNetwork {
           std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v))
         owed += classes_[i].count();
     for (std::size_t w = 0; w < arcs_.size(); ++w) {
-      const Wire& wire = wires_.wires[w];
+      const NetworkWire& wire = wires_.wires[w];
       if (!is_narrow(wire) || !flow_.in_cut(arcs_[w])) continue;
       (wire.link >= 0 ? prices_.links[wire.link] : prices_.limits[wire.limit]) = 1;
       per_round += bandwidth(wire);

@@ -8,7 +8,7 @@
 namespace chorale {
 
 // An arc as wide as a link, as a shared limit, or, of neither, as anything.
-struct Wire {
+struct NetworkWire {
   int from = 0;
   int to = 0;
   LinkId link = -1;
@@ -22,7 +22,7 @@ struct Wire {
 // come from switches, with a link for every route through them: what enters a limit from one link may leave as another.
 struct Wires {
   int nodes = 0;
-  std::vector<Wire> wires = {};
+  std::vector<NetworkWire> wires = {};
 };
 
 Wires wires_of(const Topology&);

@@ -29,7 +29,7 @@ bool Guard::passes(const Holdings& holdings, int representative, long long round
     for (Rank u : having) flow.add_arc(node, u, count);
   }
   const Topology& topology = ground_.topology();
-  for (const Wire& wire : wires_.wires) {
+  for (const NetworkWire& wire : wires_.wires) {
     if (wire.from == v) continue;
     const long long wide = wire.link >= 0    ? topology.links[wire.link].bandwidth * rounds
                            : wire.limit >= 0 ? topology.limits[wire.limit].bandwidth * rounds

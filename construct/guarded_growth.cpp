@@ -280,7 +280,7 @@ class AloneStep {
         }
     }
     const Topology& topology = ground_.topology();
-    for (const Wire& wire : wires.wires) {
+    for (const NetworkWire& wire : wires.wires) {
       if (wire.from == v) continue;
       long long wide = wanted;
       if (wire.link >= 0) {

@@ -16,6 +16,7 @@
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
+#include "construct/sums_on_trees.h"
 #include "construct/tree_growth.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
@@ -154,7 +155,10 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   if (has_dual(collective)) {
     for (const Schedule& schedule : grow_trees(reversed(topology), dual(collective), stop))
       points.push_back(as_point(collective, reversed(schedule, true), Method::Routed));
-  } else if (!collective.combining) {
+  } else if (collective.combining) {
+    for (Schedule& schedule : sum_on_trees(topology, collective, stop))
+      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+  } else {
     for (Schedule& schedule : grow_trees(topology, collective, stop))
       points.push_back(as_point(collective, std::move(schedule), Method::Routed));
   }

@@ -21,8 +21,9 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
                               int extra = kAnyRounds);
 
 // At the rate of the tightest cut, and with few more rounds for fewer steps (construct/tree_growth.h): of Allgather,
-// Broadcast and what else brings each chunk to all ranks, and of their duals. None of other collectives, on machines on which growing
-// is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024 ranks whose digits turn (symmetry/digit_shifts.h).
+// Broadcast and what else brings each chunk to all ranks, and of their duals. Of an AllReduce near the rate of the weakest
+// partition (construct/sums_on_trees.h), where links are as wide both ways. None of other collectives, on machines on
+// which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024 ranks whose digits turn (symmetry/digit_shifts.h).
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 

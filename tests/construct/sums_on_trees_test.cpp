@@ -1,0 +1,111 @@
+// Trees for sums: as many side by side as any partition of the ranks allows, and schedules that are near it.
+#include "construct/sums_on_trees.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "semantics/verify.h"
+#include "symmetry/orbits.h"
+#include "topology/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::IsEmpty;
+
+Topology random_machine(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Topology t{.name = "random", .ranks = 2 + below(6)};
+  const auto connect = [&](Rank a, Rank b) {
+    const int bandwidth = 1 + below(3);
+    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+    t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
+  };
+  for (Rank n = 1; n < t.ranks; ++n) connect(n, below(n));
+  for (int more = below(2 * t.ranks); more > 0; --more)
+    if (const Rank a = below(t.ranks), b = below(t.ranks); a != b) connect(a, b);
+  return t;
+}
+
+// Slow and obvious: of every partition into k groups, k - 1 crossings a chunk over what is between the groups.
+int rounds_by_all_partitions(const Topology& t, int chunks) {
+  int most = 0;
+  std::vector<int> group(t.ranks, 0);
+  for (;;) {
+    const int groups = 1 + *std::ranges::max_element(group);
+    int between = 0;  // both ways
+    for (const Link& link : t.links)
+      if (group[link.src] != group[link.dst]) between += link.bandwidth;
+    if (groups > 1) most = std::max(most, (2 * chunks * (groups - 1) + between - 1) / between);
+    // The next, each group named by its first rank's turn.
+    int n = t.ranks - 1;
+    while (n > 0 && group[n] > *std::max_element(group.begin(), group.begin() + n)) group[n--] = 0;
+    if (n == 0) return most;
+    ++group[n];
+  }
+}
+
+TEST(SumsOnTrees, AsManyAsAnyPartitionAllows) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const int chunks = 1 + static_cast<int>(random() % 7);
+    const std::optional<SumTrees> packed = sum_trees(t, chunks);
+    ASSERT_TRUE(packed.has_value());
+    EXPECT_EQ(packed->rounds, rounds_by_all_partitions(t, chunks));
+    ASSERT_EQ(static_cast<int>(packed->trees.size()), chunks);
+    std::vector<int> load(packed->edges.size(), 0);
+    for (const std::vector<int>& tree : packed->trees) {
+      Orbits joined(t.ranks);
+      for (int e : tree) {
+        ++load[e];
+        joined.join(packed->edges[e].a, packed->edges[e].b);
+      }
+      EXPECT_EQ(static_cast<int>(tree.size()), t.ranks - 1);
+      EXPECT_EQ(joined.representatives(), std::vector<int>(t.ranks, 0));
+    }
+    for (std::size_t e = 0; e < load.size(); ++e) EXPECT_LE(load[e], packed->edges[e].copies);
+    const Collective c = make_collective("allreduce", t.ranks, chunks);
+    for (const Schedule& schedule : sum_on_trees(t, c)) {
+      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
+      EXPECT_GE(total_rounds(schedule), packed->rounds);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// Numbers of trees per round: mesh:4x4 8/5 (four corners with two links, twelve others; 24 edges for 15 of a tree),
+// torus:4x4 32/15, dgx1 24/7 (24 units of edges, 7 of a tree).
+TEST(SumsOnTrees, NamedMachines) {
+  EXPECT_EQ(sum_trees(load_topology("mesh:4x4"), 8)->rounds, 5);
+  EXPECT_EQ(sum_trees(load_topology("torus:4x4"), 32)->rounds, 15);
+  EXPECT_EQ(sum_trees(load_topology("dgx1"), 24)->rounds, 7);
+  EXPECT_EQ(sum_trees(load_topology("line:8"), 3)->rounds, 3);
+  EXPECT_EQ(sum_trees(load_topology("mesh:8x8"), 16)->rounds, 9);
+}
+
+// The longer the row of chunks, the nearer: on a line a chunk goes up and down in 2 * 4 steps from its middle.
+TEST(SumsOnTrees, ManyChunksFillTheTrees) {
+  const Topology t = load_topology("line:8");
+  const Collective c = make_collective("allreduce", 8, 64);
+  const std::vector<Schedule> schedules = sum_on_trees(t, c);
+  ASSERT_FALSE(schedules.empty());
+  EXPECT_LE(total_rounds(schedules.back()), 64 + 8);
+}
+
+TEST(SumsOnTrees, NoneOfWhatTheyAreNotFor) {
+  EXPECT_FALSE(sum_trees(load_topology("hub:4"), 1).has_value());
+  Topology one_way{.name = "one way", .ranks = 2, .links = {{.src = 0, .dst = 1}}};
+  EXPECT_FALSE(sum_trees(one_way, 1).has_value());
+  EXPECT_FALSE(sum_trees({.name = "apart", .ranks = 2}, 1).has_value());
+  EXPECT_THAT(sum_on_trees(load_topology("ring:4"), make_collective("reduce", 4, 1)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace chorale
