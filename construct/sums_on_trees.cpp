@@ -39,7 +39,7 @@ std::optional<std::vector<Edge>> undirected(const Topology& topology) {
 }
 
 // Rounds in which so many trees may cross between the groups.
-int rounds_for(const std::vector<Edge>& edges, const std::vector<int>& group, long long trees) {
+int rounds_across(const std::vector<Edge>& edges, const std::vector<int>& group, long long trees) {
   long long between = 0;
   for (const Edge& edge : edges)
     if (group[edge.a] != group[edge.b]) between += edge.copies;
@@ -185,7 +185,7 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   if (!edges || static_cast<long long>(chunks) * topology.ranks > kMostPlaces) return std::nullopt;
   std::vector<int> group(topology.ranks);
   std::iota(group.begin(), group.end(), 0);
-  SumTrees packed{.rounds = rounds_for(*edges, group, chunks)};
+  SumTrees packed{.rounds = rounds_across(*edges, group, chunks)};
   for (;;) {
     packed.edges = *edges;
     for (Edge& edge : packed.edges) edge.copies *= packed.rounds;
@@ -194,7 +194,7 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
       packed.trees = std::move(packing.trees);
       return packed;
     }
-    packed.rounds = std::max(packed.rounds + 1, rounds_for(*edges, packing.group, chunks));
+    packed.rounds = std::max(packed.rounds + 1, rounds_across(*edges, packing.group, chunks));
   }
 }
 
