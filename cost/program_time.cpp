@@ -199,6 +199,65 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
                      "use a machine of that size");
 }
 
+// A rank's epochs are its instructions, each the messages that it sends and receives.
+class EpochTime {
+ public:
+  EpochTime(const Program& program, const Topology& topology, double block_bytes)
+      : network_(topology),
+        chunk_bytes_(block_bytes / program.chunks_per_block),
+        messages_(messages_of(program)) {
+    ranks_.resize(program.ranks.size());
+    for (Epochs& epochs : ranks_) epochs.instructions.resize(program.steps);
+    for (int m = 0; m < static_cast<int>(messages_.size()); ++m) {
+      ranks_[messages_[m].from].instructions[messages_[m].step].sends.push_back(m);
+      ranks_[messages_[m].to].instructions[messages_[m].step].receives.push_back(m);
+    }
+    transfers_.resize(messages_.size(), -1);
+    for (const Epochs& epochs : ranks_) states_.push_back({.block = &epochs});
+  }
+
+  ProgramTime run() {
+    return simulate(network_, states_, [this](State& state) { return step(state); });
+  }
+
+ private:
+  struct Epoch {
+    std::vector<int> sends = {}, receives = {};
+  };
+  struct Epochs {
+    std::vector<Epoch> instructions = {};
+  };
+  struct State {
+    const Epochs* block = nullptr;
+    int next = 0;
+    bool started = false;
+  };
+
+  bool step(State& state) {
+    if (state.next == static_cast<int>(state.block->instructions.size())) return false;
+    const Epoch& epoch = state.block->instructions[state.next];
+    if (!state.started) {
+      for (const int m : epoch.sends)
+        transfers_[m] = network_.send(messages_[m].from, messages_[m].to, chunk_bytes_);
+      state.started = true;
+    }
+    for (const int m : epoch.sends)
+      if (!network_.left(transfers_[m])) return false;
+    for (const int m : epoch.receives)
+      if (transfers_[m] < 0 || !network_.arrived(transfers_[m])) return false;
+    ++state.next;
+    state.started = false;
+    return true;
+  }
+
+  Network network_;
+  const double chunk_bytes_;
+  const std::vector<MessageEnds> messages_;
+  std::vector<Epochs> ranks_ = {};
+  std::vector<int> transfers_ = {};  // by message; -1: not sent yet
+  std::vector<State> states_ = {};
+};
+
 class BlockTime {
  public:
   BlockTime(const BlockProgram& program, const Topology& topology, double block_bytes, int depth)
@@ -345,6 +404,11 @@ class PeerTime {
 };
 
 }  // namespace
+
+ProgramTime program_time(const Program& program, const Topology& topology, double block_bytes) {
+  require_ranks(topology, program.ranks.size());
+  return EpochTime(program, topology, block_bytes).run();
+}
 
 ProgramTime program_time(const BlockProgram& program, const Topology& topology, double block_bytes,
                          int depth) {

@@ -7,6 +7,8 @@
 // then its data have left, and alpha later they are there. Nothing else takes time: copies and sums inside a
 // rank, what blocks do between transfers.
 //
+//   programs        a rank starts all sends of an epoch, and goes on to the next one when their data have left and all that
+//                   it receives in it is there
 //   block programs  the sender's block goes on when the data have left; a message is in the queue from the
 //                   start of its transfer until it is received
 //   peer programs   a Move loads from all and stores to all other ranks at once, each a transfer; its block
@@ -20,6 +22,7 @@
 
 #include "ir/block_program.h"
 #include "ir/peer_program.h"
+#include "ir/program.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -31,9 +34,10 @@ struct ProgramTime {
 };
 
 // block_bytes: of a block of the collective, cut evenly. Requires a program that its referee accepts
-// (semantics/verify_blocks.h, verify_peers.h), with queues of that depth; a topology without switches. Throws
+// (semantics/verify_program.h, verify_blocks.h, verify_peers.h), with queues of that depth; a topology without switches. Throws
 // InputError that names two ranks without a link between which data or signals go, and for another number of
 // ranks.
+ProgramTime program_time(const Program&, const Topology&, double block_bytes);
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
 

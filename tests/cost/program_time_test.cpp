@@ -43,6 +43,26 @@ TEST(ProgramTime, a_ring_allgather_takes_a_step_a_hop) {
   }
 }
 
+// The same where ranks wait for an epoch's messages. With one link of half the rate, each of its messages takes twice as
+// long, one after the other, and alpha is paid at the end alone: the rank that sends goes on when its data have left. By the
+// worst link alone every step would take twice as long, and alpha.
+TEST(ProgramTime, epochs_take_what_their_own_links_take) {
+  for (int n : {3, 4, 8}) {
+    Topology ring = test::ring(n);
+    const Collective collective = make_collective("allgather", n, 1);
+    const Program program = lower(ring, collective, test::ring_allgather(n, 1));
+    const ProgramTime time = program_time(program, ring, kBytes);
+    EXPECT_NEAR(time.us, (n - 1) * (kAlpha + kBeta * kBytes), 1e-9) << n;
+    EXPECT_NEAR(time.busiest_us, (n - 1) * kBeta * kBytes, 1e-9) << n;
+    EXPECT_NEAR(program_time(program, ring, 0).us, (n - 1) * kAlpha, 1e-9) << n;
+    for (Link& link : ring.links)
+      if (link.src == 0 && link.dst == 1) link.beta_us_per_byte *= 2;
+    const ProgramTime slower = program_time(program, ring, kBytes);
+    EXPECT_NEAR(slower.us, (n - 1) * 2 * kBeta * kBytes + kAlpha, 1e-9) << n;
+    EXPECT_EQ(slower.busiest, "link 0 -> 1") << n;
+  }
+}
+
 // k pieces through a line of n ranks: the first takes n - 1 hops, the others leave the last link right after
 // it.
 TEST(ProgramTime, pieces_overlap_in_a_pipeline) {
