@@ -60,7 +60,7 @@ std::vector<NamedText> to_workload_sources(const Workload& workload,
                                            const std::vector<WorkloadAlgorithm>& algorithms,
                                            const WorkloadSourceOptions& options) {
   const std::string name = identifier(options.name.empty() ? workload.name : options.name);
-  const WorkloadPlaces places(workload, algorithms, name);
+  const WorkloadPlaces places(workload, algorithms, name, options.execution);
   std::vector<NamedText> files = {{name + ".h", printed_header(places)},
                                   {name + "_main.cpp", printed_driver(places)},
                                   {name + ".json", printed_description(places)},

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/execution.h"
 #include "ir/files.h"
 #include "ir/program.h"
 #include "ir/workload.h"
@@ -28,7 +29,8 @@ struct WorkloadAlgorithm {
 };
 
 struct WorkloadSourceOptions {
-  std::string name = {};  // of the namespace and the files; empty: the workload's
+  std::string name = {};     // of the namespace and the files; empty: the workload's
+  Execution execution = {};  // its points are for whoever gives the algorithms; a CPU has no channels
 };
 
 // The collective that a communication is, and the other way round; sends are none. Requires one that has another.

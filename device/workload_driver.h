@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +62,14 @@ T driver_value(const char* name, int rank, std::int64_t index) {
     return static_cast<T>(eighths);
   else
     return T(static_cast<float>(eighths) / 8);
+}
+
+template <typename T>
+double driver_number(T value) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<double>(value);
+  else
+    return static_cast<double>(static_cast<float>(value));
 }
 
 // One rank's tensors.
@@ -157,31 +166,43 @@ class Driver {
                    static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
       require(stream.good(), file(options_.out, tensor) + " cannot be written");
     }
-    // A sum over all elements of numbers that index and value make, which is the same for every layout.
+    // A sum over all elements of numbers that index and value make, which is the same for every layout; and, for those who
+    // added up in another order, the sum of elements with weights between -1 and 1, and of what they are without a sign.
     std::uint64_t sum = 0;
+    double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, values + i, sizeof(T));
-      sum += mixed(bits + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i)));
+      const std::uint64_t place = 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i));
+      sum += mixed(bits + place);
+      const double value = driver_number(values[i]);
+      weighted += value * (static_cast<double>(mixed(place) >> 11) * 0x1p-52 - 1);
+      absolute += std::abs(value);
     }
     const std::int64_t whole = product(part.whole());
     const std::vector<double> low = transport_.all(static_cast<double>(sum & 0xffffffu)),
-                              elements = transport_.all(static_cast<double>(part.elements()));
+                              elements = transport_.all(static_cast<double>(part.elements())),
+                              weighted_of = transport_.all(weighted), absolute_of = transport_.all(absolute);
     bool same = true;
     std::uint64_t total = 0;
+    weighted = absolute = 0;
     for (std::size_t r = 0; r < low.size(); ++r) {
       const std::size_t first =
           r / static_cast<std::size_t>(tensor.scope_ranks) * static_cast<std::size_t>(tensor.scope_ranks);
       const bool replica = !tensor.is_local && r != first && elements[r] == static_cast<double>(whole) &&
                            elements[first] == elements[r];
-      if (replica)
+      if (replica) {
         same = same && low[r] == low[first];
-      else
-        total += static_cast<std::uint64_t>(low[r]);
+        continue;
+      }
+      total += static_cast<std::uint64_t>(low[r]);
+      weighted += weighted_of[r];
+      absolute += absolute_of[r];
     }
     if (transport_.rank() == 0)
-      std::printf("%s: %06llx%s\n", tensor.name, static_cast<unsigned long long>(total & 0xffffffu),
-                  same ? "" : ", and replicas differ");
+      std::printf("%s: %06llx%s\n%s is about %.9g of %.9g\n", tensor.name,
+                  static_cast<unsigned long long>(total & 0xffffffu), same ? "" : ", and replicas differ",
+                  tensor.name, weighted, absolute);
     return same;
   }
   template <typename T>

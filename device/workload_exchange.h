@@ -19,6 +19,11 @@
 #include "device/workload_parts.h"
 #include "device/workload_scattered.h"
 
+// Elements of a sum of several operands that are made at once: the same in all of a program.
+#ifndef CHORALE_BLOCK
+#define CHORALE_BLOCK 2048
+#endif
+
 namespace chorale {
 
 // One end of a message. Transports have
@@ -333,7 +338,7 @@ class Exchange {
       function(index, all, operands_[0], last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
       return;
     }
-    constexpr std::int64_t kAtOnce = 2048;  // stays in the first cache
+    constexpr std::int64_t kAtOnce = CHORALE_BLOCK;  // stays in the first cache
     T kept[kAtOnce];
     for (std::int64_t e = 0; e < all; e += kAtOnce) {
       const std::int64_t count = std::min(kAtOnce, all - e);
@@ -366,11 +371,13 @@ class Exchange {
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
 
-// Into how many tiles blocks are cut whose communications follow each other: each long enough to be worth its messages,
-// and the same on all ranks.
-inline int tile_count(const Blocks& blocks) {
+// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to 8, but each
+// long enough to be worth its messages, and the same on all ranks.
+inline int tile_count(const Blocks& blocks, int wanted = 0) {
   const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
-  return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(8, longest >> 13)));
+  const std::int64_t most =
+      wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10) : std::min<std::int64_t>(8, longest >> 13);
+  return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 template <typename T, Combination op>
 std::vector<Exchange<T, op>> tiled_exchange(const ExchangeTables& tables, int rank, int first,

@@ -213,12 +213,17 @@ class TileWorker {
   std::thread thread_ = {};
 };
 
+// Of a tile: as many tiles as are wanted; 0: 16, or such of 64 rows.
+inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
+  return std::max<std::int64_t>(
+      1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
+}
+
 // Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too.
 inline TileWorker row_worker(std::int64_t rows, std::int64_t operand_row, std::int64_t result_row,
                              const std::function<void(std::int64_t, std::int64_t)>& make,
-                             const std::vector<std::int64_t>& also = {0}) {
-  const std::vector<std::int64_t> from =
-      cuts_of_both(cuts(rows, std::max<std::int64_t>(1, std::min<std::int64_t>(64, rows / 16))), also);
+                             const std::vector<std::int64_t>& also = {0}, int pieces = 0) {
+  const std::vector<std::int64_t> from = cuts_of_both(cuts(rows, rows_of_tile(rows, pieces)), also);
   std::vector<TileWork> work(from.size() - 1);
   for (int k = 0; k < static_cast<int>(work.size()); ++k) work[k] = {k, k};
   return TileWorker({from, {0, operand_row}}, {from, {0, result_row}}, work,

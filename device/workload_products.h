@@ -27,6 +27,7 @@ struct ProductFlow {
   int taken = 0;  // the dimension of the result along which slices are taken, by so many ranks
   int take_to = 1;
   bool replicated = false;  // the result is
+  int pieces = 0;           // that rows are made in; 0: by their number
 };
 
 template <typename T, typename A, typename B>
@@ -62,7 +63,7 @@ TileWorker product_worker(T* c, const A* a, const B* b, const Share& result, con
 
   const bool by_columns = flow.arrives == 1 && flow.along == right_last && !batched;
   TileGrid made;
-  const std::int64_t at_once = std::max<std::int64_t>(1, std::min<std::int64_t>(64, s.rows / 16));
+  const std::int64_t at_once = rows_of_tile(s.rows, flow.pieces);
   for (std::int64_t row = 0; row < s.rows; row += s.period)
     for (const std::int64_t cut : cuts(s.period, at_once))
       if (cut > 0) made.rows.push_back(row + cut);

@@ -65,9 +65,9 @@ std::string printed_description(const WorkloadPlaces& places) {
   }
   return fmt::format(
       "{{\n  \"name\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"sizes\": [{}],\n  \"outputs\": [{}],\n"
-      "  \"tensors\": {}\n}}\n",
+      "  \"execution\": {},\n  \"tensors\": {}\n}}\n",
       quoted(places.workload().name), places.workload().ranks, places.workload().groups,
-      fmt::join(sizes, ", "), fmt::join(outputs, ", "), lines(tensors, "  "));
+      fmt::join(sizes, ", "), fmt::join(outputs, ", "), to_json(places.execution()), lines(tensors, "  "));
 }
 
 std::string printed_makefile(const WorkloadPlaces& places) {
@@ -76,7 +76,8 @@ std::string printed_makefile(const WorkloadPlaces& places) {
       "# make threads, make mpi, make library; make mpi BLAS=1: products by the BLAS that is here, if it has "
       "a "
       "cblas.h\n"
-      "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I.\nCXX ?= "
+      "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math{2} -I.\nCXX "
+      "?= "
       "g++\n"
       "BLAS ?=\n"
       "FOUND = $(shell pkg-config --cflags --libs openblas 2>/dev/null || for l in openblas cblas blas; do "
@@ -96,7 +97,8 @@ std::string printed_makefile(const WorkloadPlaces& places) {
       "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi lib{0}.so\n\n.PHONY: "
       "threads mpi "
       "library run clean\n",
-      places.name(), ranks);
+      places.name(), ranks,
+      places.execution().block > 0 ? fmt::format(" -DCHORALE_BLOCK={}", places.execution().block) : "");
 }
 
 }  // namespace chorale

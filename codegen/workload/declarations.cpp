@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
@@ -13,6 +14,17 @@ namespace chorale {
 namespace {
 
 using Kind = OperationKind;
+
+// What the execution chooses, as constants.
+std::string printed_pieces(const WorkloadPlaces& places) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const Operation& op : places.workload().operations)
+    if (!op.overlap.empty() && seen.insert(op.overlap).second)
+      text += fmt::format("constexpr int kPieces_{0} = {1};  // that {0} hands over; 0: by sizes\n",
+                          op.overlap, pieces_of(places.execution(), op.overlap));
+  return text;
+}
 
 std::string printed_top(const WorkloadPlaces& places) {
   return fmt::format(
@@ -24,9 +36,9 @@ std::string printed_top(const WorkloadPlaces& places) {
       "#include \"device/workload_parts.h\"\n#include \"device/workload_products.h\"\n\nnamespace {1} {{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
-      "constexpr int kRanks = kGroupRanks * kGroups;\n\n",
+      "constexpr int kRanks = kGroupRanks * kGroups;\n{4}\n",
       printable_name(places.workload().name), places.name(), places.workload().ranks,
-      places.workload().groups);
+      places.workload().groups, printed_pieces(places));
 }
 
 std::string printed_sizes(const WorkloadPlaces& places) {

@@ -159,11 +159,12 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
         "{}      chorale::TileWorker worker = chorale::row_worker(\n          chorale::rows_of(has_{}), "
         "has_{}.own().back(), has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
         "{{\n{}"
-        "          }}{});\n",
+        "          }}, {}, kPieces_{});\n",
         made, op.operands[0], op.operands[0], last.name, text,
-        tiles.empty() ? ""
-                      : fmt::format(", chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
-                                    places_.scope_ranks(places_.moved(*brought)), tiles));
+        tiles.empty() ? "{0}"
+                      : fmt::format("chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
+                                    places_.scope_ranks(places_.moved(*brought)), tiles),
+        products[0].overlap);
   }
   const auto cut = [&](const Operation* exchange) {
     if (exchange == nullptr) return std::string("0, 1");
@@ -174,8 +175,9 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
   };
   // An AllGather takes a slice as it lies.
   const Operation* const cuts = taken != nullptr && taken->kind == OperationKind::AllGather ? nullptr : taken;
-  const std::string flow = fmt::format("chorale::ProductFlow{{{}, {}, {}, {}}}", factor, cut(brought),
-                                       cut(cuts), op.type.layout.kind == LayoutKind::Replicated);
+  const std::string flow =
+      fmt::format("chorale::ProductFlow{{{}, {}, {}, {}, kPieces_{}}}", factor, cut(brought), cut(cuts),
+                  op.type.layout.kind == LayoutKind::Replicated, products[0].overlap);
   if (op.kind == OperationKind::MatMul)
     return fmt::format("      chorale::TileWorker worker =\n          chorale::product_worker({}, {}, {});\n",
                        factors_of(op), shares_of(op), flow);

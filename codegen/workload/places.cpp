@@ -23,8 +23,8 @@ bool is_constant(const Operation& op) {
 }
 
 WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
-                               std::string name)
-    : workload_(workload), name_(std::move(name)), stages_(workload) {
+                               std::string name, Execution execution)
+    : workload_(workload), name_(std::move(name)), execution_(std::move(execution)), stages_(workload) {
   for (const NeededCollective& needed : needed_collectives(workload)) {
     const auto it = std::ranges::find(algorithms, needed.operation, &WorkloadAlgorithm::operation);
     if (it == algorithms.end())

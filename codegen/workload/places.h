@@ -19,10 +19,11 @@ namespace chorale {
 class WorkloadPlaces : public LoopSurroundings {
  public:
   // Throws InputError where an algorithm is missing or does something else.
-  WorkloadPlaces(const Workload&, const std::vector<WorkloadAlgorithm>&, std::string name);
+  WorkloadPlaces(const Workload&, const std::vector<WorkloadAlgorithm>&, std::string name, Execution = {});
 
   const Workload& workload() const { return workload_; }
   const std::string& name() const { return name_; }  // of the namespace
+  const Execution& execution() const { return execution_; }
   const Stages& stages() const { return stages_; }
   // By operation, of those that are done by an algorithm.
   const std::map<std::string, ExchangeRows>& rows() const { return rows_; }
@@ -69,6 +70,7 @@ class WorkloadPlaces : public LoopSurroundings {
 
   const Workload& workload_;
   const std::string name_;
+  const Execution execution_;
   const Stages stages_;
   std::map<std::string, const WorkloadAlgorithm*> algorithm_ = {};
   std::map<std::string, ExchangeRows> rows_ = {};

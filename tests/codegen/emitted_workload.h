@@ -101,10 +101,11 @@ inline const std::string kNotCompiled = "only printed";
 // One workload, printed and compiled once, to be run with several sizes.
 class Emitted {
  public:
-  Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, const std::string& flags = "-O1")
+  Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, const std::string& flags = "-O1",
+          const Execution& execution = {})
       : workload_(workload), carrier_(carrier) {
-    for (NamedText file :
-         to_workload_sources(workload, some_algorithms(workload, chunks, ring), {.name = "w"})) {
+    for (NamedText file : to_workload_sources(workload, some_algorithms(workload, chunks, ring),
+                                              {.name = "w", .execution = execution})) {
       file.path = folder_.path() / file.path;
       write_files({file});
     }

@@ -209,5 +209,14 @@ TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
       std::invalid_argument);
 }
 
+TEST(TileCount, IsWhatIsWantedUnlessTilesAreShort) {
+  EXPECT_EQ(tile_count({0, 1 << 20, 1 << 21}), 8);
+  EXPECT_EQ(tile_count({0, 1 << 14}), 2);
+  EXPECT_EQ(tile_count({0, 100}), 1);
+  EXPECT_EQ(tile_count({0, 1 << 20}, 32), 32);
+  EXPECT_EQ(tile_count({0, 1 << 12}, 32), 4);
+  EXPECT_EQ(tile_count({0, 100}, 32), 1);
+}
+
 }  // namespace
 }  // namespace chorale::test

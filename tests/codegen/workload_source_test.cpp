@@ -225,6 +225,24 @@ TEST(EmittedWorkload, SendsATileWhileTheNextOneIsAddedUp) {
   EXPECT_LT(text.find("chorale::send_tile", tiles), text.find("transport_.finish();", tiles));
 }
 
+// Slices of 5360 elements, in 5 tiles of 1072, added up 512 at a time.
+TEST(EmittedWorkload, IsCarriedOutAsItIsTold) {
+  const std::string script =
+      "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)";
+  const Workload pipeline = parsed(example("pipeline"), script, {{"B", 4}, {"S", 80}, {"H", 67}});
+  const Emitted emitted(pipeline, 1, true, Carrier::Threads, "-O1 -DCHORALE_BLOCK=512",
+                        {.pieces = {{"all", 5}}, .block = 512});
+  const std::string header = read_file(emitted.folder() / "w.h");
+  EXPECT_NE(read_file(emitted.folder() / "Makefile").find("-DCHORALE_BLOCK=512 "), std::string::npos);
+  EXPECT_NE(header.find("constexpr int kPieces_all = 5;"), header.npos);
+  EXPECT_NE(header.find("chorale::tile_count("), header.npos);
+  EXPECT_NE(read_file(emitted.folder() / "w.json")
+                .find(R"("execution": {"pieces":[{"overlap":"all","pieces":5}],"block":512})"),
+            std::string::npos);
+  EXPECT_EQ(emitted.difference(pipeline, 3), "");
+  EXPECT_EQ(emitted.difference(parsed(example("pipeline"), script, {{"B", 1}, {"S", 2}, {"H", 3}}), 4), "");
+}
+
 // Ranks that lend each other memory, and workers beside them, under ThreadSanitizer.
 TEST(EmittedWorkload, HasNoRaces) {
   for (const auto& [name, script, sizes] :
