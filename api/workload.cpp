@@ -1,18 +1,22 @@
 // What a workload's communications are to the rest of the house: collectives, whose frontiers are searched once,
-// whatever the sizes, and of which each operation takes the point that is the fastest at its own.
+// whatever the sizes, and of which each operation takes the point that is the fastest at its own: by simulated time, since
+// a frontier counts all links as the worst one.
 #include "api/workload.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "api/search.h"
 #include "codegen/pages/tune_html.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload_source.h"
 #include "cost/cost.h"
+#include "cost/program_time.h"
 #include "ir/error.h"
-#include "library/select.h"
+#include "topology/alike.h"
 
 namespace chorale {
 namespace {
@@ -44,36 +48,74 @@ bool answers(const Result& result, const Topology& machine, const Collective& as
 }
 
 // Transformations make a ReduceScatter and an AllGather of an AllReduce, and join them again; they move an AllGather behind
-// a reduction to a scalar, which is an AllReduce then; and Reduce and Broadcast likewise, with the first rank as root.
-std::vector<NeededCollective> asked(const Workload& workload, WorkloadSearch search) {
+// a reduction to a scalar, which is an AllReduce then; and Reduce and Broadcast likewise, with some ranks as roots.
+std::vector<NeededCollective> asked(const Topology& machine, const Workload& workload,
+                                    WorkloadSearch search) {
   std::vector<NeededCollective> needed = needed_collectives(workload);
   if (search == WorkloadSearch::AsIs) return needed;
   const std::vector<NeededCollective> given = needed;
   for (const NeededCollective& each : given) {
-    const int ranks = each.collective.ranks;
-    const auto add = [&](CollectiveKind kind) {
-      needed.push_back({each.operation, make_collective(kind, ranks, 1, each.collective.root)});
+    const auto add = [&](CollectiveKind kind, Rank root) {
+      needed.push_back({each.operation, make_collective(kind, each.collective.ranks, 1, root)});
     };
-    switch (each.collective.kind) {
-      case CollectiveKind::AllReduce:
-      case CollectiveKind::ReduceScatter:
-      case CollectiveKind::Allgather:
-        for (const CollectiveKind kind :
-             {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather,
-              CollectiveKind::Reduce, CollectiveKind::Broadcast})
-          add(kind);
-        break;
-      case CollectiveKind::Reduce:
-      case CollectiveKind::Broadcast:
-        for (const CollectiveKind kind :
-             {CollectiveKind::AllReduce, CollectiveKind::Reduce, CollectiveKind::Broadcast})
-          add(kind);
-        break;
-      default:
-        break;
-    }
+    const CollectiveKind kind = each.collective.kind;
+    if (kind == CollectiveKind::Alltoall) continue;
+    add(CollectiveKind::AllReduce, 0);
+    std::vector<Rank> roots = roots_to_try(machine);
+    if (kind == CollectiveKind::Reduce || kind == CollectiveKind::Broadcast)
+      roots.push_back(each.collective.root);
+    else
+      add(CollectiveKind::ReduceScatter, 0), add(CollectiveKind::Allgather, 0);
+    for (const Rank root : roots) add(CollectiveKind::Reduce, root), add(CollectiveKind::Broadcast, root);
   }
   return needed;
+}
+
+// The points on a frontier, and what each takes, which is simulated once for each size that is asked for.
+class PointTimes {
+ public:
+  explicit PointTimes(const Result& result) : topology_(result.topology) {
+    for (int p = 0; p < static_cast<int>(result.points.size()); ++p) {
+      if (!result.points[p].on_frontier) continue;
+      numbers_.push_back(p);
+      costs_.push_back(result.points[p].cost);
+      programs_.push_back(lower(result.topology, result.points[p].collective, result.points[p].schedule));
+    }
+  }
+
+  const std::vector<Cost>& costs() const { return costs_; }
+  int number(std::size_t point) const { return numbers_[point]; }  // in the result
+  const Program& program(std::size_t point) const { return programs_[point]; }
+  double us(std::size_t point, double block_bytes) {
+    const auto [it, is_new] = known_.emplace(std::pair(point, block_bytes), 0);
+    if (is_new) it->second = program_time(programs_[point], topology_, block_bytes).us;
+    return it->second;
+  }
+
+ private:
+  const Topology topology_;
+  std::vector<int> numbers_ = {};
+  std::vector<Cost> costs_ = {};
+  std::vector<Program> programs_ = {};
+  std::map<std::pair<std::size_t, double>, double> known_ = {};
+};
+
+std::size_t chosen_point(PointTimes& times, const std::string& workload, const std::string& operation,
+                         double bytes, const Execution& execution) {
+  const std::vector<Cost>& costs = times.costs();
+  if (const Cost* const wanted = point_of(execution, operation)) {
+    const auto it = std::ranges::find(costs, *wanted);
+    if (it == costs.end())
+      throw InputError(workload,
+                       fmt::format("{} has no algorithm of {} steps and {}/{} rounds", operation,
+                                   wanted->steps, wanted->rounds, wanted->chunks),
+                       "search with more chunks, or take another execution");
+    return static_cast<std::size_t>(it - costs.begin());
+  }
+  std::size_t best = 0;
+  for (std::size_t p = 1; p < costs.size(); ++p)
+    if (times.us(p, bytes) < times.us(best, bytes)) best = p;
+  return best;
 }
 
 }  // namespace
@@ -85,7 +127,7 @@ Workload read_workload(const std::string& file, const WorkloadSettings& settings
 WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload, WorkloadSearch search,
                                std::vector<Result> known, const FrontierOptions& options) {
   WorkloadMachine result{.topology = machine, .algorithms = {}};
-  for (const NeededCollective& needed : asked(workload, search)) {
+  for (const NeededCollective& needed : asked(machine, workload, search)) {
     require_ranks(machine, workload, needed);
     const auto there = [&](const Result& each) { return answers(each, machine, needed.collective); };
     if (std::ranges::any_of(result.algorithms, there)) continue;
@@ -106,15 +148,20 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
                          const DeviceNumbers& device) {
   const AlphaBeta link = alpha_beta(machine.topology);
   WorkloadPrices prices{.device = device, .collectives = {}};
+  std::vector<std::shared_ptr<PointTimes>> times;
+  for (const Result& result : machine.algorithms) times.push_back(std::make_shared<PointTimes>(result));
   for (const Scope scope : {Scope::World, Scope::Group}) {
     const int ranks = workload.ranks * (scope == Scope::World ? workload.groups : 1);
-    for (const Result& result : machine.algorithms) {
-      if (result.collective.ranks != ranks) continue;
-      CollectivePrice price{
-          .kind = operation_of(result.collective.kind), .scope = scope, .link = link, .points = {}};
-      for (const Point& point : result.points)
-        if (point.on_frontier) price.points.push_back(point.cost);
-      prices.collectives.push_back(std::move(price));
+    for (std::size_t i = 0; i < machine.algorithms.size(); ++i) {
+      const Collective& collective = machine.algorithms[i].collective;
+      if (collective.ranks != ranks) continue;
+      prices.collectives.push_back(
+          {.kind = operation_of(collective.kind),
+           .scope = scope,
+           .root = collective.root,
+           .link = link,
+           .points = times[i]->costs(),
+           .simulated = [of = times[i]](std::size_t point, double bytes) { return of->us(point, bytes); }});
     }
   }
   prices.collectives.push_back({.kind = OperationKind::Send,
@@ -128,27 +175,41 @@ std::string to_page(const Workload& workload, const TuneResult& result) {
   return tune_page(workload.name + " tuned - Chorale", to_json(result));
 }
 
-CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine) {
+std::vector<int> roots_to_try(const Topology& machine) {
+  std::vector<int> roots = different_ranks(machine);
+  roots.resize(std::min<std::size_t>(roots.size(), 4));
+  return roots;
+}
+
+// A block and its operands are to fit into the caches: 512 to 16384 elements of 4 bytes are 2 to 64 KiB each.
+SettingValues setting_values() {
+  return {.blocks = {512, 1024, 2048, 4096, 8192, 16384}, .usual_block = 2048};
+}
+
+CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine,
+                         const Execution& execution) {
   CompiledWorkload compiled;
   std::vector<WorkloadAlgorithm> algorithms;
   for (const NeededCollective& needed : needed_collectives(workload)) {
     const double bytes = block_bytes(workload, needed);
-    const auto choice = select(machine.algorithms, call_of(needed.collective, bytes));
-    if (!choice)
+    const auto result = std::ranges::find_if(machine.algorithms, [&](const Result& each) {
+      return answers(each, machine.topology, needed.collective);
+    });
+    if (result == machine.algorithms.end())
       throw InputError(workload.name, fmt::format("has no algorithm for {}", needed.operation),
                        "search one for its collective");
-    const Result& result = machine.algorithms[choice->result];
-    const Point& point = result.points[choice->point];
-    algorithms.push_back({.operation = needed.operation,
-                          .collective = point.collective,
-                          .program = lower(result.topology, point.collective, point.schedule)});
+    PointTimes times(*result);
+    const std::size_t chosen = chosen_point(times, workload.name, needed.operation, bytes, execution);
+    const Point& point = result->points[times.number(chosen)];
+    algorithms.push_back(
+        {.operation = needed.operation, .collective = point.collective, .program = times.program(chosen)});
     compiled.chosen.push_back({.operation = needed.operation,
                                .collective = name_of(point.collective),
                                .cost = point.cost,
                                .block_bytes = bytes,
-                               .us = choice->us});
+                               .us = times.us(chosen, bytes)});
   }
-  compiled.files = to_workload_sources(workload, algorithms);
+  compiled.files = to_workload_sources(workload, algorithms, {.execution = execution});
   return compiled;
 }
 

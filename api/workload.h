@@ -24,7 +24,11 @@ struct WorkloadMachine {
   std::vector<Result> algorithms = {};
 };
 
-// Which communications to have algorithms for: those that are there, or also those that transformations may make of them.
+// Ranks that the tuner splits an AllReduce to (TuneOptions::roots): the first of those that look alike, of up to 4 kinds.
+std::vector<int> roots_to_try(const Topology&);
+
+// Which communications to have algorithms for: those that are there, or also those that transformations may make of them,
+// with these roots.
 enum class WorkloadSearch { AsIs, Transformed };
 
 // Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a group, or,
@@ -33,7 +37,8 @@ enum class WorkloadSearch { AsIs, Transformed };
 WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
                                std::vector<Result> known = {}, const FrontierOptions& = {});
 
-// What the tuner prices communications with: the frontiers; between groups the machine's worst link.
+// What the tuner prices communications with: the simulated time of each point of the frontiers (cost/program_time.h), on
+// links with their own alpha and beta; between groups the machine's worst link.
 WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});
 
 // One page that shows the search: the tree of schedules, their times, and why the best one wins.
@@ -45,7 +50,7 @@ struct ChosenAlgorithm {
   std::string collective = {};
   Cost cost = {};
   double block_bytes = 0;
-  double us = 0;  // by the numbers of the machine
+  double us = 0;  // simulated
 };
 
 struct CompiledWorkload {
@@ -54,7 +59,11 @@ struct CompiledWorkload {
 };
 
 // C++ that runs over MPI, and over threads of one process: docs/workloads.md says what is in it. For each communication
-// the point that is the fastest at the sizes of the workload. Throws InputError for what cannot be emitted.
-CompiledWorkload compile(const Workload&, const WorkloadMachine&);
+// the point that the execution gives, or else the one whose simulated time at the sizes of the workload is the least.
+// Throws InputError for what cannot be emitted, and for a point that the frontier has not.
+CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {});
+
+// What a CPU has to choose from when it runs what is emitted.
+SettingValues setting_values();
 
 }  // namespace chorale

@@ -45,13 +45,18 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
       machine_for(workload, command.target,
                   command.tunes ? WorkloadSearch::Transformed : WorkloadSearch::AsIs, supervisor);
   std::string text;
+  Execution execution;
+  std::vector<std::string> errors;
   if (command.tunes) {
     const TuneResult result = tuned(workload, machine, command.tune, supervisor);
     const Candidate& best = result.candidates[result.ranking.front()];
     text = best.script.empty() ? "the program as it is\n" : shown(best.script) + "\n";
+    if (const std::string words = to_string(best.execution); !words.empty()) text += words + "\n";
     workload = best.workload;
+    execution = best.execution;
+    errors = failures(result);
   }
-  CompiledWorkload compiled = compile(workload, machine);
+  CompiledWorkload compiled = compile(workload, machine, execution);
   text += chosen_table(compiled);
   for (NamedText& file : compiled.files) {
     file.path = directory + "/" + file.path;
@@ -61,8 +66,9 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   write_files(compiled.files);
   if (const Stopped why = cut_short(machine, supervisor); why != Stopped::No)
     return {.exit_code = exit_code_of(why),
-            .text = text + "cut short (" + name_of(why) + "): there may be better ones\n"};
-  return {.text = text};
+            .text = text + "cut short (" + name_of(why) + "): there may be better ones\n",
+            .errors = errors};
+  return {.exit_code = errors.empty() ? kFound : kWrongData, .text = text, .errors = errors};
 }
 
 }  // namespace chorale

@@ -21,7 +21,9 @@ Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
   Outcome outcome{.exit_code = result.end == TuneEnd::Complete       ? kFound
                                : supervisor.stopped() != Stopped::No ? exit_code_of(supervisor.stopped())
                                                                      : kUndecided,
-                  .text = to_text(result, command.top)};
+                  .text = to_text(result, command.top),
+                  .errors = failures(result)};
+  if (!outcome.errors.empty()) outcome.exit_code = kWrongData;
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(workload, result), outcome);
   return outcome;

@@ -70,7 +70,12 @@ void rate(CLI::App* app, const Text& name, double& target, double unit, const Te
 
 void tune_settings(CLI::App* app, TuneSettings& settings) {
   integer(app, "--measure", settings.measured, 1, 1000, "K",
-          "Compile the K best schedules and the program as it is, run them on threads, and rank by that");
+          "Compile the K best schedules and the program as it is, run them, and rank by that");
+  integer(app, "--variations", settings.variations, 0, 1000, "N",
+          "Run each of them with up to N other settings: algorithms, pieces, block sizes (8)");
+  choice<Executor>(app, "--transport", settings.transport,
+                   {{"threads", Executor::Threads}, {"mpi", Executor::Mpi}},
+                   "What they are run with: ranks as threads, or under mpirun (threads)");
   integer(app, "--runs", settings.runs, 1, 1'000'000, "N", "Runs of each, of which the best counts (5)");
   text(app, "--log", settings.log, "FILE",
        "Keep what was priced and measured there; what is there is not measured again");
@@ -89,7 +94,9 @@ void compile_options(CLI::App& app, Command& parsed) {
       "What is written runs over MPI, and over threads of one process, and is a library for PyTorch.\n"
       "Collectives are searched on the machine, and each operation takes the point of the frontier\n"
       "that is the fastest at its size.\n"
-      "exit codes: 0 done, 2 bad input, 3 done with what a limit has left, 130 interrupted\n"
+      "exit codes: 0 done, 1 done, but a schedule failed when it was measured, 2 bad input, 3 done with "
+      "what\n"
+      "a limit has left, 130 interrupted\n"
       "examples:\n  chorale compile examples/adam.chorale --machine ring:4 -o adam\n"
       "  chorale compile examples/sgd.chorale --machine ring:4 --tune --set N=64M");
   auto options = std::make_shared<CompileCommand>();
@@ -103,8 +110,8 @@ void compile_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " of the search and take what was found");
   sub->final_callback([options, sub, &parsed] {
     only_for(sub,
-             {"--measure", "--runs", "--log", "--candidates", "--memory-rate", "--product-rate",
-              "--compute-rate", "--launch"},
+             {"--measure", "--variations", "--transport", "--runs", "--log", "--candidates", "--memory-rate",
+              "--product-rate", "--compute-rate", "--launch"},
              options->tunes, "--tune");
     parsed = *options;
   });
@@ -116,9 +123,12 @@ void tune_options(CLI::App& app, Command& parsed) {
       "Times are those of a model: arithmetic, memory, launches, and the frontiers of the machine's "
       "collectives;\n"
       "docs/workloads.md, 'The tuner'.\n"
-      "exit codes: 0 all schedules seen, 2 bad input, 3 some left out by a limit, 130 interrupted\n"
+      "exit codes: 0 all schedules seen, 1 one failed when it was measured, 2 bad input, 3 some left out by "
+      "a\n"
+      "limit, 130 interrupted\n"
       "examples:\n  chorale tune examples/adam.chorale --machine ring:4 --set N=64M\n"
-      "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html");
+      "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html\n"
+      "  chorale tune examples/mlp.chorale --machine ring:4 --measure 3 --transport mpi");
   auto options = std::make_shared<TuneCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);

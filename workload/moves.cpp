@@ -56,7 +56,8 @@ bool is_alone(const Operation& operation) {
 
 class MoveSearch {
  public:
-  explicit MoveSearch(const Workload& workload) : workload_(workload), units_(units(workload)) {}
+  MoveSearch(const Workload& workload, const std::vector<int>& roots)
+      : workload_(workload), roots_(roots), units_(units(workload)) {}
 
   Moves run() {
     for (const Operation& operation : workload_.operations) {
@@ -91,7 +92,8 @@ class MoveSearch {
     split_as(sum, {.kind = LayoutKind::Sliced, .dim = kFlat});
     if (dimensions > 1 && dimensions_matter(sum.name))
       for (int dim = 0; dim < dimensions; ++dim) split_as(sum, {.kind = LayoutKind::Sliced, .dim = dim});
-    split_as(sum, {.kind = LayoutKind::Rooted, .root = 0});
+    for (const int root : roots_)
+      if (root < ranks_of(workload_, sum.type)) split_as(sum, {.kind = LayoutKind::Rooted, .root = root});
   }
 
   void split_as(const Operation& sum, const TensorLayout& layout) {
@@ -152,8 +154,27 @@ class MoveSearch {
     if (all.empty()) return;
     reorder_behind(gather, all, prefix);
     if (all.size() > 1)
-      for (const Names& one : single) reorder_behind(gather, one, prefix);
+      for (const Names& one : single) {
+        reorder_behind(gather, one, prefix);
+        if (const Names with = followed(one, all); with.size() > 1 && with.size() < all.size())
+          reorder_behind(gather, with, prefix);
+      }
+    for (std::size_t count = 2; count < all.size(); ++count)
+      reorder_behind(gather, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}, prefix);
     if (const Names each = operations_of(all); each.size() > all.size()) reorder_behind(gather, each, prefix);
+  }
+
+  // Units, with those of `all` that read them, directly or through each other.
+  Names followed(Names names, const Names& all) const {
+    std::set<std::string> made;
+    for (const std::string& name : operations_of(names)) made.insert(name);
+    for (const Unit& unit : units_) {
+      if (std::ranges::count(all, unit.name) == 0 || std::ranges::count(names, unit.name) > 0) continue;
+      if (!reads_any(unit, made)) continue;
+      names.push_back(unit.name);
+      for (const int i : unit.operations) made.insert(at(i).name);
+    }
+    return names;
   }
 
   void reorder_behind(const Operation& gather, const Names& names, const std::string& prefix) {
@@ -283,6 +304,7 @@ class MoveSearch {
   }
 
   const Workload& workload_;
+  const std::vector<int>& roots_;
   const std::vector<Unit> units_;
   Moves moves_;
 };
@@ -335,8 +357,8 @@ Move pointwise_fused(const Workload& workload, int most_operations) {
   return move;
 }
 
-Moves moves(const Workload& workload) {
-  return MoveSearch(workload).run();
+Moves moves(const Workload& workload, const std::vector<int>& roots) {
+  return MoveSearch(workload, roots).run();
 }
 
 }  // namespace chorale

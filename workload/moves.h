@@ -22,15 +22,16 @@ struct Moves {
   int refused = 0;  // that were tried, and are not valid
 };
 
-// split       each AllReduce that is no scalar: along all elements in a row, to rank 0, and along each dimension if a
-//             product, or something that is sliced, is made of it
+// split       each AllReduce that is no scalar: along all elements in a row, to each of `roots` that there is, and along
+//             each dimension if a product, or something that is sliced, is made of it
 // join        each AllGather (Broadcast) of a ReduceScatter (Reduce)
-// reorder     each AllGather (Broadcast): behind each unit that reads it, and behind all that can follow; and the same
-//             with the operations of kernels that do not depend on it
+// reorder     each AllGather (Broadcast): behind each unit that reads it, by itself and with all that can follow it; behind
+//             the first so many of all that can follow, and behind all of them, also with the operations of kernels that
+//             do not depend on it
 // asSlice     all state that can be, at once, unless outputs would become slices
 // dead        all that nobody reads, at once
 // fuse        each two units, of which the second reads the first; each two computations
 // overlap     each chain of units that can be
-Moves moves(const Workload&);
+Moves moves(const Workload&, const std::vector<int>& roots = {0});
 
 }  // namespace chorale

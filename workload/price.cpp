@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "ir/error.h"
 #include "workload/unit_work.h"
@@ -12,64 +11,180 @@
 namespace chorale {
 namespace {
 
-const CollectivePrice& price_of(const WorkloadPrices& prices, const CollectiveWork& collective) {
-  for (const CollectivePrice& each : prices.collectives)
-    if (each.kind == collective.kind && each.scope == collective.scope && !each.points.empty()) return each;
-  throw InputError(
-      "prices",
-      fmt::format("there is none of {} among the ranks of {}, which {} asks for", to_string(collective.kind),
-                  collective.scope == Scope::World ? "the world" : "a group", collective.name));
-}
-
-UnitPrice price_of_unit(const UnitWork& work, const WorkloadPrices& prices) {
-  const DeviceNumbers& device = prices.device;
-  UnitPrice result{.name = work.unit.name,
-                   .launch_us = device.launch_us,
-                   .memory_us = static_cast<double>(work.read + work.written) / device.bytes_per_us,
-                   .compute_us = work.product_flops / device.product_flops_per_us +
-                                 work.flops / device.flops_per_us +
-                                 work.double_flops / device.double_flops_per_us};
-  for (const CollectiveWork& collective : work.collectives) {
-    const CollectivePrice& price = price_of(prices, collective);
-    const auto bytes = static_cast<double>(collective.block_bytes);
-    const Cost& best = *std::ranges::min_element(
-        price.points, {}, [&](const Cost& cost) { return time_us(cost, price.link, bytes); });
-    const double steps_us = best.steps * price.link.alpha_us;
-    result.steps_us += steps_us;
-    result.moved_us += time_us(best, price.link, bytes) - steps_us;
-    result.points.push_back(best);
-  }
-  return result;
-}
-
 double longest(const UnitPrice& unit) {
   return std::max({unit.moved_us, unit.memory_us, unit.compute_us});
 }
 
-RunPrice price_of_run(const std::vector<UnitWork>& run, const WorkloadPrices& prices) {
-  RunPrice result{.overlap = run.front().unit.overlap};
-  for (const UnitWork& work : run) result.units.push_back(price_of_unit(work, prices));
-  if (run.size() == 1) {
-    result.us = result.units[0].us();
+struct PointTime {
+  double steps_us = 0, moved_us = 0;
+};
+
+PointTime time_of_point(const CollectivePrice& price, std::size_t point, double bytes) {
+  if (!price.simulated) {
+    const double steps_us = price.points[point].steps * price.link.alpha_us;
+    return {steps_us, time_us(price.points[point], price.link, bytes) - steps_us};
+  }
+  const double steps_us = price.simulated(point, 0);
+  return {steps_us, std::max(0.0, price.simulated(point, bytes) - steps_us)};
+}
+
+// One of so many.
+struct Pick {
+  std::size_t count = 1, at = 0;
+};
+
+struct OpenCollective {
+  std::string name = {};
+  const CollectivePrice* price = nullptr;
+  std::vector<PointTime> times = {};  // of its points
+  Pick pick = {};
+};
+
+// A unit whose points are not chosen yet.
+struct OpenUnit {
+  UnitPrice fixed = {};
+  std::vector<OpenCollective> collectives = {};
+
+  UnitPrice settled() const {
+    UnitPrice result = fixed;
+    for (const OpenCollective& each : collectives) {
+      result.steps_us += each.times[each.pick.at].steps_us;
+      result.moved_us += each.times[each.pick.at].moved_us;
+      result.points.push_back(each.price->points[each.pick.at]);
+    }
     return result;
   }
-  std::int64_t handed_over = 1;
-  for (std::size_t i = 0; i + 1 < run.size(); ++i) handed_over = std::max(handed_over, run[i].handed_over);
-  const double pieces = std::ceil(static_cast<double>(handed_over) / prices.device.piece_bytes);
-  result.pieces = static_cast<int>(std::min(pieces, 1e9));
+};
 
-  double steps = 0, all = 0, slowest = 0, memory = 0;
-  for (const UnitPrice& unit : result.units) {
-    steps += unit.steps_us;
-    all += longest(unit);
-    slowest = std::max(slowest, longest(unit));
-    memory += unit.memory_us;
+class OpenRun {
+ public:
+  OpenRun(const std::vector<UnitWork>& run, const WorkloadPrices& prices, const Execution& given)
+      : device_(prices.device), overlap_(run.front().unit.overlap) {
+    std::int64_t handed_over = 1;
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      units_.push_back(opened(run[i], prices, given));
+      if (i + 1 < run.size()) handed_over = std::max(handed_over, run[i].handed_over);
+    }
+    for (const OpenUnit& unit : units_) communicating_ += !unit.collectives.empty();
+    if (run.size() == 1) return;
+    possible_ = possible_pieces(handed_over, device_);
+    if (const int number = pieces_of(given, overlap_); number > 0) possible_ = {number};
   }
-  const double pipeline = (all + (pieces - 1) * slowest) / pieces;
-  const double links = pieces * static_cast<double>(run.size() - 1);
-  result.us = prices.device.launch_us + steps + std::max(pipeline, memory) + links * prices.device.piece_us;
-  return result;
-}
+
+  RunPrice best(Execution& chosen) {
+    const std::vector<OpenUnit> alone = units_;
+    std::vector<OpenUnit> best = alone;
+    double least = -1;
+    int pieces = 1;
+    for (const int number : possible_) {
+      pieces_ = number;
+      units_ = alone;
+      const double us = improve();
+      if (least >= 0 && us >= least) continue;
+      least = us;
+      best = units_;
+      pieces = number;
+    }
+    units_ = std::move(best);
+    pieces_ = pieces;
+    RunPrice result{.overlap = overlap_, .us = us()};
+    for (const OpenUnit& unit : units_) {
+      result.units.push_back(unit.settled());
+      for (const OpenCollective& each : unit.collectives)
+        if (each.price->kind != OperationKind::Send)
+          chosen.points.push_back({.operation = each.name, .cost = each.price->points[each.pick.at]});
+    }
+    if (units_.size() > 1) {
+      result.pieces = pieces_;
+      chosen.pieces.push_back({.overlap = overlap_, .pieces = result.pieces});
+    }
+    return result;
+  }
+
+ private:
+  // Changes one point after the other as long as that makes the run shorter; how long it is then.
+  double improve() {
+    double least = us();
+    for (bool better = true; better;) {
+      better = false;
+      for (OpenUnit& unit : units_)
+        for (OpenCollective& each : unit.collectives) {
+          std::size_t best = each.pick.at;
+          for (std::size_t i = 0; i < each.pick.count; ++i) {
+            each.pick.at = i;
+            if (const double now = us(); now < least * (1 - 1e-12)) least = now, best = i, better = true;
+          }
+          each.pick.at = best;
+        }
+    }
+    return least;
+  }
+
+  // With the points that are best for each collective by itself, or that are given.
+  static OpenUnit opened(const UnitWork& work, const WorkloadPrices& prices, const Execution& given) {
+    const DeviceNumbers& device = prices.device;
+    OpenUnit result;
+    result.fixed = {.name = work.unit.name,
+                    .launch_us = device.launch_us,
+                    .memory_us = static_cast<double>(work.read + work.written) / device.bytes_per_us,
+                    .compute_us = work.product_flops / device.product_flops_per_us +
+                                  work.flops / device.flops_per_us +
+                                  work.double_flops / device.double_flops_per_us};
+    for (const CollectiveWork& collective : work.collectives)
+      result.collectives.push_back(opened(collective, prices, given));
+    return result;
+  }
+  static OpenCollective opened(const CollectiveWork& collective, const WorkloadPrices& prices,
+                               const Execution& given) {
+    const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
+    if (price == nullptr)
+      throw InputError(
+          "prices", fmt::format("there is none of {} among the ranks of {}, which {} asks for",
+                                to_string(collective.kind),
+                                collective.scope == Scope::World ? "the world" : "a group", collective.name));
+    OpenCollective result{.name = collective.name, .price = price};
+    for (std::size_t i = 0; i < price->points.size(); ++i)
+      result.times.push_back(time_of_point(*price, i, static_cast<double>(collective.block_bytes)));
+    result.pick.count = price->points.size();
+    const auto alone = [](const PointTime& time) { return time.steps_us + time.moved_us; };
+    result.pick.at =
+        static_cast<std::size_t>(std::ranges::min_element(result.times, {}, alone) - result.times.begin());
+    const Cost* const cost = point_of(given, collective.name);
+    if (cost == nullptr) return result;
+    const auto it = std::ranges::find(price->points, *cost);
+    if (it == price->points.end())
+      throw InputError("prices", fmt::format("{} has no point of {} steps and {}/{} rounds", collective.name,
+                                             cost->steps, cost->rounds, cost->chunks));
+    result.pick.at = static_cast<std::size_t>(it - price->points.begin());
+    result.pick.count = 0;  // no other one
+    return result;
+  }
+
+  double us() const {
+    if (units_.size() == 1) return units_[0].settled().us();
+    const double pieces = pieces_;
+    const bool cut = communicating_ > 1;
+    double steps = 0, all = 0, slowest = 0, memory = 0;
+    for (const OpenUnit& open : units_) {
+      const UnitPrice unit = open.settled();
+      const double piece = longest(unit) / pieces + (cut ? unit.steps_us : 0);
+      if (!cut) steps += unit.steps_us;
+      all += piece;
+      slowest = std::max(slowest, piece);
+      memory += unit.memory_us;
+    }
+    const double pipeline = all + (pieces - 1) * slowest;
+    const double links = pieces * static_cast<double>(units_.size() - 1);
+    return device_.launch_us + steps + std::max(pipeline, memory) + links * device_.piece_us;
+  }
+
+  const DeviceNumbers& device_;
+  const std::string overlap_;
+  std::vector<OpenUnit> units_ = {};
+  int communicating_ = 0;
+  std::vector<int> possible_ = {1};
+  int pieces_ = 1;
+};
 
 // Among so many ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
 std::vector<Cost> switch_points(OperationKind kind, int ranks) {
@@ -100,16 +215,35 @@ std::vector<Cost> switch_points(OperationKind kind, int ranks) {
 
 }  // namespace
 
+const CollectivePrice* price_of(const WorkloadPrices& prices, OperationKind kind, Scope scope, int root) {
+  const bool rooted = kind == OperationKind::Reduce || kind == OperationKind::Broadcast;
+  for (const CollectivePrice& each : prices.collectives)
+    if (each.kind == kind && each.scope == scope && !each.points.empty() &&
+        (!rooted || each.root == CollectivePrice::kAnyRoot || each.root == root))
+      return &each;
+  return nullptr;
+}
+
+std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers& device) {
+  constexpr int kMostPieces = 64;
+  std::vector<int> pieces = {1};
+  while (pieces.back() < kMostPieces &&
+         static_cast<double>(handed_over) >= 2 * pieces.back() * device.piece_bytes)
+    pieces.push_back(2 * pieces.back());
+  return pieces;
+}
+
 double UnitPrice::us() const {
   return launch_us + steps_us + longest(*this);
 }
 
-WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices) {
+WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, const Execution& given) {
   WorkloadPrice result;
+  result.execution = {.block = given.block, .channels = given.channels};
   std::vector<UnitWork> run;
   const auto end_of_run = [&] {
     if (run.empty()) return;
-    result.runs.push_back(price_of_run(run, prices));
+    result.runs.push_back(OpenRun(run, prices, given).best(result.execution));
     result.us += result.runs.back().us;
     run.clear();
   };

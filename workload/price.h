@@ -4,13 +4,20 @@
 //
 // since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand over pieces
 // to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece, and of the longest one all
-// pieces, but never less than their memory traffic together takes; and a price for each handing over.
+// pieces, but never less than their memory traffic together takes; and a price for each handing over. Where several of
+// them communicate, communications are cut as well, and each piece takes the steps of its own.
+//
+// What a schedule leaves open, the points of its collectives and the number of pieces (ir/execution.h), is chosen: for each
+// number of pieces, from what is best for each collective by itself, one point at a time is changed for as long as the run
+// that it belongs to gets shorter.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "cost/cost.h"
+#include "ir/execution.h"
 #include "ir/frontier.h"
 #include "ir/workload.h"
 
@@ -23,25 +30,31 @@ struct DeviceNumbers {
   double product_flops_per_us = 2e8;  // of MatMul and Convolution of halves: 200 TFLOP/s
   double flops_per_us = 1.5e7;        // of all else, in float32
   double double_flops_per_us = 7e6;   // in float64 and integers
-  double piece_bytes = 1 << 20;       // what overlapped units hand over at a time
+  double piece_bytes = 1 << 16;       // overlapped units hand over so much at a time, or more
   double piece_us = 1;                // of handing a piece over: a counter is raised, and seen
   bool operator==(const DeviceNumbers&) const = default;
 };
 
 // What algorithms there are for a collective among all ranks, or among those of a group; Send: between groups.
 struct CollectivePrice {
+  static constexpr int kAnyRoot = -1;
   OperationKind kind = OperationKind::AllReduce;
   Scope scope = Scope::World;
+  int root = kAnyRoot;  // of Reduce, Broadcast
   AlphaBeta link = {};
   std::vector<Cost> points = {};  // of a frontier, in any order; at least one
-  bool operator==(const CollectivePrice&) const = default;
+  // Microseconds that a point takes for a block of so many bytes, from 0 on: what a simulation says, where links differ.
+  // None: steps and rounds at the price of `link`. Asked often with the same numbers.
+  std::function<double(std::size_t point, double block_bytes)> simulated = {};
 };
 
 struct WorkloadPrices {
   DeviceNumbers device = {};
   std::vector<CollectivePrice> collectives = {};
-  bool operator==(const WorkloadPrices&) const = default;
 };
+
+// Null: there is none for that, or it has no points.
+const CollectivePrice* price_of(const WorkloadPrices&, OperationKind, Scope, int root);
 
 // For who knows no machine: ranks that each have one link to a switch, with what can be done over it in one step, by halves
 // (where their number is a power of two), and with the fewest bytes. Sends have a link of their own.
@@ -66,9 +79,15 @@ struct RunPrice {
 struct WorkloadPrice {
   double us = 0;
   std::vector<RunPrice> runs = {};  // in order
+  Execution execution = {};         // what was chosen, and what was given
 };
 
-// Throws InputError for a collective without a price. Requires types.
-WorkloadPrice price(const Workload&, const WorkloadPrices&);
+// Numbers of pieces that what an overlap hands over, so many bytes on a rank, can be cut into: 1, 2, 4, .. 64, each piece of
+// no fewer bytes than the device's.
+std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers&);
+
+// Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price, and for a
+// point that it has not. Requires types.
+WorkloadPrice price(const Workload&, const WorkloadPrices&, const Execution& = {});
 
 }  // namespace chorale

@@ -1,3 +1,5 @@
+// Schedules are explored first, without measurements. What is measured then follows from prices and times alone, so a run
+// that takes a log up goes the same way as the one that wrote it, and measures only from where that ended.
 #include "workload/tune.h"
 
 #include <fmt/format.h>
@@ -29,7 +31,8 @@ bool is_overlapped(const WorkloadPrice& price) {
 
 class Tuner {
  public:
-  Tuner(const Workload& given, const TuneOptions& options) : options_(options), log_(given, options.log) {
+  Tuner(const Workload& given, const TuneOptions& options)
+      : options_(options), log_(given, options.machine, options.log) {
     note(log_.heading());
     explore(given);
     rank();
@@ -51,10 +54,10 @@ class Tuner {
     }
     while (!open_.empty() && result_.end == TuneEnd::Complete) {
       const int from = next_open();
-      Moves next = moves(result_.candidates[from].workload);
+      Moves next = moves(result_.candidates[from].workload, options_.roots);
       result_.refused += next.refused;
       for (Move& move : next.list) consider(from, std::move(move));
-      tell(static_cast<int>(open_.size()), 0, 0);
+      tell(static_cast<int>(open_.size()));
     }
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
@@ -111,11 +114,34 @@ class Tuner {
 
   void add(Candidate candidate) {
     best_us_ = result_.candidates.empty() ? candidate.price.us : std::min(best_us_, candidate.price.us);
-    candidate.measured_us = log_.measured(candidate.script);
     note(priced_line(candidate));
-    if (candidate.measured_us) note(measured_line(candidate));
+    for (Measurement& measurement : log_.measured(candidate.script)) {
+      note(measured_line(candidate, measurement));
+      if (is_possible(candidate, measurement.execution))
+        candidate.measurements.push_back(std::move(measurement));
+    }
+    settle(candidate);
     open_.push_back(static_cast<int>(result_.candidates.size()));
     result_.candidates.push_back(std::move(candidate));
+  }
+
+  // Points of an earlier run may be none of this one's.
+  bool is_possible(const Candidate& candidate, const Execution& execution) const {
+    try {
+      price(candidate.workload, options_.prices, execution);
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
+
+  // The execution that it is known by.
+  void settle(Candidate& candidate) const {
+    candidate.execution = candidate.price.execution;
+    candidate.measured_us.reset();
+    for (const Measurement& each : candidate.measurements)
+      if (each.with == options_.with && (!candidate.measured_us || each.us < *candidate.measured_us))
+        candidate.measured_us = each.us, candidate.execution = each.execution;
   }
 
   void rank() {
@@ -123,7 +149,8 @@ class Tuner {
     result_.ranking.resize(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) result_.ranking[i] = static_cast<int>(i);
     std::ranges::stable_sort(result_.ranking, {}, [&](int i) {
-      return std::pair(!all[i].measured_us.has_value(), all[i].measured_us.value_or(all[i].price.us));
+      return std::tuple(!all[i].failure.empty(), !all[i].measured_us.has_value(),
+                        all[i].measured_us.value_or(all[i].price.us));
     });
   }
 
@@ -134,31 +161,83 @@ class Tuner {
     std::ranges::stable_sort(chosen, {}, [&](int i) { return std::pair(result_.candidates[i].price.us, i); });
     chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(options_.measured)));
     if (std::ranges::find(chosen, 0) == chosen.end()) chosen.push_back(0);
-    int done = 0;
+    to_measure_ = static_cast<int>(chosen.size());
     for (const int i : chosen) {
-      if (options_.stop != nullptr && *options_.stop) {
-        result_.end = TuneEnd::Interrupted;
-        return;
-      }
       Candidate& candidate = result_.candidates[i];
-      if (!candidate.measured_us) {
-        candidate.measured_us = options_.measure(candidate);
-        if (candidate.measured_us) note(measured_line(candidate));
-      }
-      tell(0, ++done, static_cast<int>(chosen.size()));
+      timed(candidate, candidate.price.execution);
+      ++measured_;
+      tell(0);
+      if (result_.end == TuneEnd::Interrupted) return;
     }
+    std::erase_if(chosen, [&](int i) { return !result_.candidates[i].measured_us; });
+    const auto time = [&](int i) { return *result_.candidates[i].measured_us; };
+    std::ranges::stable_sort(chosen, {}, time);
+    for (const int i : chosen)
+      if (time(i) <= 1.5 * time(chosen.front())) vary(result_.candidates[i]);
+  }
+
+  // Along one setting after the other, from value to value as long as it gets faster by more than what runs differ anyway.
+  void vary(Candidate& candidate) {
+    constexpr double kBetter = 0.98;
+    Execution best = candidate.price.execution;
+    std::optional<double> best_us = timed(candidate, best);
+    int left = options_.variations;
+    for (const OpenSetting& setting : open_settings(candidate.workload, options_.prices, options_.values)) {
+      const std::size_t from = value_of(best, setting);
+      for (const int step : {1, -1}) {
+        std::size_t value = value_of(best, setting);
+        if (value != from) break;  // the other way was the right one
+        while (best_us && left > 0 && (step > 0 ? value + 1 < setting.size() : value > 0)) {
+          value = step > 0 ? value + 1 : value - 1;
+          const Execution next = with_value(best, setting, value);
+          const std::optional<double> us = timed(candidate, next);
+          if (result_.end == TuneEnd::Interrupted) return;
+          --left, ++varied_;
+          tell(0);
+          if (!us || *us >= kBetter * *best_us) break;
+          best = next, best_us = us;
+        }
+      }
+    }
+  }
+
+  // What is known is not measured again.
+  std::optional<double> timed(Candidate& candidate, const Execution& execution) {
+    for (const Measurement& each : candidate.measurements)
+      if (each.with == options_.with && each.execution == execution) return each.us;
+    if (!candidate.failure.empty()) return {};
+    if (options_.stop != nullptr && *options_.stop) {
+      result_.end = TuneEnd::Interrupted;
+      return {};
+    }
+    Timing timing = options_.measure(candidate, execution);
+    if (!timing.us && options_.stop != nullptr && *options_.stop) {  // which ends what runs, too
+      result_.end = TuneEnd::Interrupted;
+      return {};
+    }
+    if (!timing.failure.empty()) {
+      candidate.failure = std::move(timing.failure);
+      note(failed_line(candidate, options_.with, execution));
+      return {};
+    }
+    if (!timing.us) return {};
+    candidate.measurements.push_back({.with = options_.with, .execution = execution, .us = *timing.us});
+    note(measured_line(candidate, candidate.measurements.back()));
+    settle(candidate);
+    return timing.us;
   }
 
   void note(const std::string& line) const {
     if (options_.record) options_.record(line);
   }
 
-  void tell(int open, int measured, int to_measure) const {
+  void tell(int open) const {
     if (options_.progress)
       options_.progress({.candidates = static_cast<int>(result_.candidates.size()),
                          .open = open,
-                         .measured = measured,
-                         .to_measure = to_measure,
+                         .measured = measured_,
+                         .to_measure = to_measure_,
+                         .varied = varied_,
                          .best_us = best_us_});
   }
 
@@ -168,6 +247,7 @@ class Tuner {
   std::set<std::string> keys_;
   std::deque<int> open_;  // candidates from which nothing was tried yet, the oldest first
   double best_us_ = 0;
+  int measured_ = 0, to_measure_ = 0, varied_ = 0;
   TuneResult result_;
 };
 

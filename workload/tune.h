@@ -1,7 +1,7 @@
 // The tuner: all schedules of a program that transformations lead to (workload/moves.h), breadth first, each with the time
-// that it takes by the model (workload/price.h); the best ones measured, where somebody can measure. Pointwise operations
-// are fused before anything else, so that what is explored stays small (Jangda et al., section 3.5). The program as it was
-// given is always among the candidates.
+// that it takes by the model (workload/price.h), carried out as is best by it; the best ones measured, where somebody can
+// measure, so and with other settings (workload/settings.h). Pointwise operations are fused before anything else, so that
+// what is explored stays small (Jangda et al., section 3.5). The program as it was given is always among the candidates.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,22 @@
 #include "ir/files.h"
 #include "ir/workload.h"
 #include "workload/price.h"
+#include "workload/settings.h"
 
 namespace chorale {
+
+// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not compile, fails, or
+// gives other results.
+struct Timing {
+  std::optional<double> us = {};
+  std::string failure = {};
+};
+
+struct Measurement {
+  std::string with = {};  // TuneOptions::with of the run that made it
+  Execution execution = {};
+  double us = 0;
+};
 
 // A schedule. Applied to the program that was given, `script` makes it; applied to its parent, `step` does.
 struct Candidate {
@@ -25,7 +39,10 @@ struct Candidate {
   std::string script = {};  // all steps
   Workload workload = {};
   WorkloadPrice price = {};
-  std::optional<double> measured_us = {};
+  Execution execution = {};  // the best one that is known: the fastest that was measured, else the price's
+  std::optional<double> measured_us = {};      // of that, if it was measured
+  std::vector<Measurement> measurements = {};  // in order, also those that were made with something else
+  std::string failure = {};                    // of a run; it is ranked behind all others then
 };
 
 enum class TuneEnd { Complete, CandidateLimit, Interrupted };
@@ -34,6 +51,7 @@ struct TuneResult {
   std::vector<Candidate> candidates =
       {};  // the program as it was given, then in the order in which they were found
   // The best one first: those that were measured by that, then the others by their price; of equals the one found first.
+  // Those that failed are last.
   std::vector<int> ranking = {};
   TuneEnd end = TuneEnd::Complete;  // Complete: no transformation that is tried leads to another schedule
   int transformations = 0;          // that were applied, and valid
@@ -44,8 +62,9 @@ struct TuneResult {
 };
 
 struct TuneProgress {
-  int candidates = 0, open = 0;  // found, and of these not looked at yet
-  int measured = 0, to_measure = 0;
+  int candidates = 0, open = 0;      // found, and of these not looked at yet
+  int measured = 0, to_measure = 0;  // schedules
+  int varied = 0;                    // runs with other settings
   double best_us = 0;
 };
 
@@ -57,13 +76,20 @@ struct TuneOptions {
   // schedules than anyone can look at. Overlaps are left for the last quarter of most_candidates.
   int breadth_first = 500;
   int most_fused = 32;  // operations of a kernel of pointwise ones, at the beginning; 1: none are fused
-  int measured = 0;     // so many of the best, and the program as it was given
-  // Microseconds that a schedule takes; none: it cannot be measured.
-  std::function<std::optional<double>(const Candidate&)> measure = {};
+  std::vector<int> roots = {0};  // ranks that an AllReduce is split to, into Reduce and Broadcast
+  int measured = 0;              // so many of the best, and the program as it was given
+  // Runs of one of those with other settings, at the most: of what it leaves open one thing after the other is changed, as
+  // far as that makes it faster. What is 1.5 times slower than the best is left as it is.
+  int variations = 8;
+  SettingValues values = {};
+  std::function<Timing(const Candidate&, const Execution&)> measure = {};
+  // What `measure` measures with, and the machine whose points these are: measurements count for the same ones alone.
+  std::string with = "threads", machine = {};
   std::function<void(const TuneProgress&)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // becomes true: what was found until then is the result
   // An earlier run's lines (with their ends), by the name of their file, whose measurements are taken over; and where lines
-  // of this one go, those that were taken over among them. InputError, with file and line, if they are of another program.
+  // of this one go, those that were taken over among them. InputError, with file and line, if they are of another program, or
+  // machine.
   NamedText log = {};
   std::function<void(const std::string& line)> record = {};
 };

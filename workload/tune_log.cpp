@@ -24,7 +24,8 @@ std::string on_one_line(const Workload& workload) {
 
 }  // namespace
 
-TuneLog::TuneLog(const Workload& workload, const NamedText& log) : program_(on_one_line(workload)) {
+TuneLog::TuneLog(const Workload& workload, std::string machine, const NamedText& log)
+    : program_(on_one_line(workload)), machine_(std::move(machine)) {
   std::string_view lines = log.text;
   for (int number = 1; !lines.empty(); ++number) {
     const std::size_t end = lines.find('\n');
@@ -33,36 +34,49 @@ TuneLog::TuneLog(const Workload& workload, const NamedText& log) : program_(on_o
     lines.remove_prefix(end + 1);
     const JsonReader json = parse_json_line(line, log.path, number);
     if (number == 1) {
-      json.require_object({"chorale_tuning_log", "program"});
-      json["chorale_tuning_log"].integer(1, 1);
+      json.require_object({"chorale_tuning_log", "program", "machine"});
+      json["chorale_tuning_log"].integer(2, 2);
       if (json["program"].text(kLongestLogText) != program_)
         json.fail("it is the log of another program, or of other sizes", "start a new one");
+      if (json["machine"].text(kLongestLogText) != machine_)
+        json.fail("it is the log of another machine", "start a new one");
       continue;
     }
-    json.require_object({"script", "price_us", "measured_us"});
+    json.require_object({"script", "price_us", "measured_us", "with", "execution", "failed"});
     const double most = std::numeric_limits<double>::max();
     const std::string script = json["script"].text(kLongestLogText);
+    Execution execution = execution_from_json(json["execution"]);
     if (json.has("price_us")) json["price_us"].number(0, most);
-    if (json.has("measured_us")) measured_[script] = json["measured_us"].number(0, most);
+    if (json.has("measured_us"))
+      measured_[script].push_back({.with = json["with"].text(),
+                                   .execution = std::move(execution),
+                                   .us = json["measured_us"].number(0, most)});
   }
 }
 
 std::string TuneLog::heading() const {
-  return fmt::format(R"({{"chorale_tuning_log":1,"program":{}}})", quoted(program_));
+  return fmt::format(R"({{"chorale_tuning_log":2,"program":{},"machine":{}}})", quoted(program_),
+                     quoted(machine_));
 }
 
-std::optional<double> TuneLog::measured(const std::string& script) const {
+std::vector<Measurement> TuneLog::measured(const std::string& script) const {
   const auto it = measured_.find(script);
-  return it == measured_.end() ? std::optional<double>() : it->second;
+  return it == measured_.end() ? std::vector<Measurement>() : it->second;
 }
 
 std::string priced_line(const Candidate& candidate) {
-  return fmt::format(R"({{"script":{},"price_us":{}}})", quoted(candidate.script), candidate.price.us);
+  return fmt::format(R"({{"script":{},"price_us":{},"execution":{}}})", quoted(candidate.script),
+                     candidate.price.us, to_json(candidate.price.execution));
 }
 
-std::string measured_line(const Candidate& candidate) {
-  return fmt::format(R"({{"script":{},"measured_us":{}}})", quoted(candidate.script),
-                     candidate.measured_us.value_or(0));
+std::string measured_line(const Candidate& candidate, const Measurement& measurement) {
+  return fmt::format(R"({{"script":{},"measured_us":{},"with":{},"execution":{}}})", quoted(candidate.script),
+                     measurement.us, quoted(measurement.with), to_json(measurement.execution));
+}
+
+std::string failed_line(const Candidate& candidate, const std::string& with, const Execution& execution) {
+  return fmt::format(R"({{"script":{},"failed":{},"with":{},"execution":{}}})", quoted(candidate.script),
+                     quoted(candidate.failure), quoted(with), to_json(execution));
 }
 
 }  // namespace chorale

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/files.h"
 #include "ir/workload.h"
@@ -14,19 +14,22 @@ namespace chorale {
 
 class TuneLog {
  public:
-  // Of a program, from the lines of an earlier run. A last line without an end was cut off, and does not count. Throws
-  // InputError ("FILE:LINE: ...") for lines that are none, or of another program.
-  TuneLog(const Workload&, const NamedText& lines);
+  // Of a program on a machine, from the lines of an earlier run. A last line without an end was cut off, and does not
+  // count. Throws InputError ("FILE:LINE: ...") for lines that are none, or of another program or machine.
+  TuneLog(const Workload&, std::string machine, const NamedText& lines);
 
-  std::string heading() const;  // {"chorale_tuning_log":1,"program":"..."}
-  std::optional<double> measured(const std::string& script) const;
+  std::string heading() const;  // {"chorale_tuning_log":2,"program":"...","machine":"ring:4"}
+  std::vector<Measurement> measured(const std::string& script) const;
 
  private:
-  std::string program_;
-  std::map<std::string, double> measured_;  // by script
+  std::string program_, machine_;
+  std::map<std::string, std::vector<Measurement>> measured_;  // by script
 };
 
-std::string priced_line(const Candidate&);    // {"script":"...","price_us":12.5}
-std::string measured_line(const Candidate&);  // {"script":"...","measured_us":13.25}
+// {"script":"...","price_us":12.5,"execution":{..}}, {"script":"...","measured_us":13.25,"with":"threads","execution":{..}},
+// {"script":"...","failed":"...","with":"threads","execution":{..}}: that one is for people, and tried again.
+std::string priced_line(const Candidate&);
+std::string measured_line(const Candidate&, const Measurement&);
+std::string failed_line(const Candidate&, const std::string& with, const Execution&);
 
 }  // namespace chorale

@@ -55,11 +55,20 @@ std::string json(const RunPrice& run) {
 std::string json(const Candidate& candidate) {
   std::vector<std::string> runs;
   for (const RunPrice& run : candidate.price.runs) runs.push_back(json(run));
-  const std::string measured =
+  std::string measured =
       candidate.measured_us ? fmt::format(R"("measured_us":{},)", *candidate.measured_us) : "";
-  return fmt::format(R"({{"parent":{},"depth":{},"step":{},"script":{},"price_us":{},{}"runs":{}}})",
-                     candidate.parent, candidate.depth, quoted(candidate.step), quoted(candidate.script),
-                     candidate.price.us, measured, lines(runs, "      "));
+  if (!candidate.measurements.empty()) {
+    std::vector<std::string> all;
+    for (const Measurement& each : candidate.measurements)
+      all.push_back(fmt::format(R"({{"with":{},"us":{},"execution":{}}})", quoted(each.with), each.us,
+                                to_json(each.execution)));
+    measured += fmt::format(R"("measurements":[{}],)", fmt::join(all, ","));
+  }
+  if (!candidate.failure.empty()) measured += fmt::format(R"("failure":{},)", quoted(candidate.failure));
+  return fmt::format(
+      R"({{"parent":{},"depth":{},"step":{},"script":{},"price_us":{},"execution":{},{}"runs":{}}})",
+      candidate.parent, candidate.depth, quoted(candidate.step), quoted(candidate.script), candidate.price.us,
+      to_json(candidate.execution), measured, lines(runs, "      "));
 }
 
 }  // namespace
@@ -75,10 +84,17 @@ std::string to_text(const TuneResult& result, int most_lines) {
   for (std::size_t i = 0; i < result.ranking.size() && static_cast<int>(i) < most_lines; ++i) {
     const Candidate& candidate = result.candidates[result.ranking[i]];
     text += fmt::format("{:>10} {:>10}  {}\n", format_us(candidate.price.us),
-                        candidate.measured_us ? format_us(*candidate.measured_us) : "-",
+                        !candidate.failure.empty() ? "failed"
+                        : candidate.measured_us    ? format_us(*candidate.measured_us)
+                                                   : "-",
                         schedule_words(candidate));
   }
   const Candidate &best = result.candidates[result.ranking[0]], &given = result.candidates[0];
+  if (const std::string words = to_string(best.execution); !words.empty())
+    text += fmt::format("the best one is carried out so: {}\n", words);
+  for (const Measurement& each : best.measurements)
+    if (best.measurements.size() > 1)
+      text += fmt::format("{:>21}  with {}: {}\n", format_us(each.us), each.with, to_string(each.execution));
   text += fmt::format("the best one, by units:\n{}", unit_lines(best));
   if (&best != &given) text += fmt::format("as it was given:\n{}", unit_lines(given));
   return text;

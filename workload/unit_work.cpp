@@ -210,6 +210,7 @@ class WorkCount {
     return {.name = operation.name,
             .kind = operation.kind,
             .scope = operation.type.scope,
+            .root = operation.kind == Kind::Broadcast ? operand.layout.root : operation.type.layout.root,
             .block_bytes = count * static_cast<std::int64_t>(size_of(operation.type.element))};
   }
 

@@ -15,6 +15,7 @@ struct CollectiveWork {
   std::string name = {};
   OperationKind kind = OperationKind::AllReduce;
   Scope scope = Scope::World;
+  int root = 0;  // of Reduce, Broadcast
   // Of a block, as costs count them (ir/collective.h): of AllReduce, Reduce, Broadcast and Send the whole tensor, or what
   // a rank has of it, of AllGather and ReduceScatter the largest part, of AllToAll what one rank sends to another.
   std::int64_t block_bytes = 0;

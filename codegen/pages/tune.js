@@ -15,6 +15,14 @@ const us = c => c.measured_us === undefined ? c.price_us : c.measured_us;
 const unitsOf = c => c.runs.flatMap(run => run.units.map(unit => ({...unit, overlap: run.overlap, pieces: run.pieces})));
 const colour = (i, n) => `hsl(${Math.round(i * 360 / Math.max(n, 1))} 58% calc(var(--tile-light) + ${i % 2 ? -6 : 2}%))`;
 
+// How a schedule is carried out, in words.
+function executionWords(execution) {
+  return [...(execution.points || []).map(p => `${p.operation} in ${counted(p.cost[0], 'step')} and ${p.cost[1]}/${p.cost[2]} rounds`),
+          ...(execution.pieces || []).map(p => `${p.overlap} in ${counted(p.pieces, 'piece')}`),
+          ...(execution.block ? [`blocks of ${execution.block}`] : []),
+          ...(execution.channels ? [counted(execution.channels, 'channel')] : [])].join(', ');
+}
+
 function showRanking() {
   const slowest = Math.max(...all.map(c => c.price_us), 1e-9);
   $('ranking').replaceChildren(...ranking.map((candidate, rank) => {
@@ -23,7 +31,7 @@ function showRanking() {
     const cell = element('td', time(c.price_us), 'n'), bar = element('div', undefined, 'bar');
     bar.style.width = `${Math.max(1, 100 * c.price_us / slowest)}%`;
     cell.append(bar);
-    row.append(element('td', rank + 1, 'n'), words, cell, element('td', time(c.measured_us), 'n'));
+    row.append(element('td', rank + 1, 'n'), words, cell, element('td', c.failure ? 'failed' : time(c.measured_us), 'n'));
     row.onclick = () => choose(rank);
     return row;
   }));
@@ -120,6 +128,14 @@ function show() {
     const item = element('li');
     item.append(element('code', step));
     return item;
+  }));
+  const words = executionWords(c.execution), measurements = c.measurements || [];
+  $('execution').textContent = (c.failure ? `Failed when it was measured: ${c.failure}. ` : '') + (words ? `Carried out so: ${words}.` : '');
+  $('measured').hidden = measurements.length === 0;
+  $('measurements').replaceChildren(...measurements.map(m => {
+    const row = element('tr', undefined, m.us === c.measured_us ? 'chosen' : '');
+    row.append(element('td', time(m.us), 'n'), element('td', m.with), element('td', executionWords(m.execution)));
+    return row;
   }));
   $('why').textContent = why(c);
   const longest = Math.max(all[0].price_us, c.price_us);

@@ -52,6 +52,22 @@ best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "-
 assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
 assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)
 
+# Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run measures nothing.
+small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--variations", "2", "--runs", "1", "--log", "adam.log")
+for transport in ("threads", "mpi"):
+    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
+    again = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
+    assert [c.get("measurements") for c in again["candidates"]] == [c.get("measurements") for c in found["candidates"]]
+    best = found["candidates"][found["ranking"][0]]
+    assert transport in {m["with"] for m in best["measurements"]} and min(m["us"] for m in best["measurements"] if m["with"] == transport) == best["measured_us"], best
+    assert not [c["failure"] for c in found["candidates"] if "failure" in c]
+lines = [json.loads(line) for line in (work / "adam.log").read_text().splitlines()]
+assert lines[0]["machine"] == "ring:2" and {line.get("with") for line in lines[1:]} == {None, "threads", "mpi"}, lines
+assert len({json.dumps(line["execution"]) for line in lines[1:] if "measured_us" in line}) > 2, lines
+refused("tune", adam, "--machine", "ring:4", "--log", "adam.log", says="adam.log:1: it is the log of another program")
+(work / "broken.log").write_text((work / "adam.log").read_text() + "{\n")
+refused(*small[:-1], "broken.log", says=f"broken.log:{len(lines) + 1}:")
+
 # Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer elements than
 # ranks. In single precision sums of three numbers differ in the last place with their order, so inputs are multiples of 1/8.
 results = {}

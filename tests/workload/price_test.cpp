@@ -1,6 +1,9 @@
 #include "workload/price.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include "ir/error.h"
 #include "tests/workload/examples.h"
@@ -102,11 +105,99 @@ TEST(Price, OfAnOverlapIsNotLessThanItsMemoryTraffic) {
   prices.device.piece_bytes = 64;
   const WorkloadPrice whole = price(
       transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)"),
-      prices);
+      prices, {.pieces = {{"both", 32}}});
   const RunPrice& both = whole.runs.at(0);
   EXPECT_EQ(both.pieces, 32);
   EXPECT_DOUBLE_EQ(both.us,
                    5 + both.units[1].steps_us + both.units[0].memory_us + both.units[1].memory_us + 32 * 0.5);
+}
+
+// Rounds cost nothing, and steps much; a simulation says the contrary.
+TEST(Price, GoesByTheSimulationWhereThereIsOne) {
+  WorkloadPrices prices = simple_prices();
+  prices.collectives[0].simulated = [](std::size_t point, double bytes) {
+    return point == 0 ? 7 + bytes : 100 + 0.01 * bytes;
+  };
+  const UnitPrice few = price(example("sgd", {{"N", 10}}), prices).runs.at(0).units.at(0);
+  EXPECT_EQ(few.points.at(0).steps, 1);
+  EXPECT_DOUBLE_EQ(few.steps_us, 7);
+  EXPECT_DOUBLE_EQ(few.moved_us, 40);
+  EXPECT_EQ(price(example("sgd", {{"N", 1000}}), prices).runs.at(0).units.at(0).points.at(0).steps, 2);
+}
+
+TEST(Price, IsOfTheExecutionThatIsGiven) {
+  const Workload sgd = example("sgd", {{"N", 40}});
+  const Execution other{.points = {{"sum", {.steps = 2, .rounds = 6, .chunks = 4}}}, .block = 512};
+  const WorkloadPrice given = price(sgd, simple_prices(), other);
+  EXPECT_EQ(given.execution, other);
+  EXPECT_GT(given.us, price(sgd, simple_prices()).us);
+  EXPECT_THROW(price(sgd, simple_prices(), {.points = {{"sum", {.steps = 9, .rounds = 9}}}}), InputError);
+}
+
+TEST(PossiblePieces, AreNoSmallerThanTheDeviceHasThem) {
+  const DeviceNumbers device{.piece_bytes = 100};
+  EXPECT_EQ(possible_pieces(0, device), std::vector<int>({1}));
+  EXPECT_EQ(possible_pieces(399, device), std::vector<int>({1, 2}));
+  EXPECT_EQ(possible_pieces(400, device), std::vector<int>({1, 2, 4}));
+  EXPECT_EQ(possible_pieces(1 << 30, device).back(), 64);
+}
+
+// Pipelines with several communications cut them, and each piece takes their steps: three of 10 us of steps each and 100 us
+// of bytes take 3 * (10 + 100) us in one piece, and (2 + n) * (10 + 100 / n) in n.
+TEST(Price, OfSeveralCommunicationsCountsTheStepsOfEachPiece) {
+  const Workload pipeline = transformed(
+      example("pipeline", {{"B", 1}, {"S", 16}, {"H", 64}}),
+      "split(sum, rs); reorder(sum; send, output); fuse(c; s_send, s_output); overlap(ol; rs, c, output)");
+  WorkloadPrices prices{
+      .device = {
+          .launch_us = 0, .bytes_per_us = 1e12, .flops_per_us = 1e12, .piece_bytes = 1, .piece_us = 0}};
+  for (const OperationKind kind :
+       {OperationKind::ReduceScatter, OperationKind::AllGather, OperationKind::Send})
+    prices.collectives.push_back(
+        {.kind = kind,
+         .scope = Scope::Group,
+         .points = {{.steps = 1, .rounds = 1}},
+         .simulated = [](std::size_t, double bytes) { return bytes > 0 ? 110 : 10; }});
+  for (const int n : {1, 2, 8, 32})
+    EXPECT_NEAR(price(pipeline, prices, {.pieces = {{"ol", n}}}).us, (2 + n) * (10 + 100.0 / n), 1e-3) << n;
+  // Of 1, 2, 4 and so on 4 is the best: (2 + n) * (10 + 100 / n) is least at the root of 20.
+  EXPECT_EQ(pieces_of(price(pipeline, prices).execution, "ol"), 4);
+}
+
+// What is chosen one thing after the other is seldom worse than the best of all that could be, and never by much.
+TEST(Price, ChoosesWellAmongAll) {
+  const Workload pipeline = transformed(
+      example("pipeline", {{"B", 1}, {"S", 16}, {"H", 64}}),
+      "split(sum, rs); reorder(sum; send, output); fuse(c; s_send, s_output); overlap(ol; rs, c, output)");
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int worse = 0;
+  for (int run = 0; run < 200; ++run) {
+    WorkloadPrices prices{
+        .device = {.launch_us = 1, .bytes_per_us = 100.0 + below(5000), .piece_bytes = 64, .piece_us = 0.1}};
+    for (const OperationKind kind :
+         {OperationKind::ReduceScatter, OperationKind::AllGather, OperationKind::Send}) {
+      CollectivePrice each{.kind = kind,
+                           .scope = Scope::Group,
+                           .link = {.alpha_us = 1.0 + below(5), .beta_us_per_byte = 0.01}};
+      for (int p = 0; p < (kind == OperationKind::Send ? 1 : 3); ++p)
+        each.points.push_back({.steps = 1 + 2 * p, .rounds = 12 - 5 * p + below(4)});
+      prices.collectives.push_back(each);
+    }
+    const double chosen = price(pipeline, prices).us;
+    double best = chosen;
+    for (const Cost& rs : prices.collectives[0].points)
+      for (const Cost& ag : prices.collectives[1].points)
+        for (const int n : {1, 2, 4, 8})  // of 512 bytes
+          best = std::min(
+              best,
+              price(pipeline, prices, {.points = {{"rs", rs}, {"output", ag}}, .pieces = {{"ol", n}}}).us);
+    EXPECT_LE(best, chosen);
+    EXPECT_LE(chosen, 1.05 * best) << run;
+    worse += chosen > best * 1.0001;
+  }
+  fmt::print("{} of 200 are not the best\n", worse);
+  EXPECT_LT(worse, 20);
 }
 
 TEST(Price, NamesTheCollectiveThatHasNone) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "tests/workload/examples.h"
 #include "tests/workload/random_workload.h"
 #include "workload/kernels.h"
+#include "workload/moves.h"
 #include "workload/same_schedule.h"
 #include "workload/transform.h"
 #include "workload/unit_work.h"
@@ -326,10 +328,11 @@ struct Measured {
 };
 Measured measured(const Workload& workload, const std::string& log, int count) {
   Measured all;
-  TuneOptions options{.prices = switch_prices(workload, kLink), .measured = count, .log = {"tune.log", log}};
-  options.measure = [&](const Candidate& candidate) -> std::optional<double> {
+  TuneOptions options{
+      .prices = switch_prices(workload, kLink), .measured = count, .variations = 0, .log = {"tune.log", log}};
+  options.measure = [&](const Candidate& candidate, const Execution&) -> Timing {
     ++all.calls;
-    return 1000.0 - static_cast<double>(candidate.script.size());
+    return {.us = 1000.0 - static_cast<double>(candidate.script.size())};
   };
   options.record = [&](const std::string& line) { all.log += line + "\n"; };
   all.result = tune(workload, options);
@@ -384,14 +387,168 @@ TEST(Tuner, RefusesTheLogOfAnotherProgram) {
   const std::string number = std::to_string(std::ranges::count(log, '\n') + 1);
   EXPECT_EQ(words(log + "{\"script\":\"\",}\n"),
             "tune.log:" + number + ":14: is not JSON, or ends too early; check the file");
-  EXPECT_TRUE(words(log + "{\"script\":\"\",\"measured_us\":-1}\n")
+  EXPECT_TRUE(words(log + "{\"script\":\"\",\"execution\":{},\"with\":\"threads\",\"measured_us\":-1}\n")
                   .starts_with("tune.log:" + number + ": measured_us"));
+}
+
+// Times that know what is best: pieces and blocks of one size each, and points with few rounds.
+struct Varied {
+  TuneResult result;
+  std::string log;
+  std::vector<Execution> runs;
+};
+Varied varied(const Workload& workload, const std::string& log, int variations, int most_runs = 1 << 20) {
+  Varied all;
+  std::atomic<bool> stop = false;
+  TuneOptions options{.prices = switch_prices(workload, kLink),
+                      .measured = 2,
+                      .variations = variations,
+                      .values = {.blocks = {512, 1024, 2048, 4096}, .usual_block = 2048},
+                      .machine = "made up",
+                      .stop = &stop,
+                      .log = {"tune.log", log}};
+  options.measure = [&](const Candidate& candidate, const Execution& execution) -> Timing {
+    all.runs.push_back(execution);
+    stop = static_cast<int>(all.runs.size()) >= most_runs;
+    double us = 1000 + static_cast<double>(candidate.script.size());
+    us += 100 * std::abs(std::log2((execution.block == 0 ? 2048 : execution.block) / 512.0));
+    if (execution.pieces.empty()) us += 400;
+    for (const ChosenPieces& each : execution.pieces) us += 50 * std::abs(std::log2(each.pieces / 16.0));
+    for (const ChosenPoint& each : execution.points) us += 10 * each.cost.steps;
+    return {.us = us};
+  };
+  options.record = [&](const std::string& line) { all.log += line + "\n"; };
+  all.result = tune(workload, options);
+  return all;
+}
+
+TEST(Tuner, VariesTheSettingsOfWhatItMeasures) {
+  const Workload attention = example("self_attention", {});
+  const Varied run = varied(attention, "", 40);
+  const Candidate& best = run.result.candidates[run.result.ranking[0]];
+  EXPECT_EQ(best.execution.block, 512);
+  ASSERT_EQ(best.execution.pieces.size(), 1);
+  EXPECT_EQ(best.execution.pieces[0].pieces, 16);
+  for (const Measurement& each : best.measurements) {
+    EXPECT_EQ(each.with, "threads");
+    EXPECT_LE(*best.measured_us, each.us);
+  }
+  EXPECT_EQ(best.measurements.front().execution, best.price.execution);
+  EXPECT_EQ(run.log.find("\"block\":8192"), std::string::npos);
+  // Told not to, it does not; told to do few, it does so many for each of the three.
+  EXPECT_EQ(varied(attention, "", 0).runs.size(), 3);
+  EXPECT_LE(varied(attention, "", 2).runs.size(), 3 + 3 * 2);
+}
+
+TEST(Tuner, TakesUpVariationsWhereTheyEnded) {
+  const Workload attention = example("self_attention", {});
+  const Varied whole = varied(attention, "", 8);
+  EXPECT_EQ(varied(attention, whole.log, 8).runs.size(), 0);
+  for (const int most : {1, 3, 5, 9}) {
+    const Varied first = varied(attention, "", 8, most);
+    EXPECT_EQ(first.runs.size(), most);
+    EXPECT_EQ(first.result.end, TuneEnd::Interrupted);
+    const Varied second = varied(attention, first.log, 8);
+    EXPECT_EQ(second.runs.size() + first.runs.size(), whole.runs.size()) << most;
+    EXPECT_EQ(second.result.ranking, whole.result.ranking);
+    EXPECT_EQ(second.result.candidates[second.result.ranking[0]].execution,
+              whole.result.candidates[whole.result.ranking[0]].execution);
+  }
+}
+
+// What was measured with something else is kept, and says nothing here; of another machine the log is refused.
+TEST(Tuner, CountsOnlyWhatWasMeasuredWithTheSame) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 2, .variations = 0, .with = "mpi"};
+  int calls = 0;
+  options.log = {"tune.log", measured(adam, "", 2).log};
+  options.measure = [&](const Candidate&, const Execution&) { return ++calls, Timing{.us = 5000.0 + calls}; };
+  const TuneResult result = tune(adam, options);
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(result.candidates[0].measurements.size(), 2);
+  EXPECT_GT(*result.candidates[0].measured_us, 5000);
+  options.machine = "another";
+  EXPECT_THROW(tune(adam, options), InputError);
+}
+
+TEST(Tuner, RanksWhatFailedLastAndSaysSo) {
+  const Workload adam = example("adam", {{"N", 1 << 20}});
+  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 3, .variations = 0};
+  std::string log;
+  options.record = [&](const std::string& line) { log += line + "\n"; };
+  options.measure = [&](const Candidate& candidate, const Execution&) -> Timing {
+    if (candidate.script.empty()) return {.us = 7};
+    return {.failure = "gives other results"};
+  };
+  const TuneResult result = tune(adam, options);
+  EXPECT_EQ(result.ranking[0], 0);
+  int failed = 0;
+  for (const Candidate& candidate : result.candidates) failed += candidate.failure == "gives other results";
+  EXPECT_EQ(failed, 3);
+  for (std::size_t i = result.ranking.size() - 3; i < result.ranking.size(); ++i)
+    EXPECT_NE(result.candidates[result.ranking[i]].failure, "");
+  EXPECT_NE(to_text(result, 1 << 20).find("failed"), std::string::npos);
+  // It is tried again.
+  options.log = {"tune.log", log};
+  options.measure = [&](const Candidate&, const Execution&) { return Timing{.us = 6}; };
+  for (const Candidate& candidate : tune(adam, options).candidates) EXPECT_EQ(candidate.failure, "");
+}
+
+TEST(OpenSettings, AreThoseThatMeanSomething) {
+  const SettingValues values{.blocks = {1, 2}, .channels = {1, 2}};
+  const auto kinds = [&](const Workload& workload, const SettingValues& of) {
+    std::string text;
+    for (const OpenSetting& each : open_settings(workload, switch_prices(workload, kLink), of))
+      text += to_json(with_value({}, each, 1)) + "\n";
+    return text;
+  };
+  // AllReduce has three points on a switch for four ranks; the others have one.
+  const Workload adam = example("adam", {});
+  EXPECT_EQ(kinds(adam, {}), "{\"points\":[{\"operation\":\"sum\",\"cost\":[2,6,4]}]}\n");
+  EXPECT_EQ(kinds(transformed(adam, "split(sum, rs)"), values), "{\"block\":2}\n{\"channels\":2}\n");
+  // Nothing is added up.
+  const Workload moe = transformed(example("moe", {}), "overlap(both; there, up)");
+  EXPECT_EQ(kinds(moe, values), "{\"pieces\":[{\"overlap\":\"both\",\"pieces\":2}]}\n{\"channels\":2}\n");
+}
+
+TEST(OpenSettings, KnowTheValueOfAnExecution) {
+  const OpenSetting block{.kind = OpenSetting::Kind::Block, .numbers = {512, 1024, 2048}, .usual = 1};
+  EXPECT_EQ(value_of({}, block), 1);
+  EXPECT_EQ(value_of({.block = 512}, block), 0);
+  EXPECT_EQ(value_of({.block = 5000}, block), 2);
+  const OpenSetting point{.name = "sum", .points = {{.steps = 1, .rounds = 3}, {.steps = 2, .rounds = 2}}};
+  EXPECT_EQ(value_of(with_value({}, point, 1), point), 1);
+  EXPECT_EQ(value_of(with_value(with_value({}, point, 1), point, 0), point), 0);
+}
+
+// Where ranks differ an AllReduce is split to more than the first of them.
+TEST(Moves, SplitToTheRootsThatThereAre) {
+  const Workload adam = example("adam", {});
+  int rooted = 0;
+  for (const Move& move : moves(adam, {0, 2, 7}).list)
+    rooted += move.script.find("Rooted") != std::string::npos;
+  EXPECT_EQ(rooted, 2);  // of four ranks
+}
+
+// u and w read the sum, x both, y nothing but w. Behind some of them: what comes of one of the readers, and the first few.
+TEST(Moves, ReorderBehindParts) {
+  const Workload workload = parse_workload(
+      "workload w\nranks 4\nTensor g(fp32, [8], Local)\ns = ReduceScatter(\"+\", g)\nsum = AllGather(s)\nu = "
+      "sum * "
+      "2\nw = sum * 3\nx = u + w\ny = w * 5\nreturn x, y\n",
+      "test");
+  std::set<std::string> found;
+  for (const Move& move : moves(workload).list)
+    if (move.script.starts_with("reorder")) found.insert(move.script);
+  EXPECT_EQ(found, std::set<std::string>({"reorder(sum; u)", "reorder(sum; w)", "reorder(sum; u, x)",
+                                          "reorder(sum; w, x, y)", "reorder(sum; u, w)",
+                                          "reorder(sum; u, w, x)", "reorder(sum; u, w, x, y)"}));
 }
 
 TEST(Tuner, CannotMeasureEverything) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
   TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 5};
-  options.measure = [](const Candidate&) { return std::optional<double>(); };
+  options.measure = [](const Candidate&, const Execution&) { return Timing(); };
   EXPECT_EQ(tune(adam, options).ranking, tuned(adam).ranking);
 }
 
@@ -408,6 +565,8 @@ TEST(TuneResult, IsWrittenForPeopleAndPrograms) {
   EXPECT_EQ(given["runs"].size(10), 3);
   EXPECT_TRUE(given.has("measured_us"));
   EXPECT_EQ(given["runs"].at(0)["units"].at(0)["unit"].text(), "layer");
+  EXPECT_EQ(given["measurements"].at(0)["with"].text(), "threads");
+  EXPECT_EQ(execution_from_json(given["execution"]), run.result.candidates[0].execution);
 }
 
 // A second is the aim for each; printed, since machines differ.

@@ -1,0 +1,145 @@
+#include "cli/measuring.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "ir/error.h"
+#include "ir/files.h"
+
+namespace chorale {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::string name = (fs::temp_directory_path() / "chorale_tune_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw InputError("--measure", "no folder can be made in " + fs::temp_directory_path().string(),
+                       "set TMPDIR to one that can be written to");
+    path_ = name;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+  // Did it succeed? What it prints is in the files `out` and `err`.
+  bool run(const std::string& command) const {
+    const int status =
+        std::system(fmt::format("cd '{}' && {{ {}; }} >out 2>err </dev/null", path_, command).c_str());
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  std::string text(const std::string& name) const {
+    std::error_code error;
+    return fs::exists(path_ + "/" + name, error) ? read_file(path_ + "/" + name) : "";
+  }
+  // The first line that tells an error, in printable characters; else what was printed last.
+  std::string complaint() const {
+    std::istringstream lines(text("err") + text("out"));
+    std::string told;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find_first_not_of(' ') == std::string::npos) continue;
+      told = line;
+      if (line.find("error") != std::string::npos) break;
+    }
+    for (char& c : told)
+      if (c < ' ' || c > '~') c = ' ';
+    return told.substr(0, 200);
+  }
+
+ private:
+  std::string path_ = {};
+};
+
+bool is_there(const std::string& program) {
+  return std::system(fmt::format("command -v {} >/dev/null 2>&1", program).c_str()) == 0;
+}
+
+// Sums in another order differ, most where many numbers are added up one after the other in fp32 or are halves; a wrong
+// block, or one in another place, differs by more.
+constexpr double kOtherOrder = 0.02;
+
+}  // namespace
+
+ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, Executor transport, int runs)
+    : machine_(machine), mpi_(transport == Executor::Mpi), runs_(runs) {
+  for (const char* program : {"mpirun", "mpicxx"})
+    if (mpi_ && !is_there(program))
+      throw InputError("--transport mpi", fmt::format("there is no {} here", program),
+                       "install an MPI, or measure with threads");
+}
+
+ScheduleRuns::Fingerprints ScheduleRuns::fingerprints(const std::string& printed) {
+  Fingerprints result;
+  std::istringstream lines(printed);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string about = " is about ";
+    if (const std::size_t at = line.find(about); at != line.npos) {
+      char* end = nullptr;
+      const double weighted = std::strtod(line.c_str() + at + about.size(), &end);
+      Fingerprint& of = result[line.substr(0, at)];
+      of.weighted = weighted;
+      of.absolute = std::strtod(end + std::string(" of ").size(), nullptr);
+    } else if (const std::size_t colon = line.find(": ");
+               colon != line.npos && line.find("best of") == line.npos) {
+      result[line.substr(0, colon)].bits = line.substr(colon + 2);
+    }
+  }
+  return result;
+}
+
+std::string ScheduleRuns::difference(const Fingerprints& found) const {
+  for (const auto& [name, wanted] : first_) {
+    const auto it = found.find(name);
+    if (it == found.end() || it->second.bits == wanted.bits) continue;
+    const Fingerprint& other = it->second;
+    const double most = kOtherOrder * std::max(wanted.absolute, other.absolute);
+    // What is no number is nowhere near.
+    if (std::abs(other.weighted - wanted.weighted) <= most &&
+        std::abs(other.absolute - wanted.absolute) <= most)
+      continue;
+    return fmt::format(
+        "{} is another one than that of the first schedule: {:.6g} of {:.6g}, not {:.6g} of {:.6g}", name,
+        other.weighted, other.absolute, wanted.weighted, wanted.absolute);
+  }
+  return "";
+}
+
+Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
+  const WorkFolder folder;
+  CompiledWorkload compiled;
+  try {
+    compiled = compile(workload, machine_, execution);
+  } catch (const InputError&) {
+    return {};
+  }
+  for (NamedText& file : compiled.files) file.path = folder.path() + "/" + file.path;
+  write_files(compiled.files);
+  if (!folder.run(mpi_ ? "make -s mpi" : "make -s threads"))
+    return {.failure = "does not compile: " + folder.complaint()};
+  const std::string start =
+      mpi_ ? fmt::format("mpirun --oversubscribe -n {} ./*_mpi", workload.ranks * workload.groups)
+           : "./*_threads";
+  if (!folder.run(fmt::format("{} --runs {}", start, runs_)))
+    return {.failure = "fails: " + folder.complaint()};
+  const std::string printed = folder.text("out"), before = fmt::format("best of {}: ", runs_);
+  const std::size_t at = printed.find(before);
+  if (at == printed.npos) return {.failure = "says no time: " + folder.complaint()};
+  const Fingerprints found = fingerprints(printed);
+  if (const std::string other = difference(found); !other.empty()) return {.failure = other};
+  if (first_.empty()) first_ = found;
+  return {.us = std::strtod(printed.c_str() + at + before.size(), nullptr)};
+}
+
+}  // namespace chorale
