@@ -49,6 +49,15 @@ TEST(TileWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
               testing::ElementsAre(34, 35, 36, 37, 0, 1, 2, 3, 4));
 }
 
+TEST(TileWorker, MakesAsManyPiecesAsItIsTold) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
+  TileWorker worker = row_worker(
+      40, 0, 5, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); }, {0}, 3);
+  worker.start({{35 * 5, 10}});
+  worker.finish();
+  EXPECT_THAT(pieces, testing::ElementsAre(std::pair(28, 40), std::pair(0, 14), std::pair(14, 28)));
+}
+
 TEST(TileWorker, MakesRowsAsTheyArrive) {
   std::vector<std::int64_t> order;
   TileWorker worker = row_worker(4, 3, 5, [&](std::int64_t begin, std::int64_t) { order.push_back(begin); });
