@@ -52,6 +52,43 @@ GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   return traffic;
 }
 
+// Of all ways to turn a path's children: each is followed by the next one in all but that in which it is the last.
+double followed(int size) {
+  return 1 - 1.0 / size;
+}
+
+// The mean of all cycles whose inner digits are turned: each child of a unit is followed by the next one in all of them but
+// that in which it is the last, and then it is what leaves the unit.
+GroupTraffic turned(const std::vector<int>& sizes) {
+  GroupTraffic traffic = in_order({sizes.front()}, true);
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    LevelTraffic level = silent(sizes[i]);
+    for (int d = 0; d < sizes[i]; ++d) {
+      add_pair(level, d, (d + 1) % sizes[i], followed(sizes[i]));
+      level.leaving_out[d] = level.leaving_in[d] = 1.0 / sizes[i];
+    }
+    add_leaving(level);
+    traffic.push_back(std::move(level));
+  }
+  return traffic;
+}
+
+GroupTraffic both_ways(const GroupTraffic& traffic) {
+  GroupTraffic result;
+  for (const LevelTraffic& level : traffic) {
+    LevelTraffic half = silent(static_cast<int>(level.all_out.size()));
+    for (const LevelTraffic::Pair& pair : level.pairs) {
+      add_pair(half, pair.from, pair.to, pair.weight / 2);
+      add_pair(half, pair.to, pair.from, pair.weight / 2);
+    }
+    for (std::size_t d = 0; d < level.all_out.size(); ++d)
+      half.leaving_out[d] = half.leaving_in[d] = (level.leaving_out[d] + level.leaving_in[d]) / 2;
+    add_leaving(half);
+    result.push_back(std::move(half));
+  }
+  return result;
+}
+
 // Loads of the children of all units at one outer level, before the busiest is taken.
 struct OuterLoads {
   std::vector<double> own_out, own_in, leaving_out, leaving_in;  // [unit * size + digit]
@@ -124,8 +161,16 @@ double LevelTraffic::crossing_in() const {
   return *std::max_element(all_in.begin(), all_in.end());
 }
 
-GroupTraffic cycle_traffic(const std::vector<int>& sizes) {
-  return in_order(sizes, true);
+int count(const Cycles& cycles, const std::vector<int>& sizes) {
+  int result = cycles.both_ways ? 2 : 1;
+  if (cycles.turned)
+    for (std::size_t i = 1; i < sizes.size(); ++i) result *= sizes[i];
+  return result;
+}
+
+GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& cycles) {
+  const GroupTraffic one_way = cycles.turned ? turned(sizes) : in_order(sizes, true);
+  return cycles.both_ways ? both_ways(one_way) : one_way;
 }
 
 GroupTraffic chain_traffic(const std::vector<int>& sizes) {
@@ -144,7 +189,7 @@ DoubleTree double_tree(int n) {
   return trees;
 }
 
-GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs) {
+GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs, bool turned) {
   GroupTraffic traffic;
   double degree_out = 0, degree_in = 0;  // what the busiest node sends to other nodes, and gets
   if (outer > 0) {
@@ -166,15 +211,22 @@ GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_p
   // first device.
   for (int i = outer; i < static_cast<int>(sizes.size()); ++i) {
     LevelTraffic level = silent(sizes[i]);
-    for (int d = 0; d + 1 < sizes[i]; ++d) {
-      add_pair(level, d, d + 1, 1);
-      add_pair(level, d + 1, d, 1);
+    for (int d = 0; d + 1 < sizes[i] + (turned ? 1 : 0); ++d) {
+      const double weight = turned ? followed(sizes[i]) : 1;
+      add_pair(level, d, (d + 1) % sizes[i], weight);
+      add_pair(level, (d + 1) % sizes[i], d, weight);
     }
     // The first device of a node has no chain before it, but the trees.
-    const double before = i > outer ? 1 : 0;
-    level.leaving_out.front() = std::max(before, degree_out);
-    level.leaving_in.front() = std::max(before, degree_in);
+    const double chain = i > outer ? 1 : 0;
+    const double first_out = std::max(chain, degree_out), first_in = std::max(chain, degree_in);
+    level.leaving_out.front() = first_out;
+    level.leaving_in.front() = first_in;
     if (i > outer) level.leaving_out.back() = level.leaving_in.back() = 1;
+    if (turned)  // each is the first one once, and the last one once
+      for (int d = 0; d < sizes[i]; ++d) {
+        level.leaving_out[d] = (first_out + chain) / sizes[i];
+        level.leaving_in[d] = (first_in + chain) / sizes[i];
+      }
     add_leaving(level);
     traffic.push_back(std::move(level));
   }

@@ -10,11 +10,17 @@
 //   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down
 //                                   each edge of both trees of a double binary tree
 //
+// A ring need not be one: where it would leave a child by a single device, as many run side by side as the child has
+// devices, each leaving by another one, with equal shares of the data; and where devices are linked in a ring, rings may run
+// both ways. Trees may enter a node by each of its devices likewise. Of these possibilities the fastest counts, as libraries search for it. Along several rings, a chain is priced
+// as if it were closed: it leaves out one edge of each.
+//
 // Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at
 // the levels inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where
 // units of a level are loaded differently, the busiest counts.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <string>
 #include <utility>
@@ -46,6 +52,7 @@ struct StepTime {
   double us = 0;
   double latency_us = 0;     // contained in us
   std::string binding = {};  // what is busiest: "node port out"
+  int rings = 1;             // chains, or trees, side by side
 };
 
 class Simulator {
@@ -63,8 +70,14 @@ class Simulator {
                 const std::vector<GroupLoad>&) const;
   StepTime tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
-  enum class Pattern { Cycle, Chain, Tree };
-  const GroupTraffic& traffic(const std::vector<bool>& joined, Pattern) const;
+  enum class Shape { Cycle, Chain, Tree };
+  struct Pattern {
+    Shape shape = Shape::Cycle;
+    Cycles cycles = {};
+    auto operator<=>(const Pattern&) const = default;
+  };
+  std::vector<Pattern> rings(const std::vector<bool>& joined, bool closed) const;  // to choose from
+  const GroupTraffic& traffic(const std::vector<bool>& joined, const Pattern&) const;
 
   const Hierarchy& hierarchy_;
   const std::vector<LevelSplit> splits_;

@@ -16,7 +16,7 @@ using Shape = LinkModel::Shape;
 // Xie et al. 2022, figure 9 and section 5. A NIC of 100 Gb/s is taken to carry 8 GB/s, NVLinks nine tenths of
 // their rate, a PCIe switch 32 GB/s. The paper times transfers so large that latency is lost; ours is of the
 // usual order.
-constexpr double kGcpNic = 8, kNvSwitchA100 = 270, kNvlinkRingV100 = 135, kPcie = 32;
+constexpr double kGcpNic = 8, kNvSwitchA100 = 270, kNvlinksV100 = 135, kPcie = 32;
 constexpr double kNicLatency = 5, kNvlinkLatency = 1;
 
 // 16 GPUs on an NVSwitch, one NIC.
@@ -32,7 +32,7 @@ Hierarchy a100(int nodes) {
           .node_level = 1};
 }
 
-// 8 GPUs in a ring of NVLinks, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other
+// 8 GPUs in a ring of NVLinks, half of them to either neighbour, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other
 // through the host's memory.
 Hierarchy v100(int nodes) {
   return {.levels = {{.name = "node",
@@ -41,7 +41,7 @@ Hierarchy v100(int nodes) {
                      {.name = "gpu",
                       .fan_out = 8,
                       .link = {.shape = Shape::Ring,
-                               .bandwidth_gbs = kNvlinkRingV100,
+                               .bandwidth_gbs = kNvlinksV100 / 2,
                                .latency_us = kNvlinkLatency,
                                .exit = SharedPath{.bandwidth_gbs = kPcie, .children = 2},
                                .detour = SharedPath{.bandwidth_gbs = kPcie, .children = 8}}}},

@@ -26,7 +26,9 @@ struct Edge {
 };
 
 // The group's algorithm over its devices in order.
-std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int>& group, int nodes) {
+// Chains are closed where there are several.
+std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int>& group, int nodes,
+                           bool closed) {
   const int n = static_cast<int>(group.size());
   std::vector<Edge> edges;
   if (tree) {
@@ -50,7 +52,7 @@ std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int
   if (operation == Operation::ReduceScatter) share = 1.0 * (n - 1) / n;
   if (operation == Operation::AllGather) share = n - 1;
   for (int i = 0; i + 1 < n; ++i) edges.push_back({group[i], group[i + 1], share});
-  if (operation != Operation::Reduce && operation != Operation::Broadcast)
+  if (closed || (operation != Operation::Reduce && operation != Operation::Broadcast))
     edges.push_back({group[n - 1], group[0], share});
   return edges;
 }
@@ -158,6 +160,37 @@ Setting random_setting(std::mt19937& random) {
   return s;
 }
 
+// The places of a box in other orders: digits inside of the outermost are turned by every amount.
+std::vector<std::vector<int>> turned_orders(const std::vector<int>& sizes) {
+  std::vector<std::vector<int>> orders = {{}};
+  std::vector<std::vector<int>> turns = {{}};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::vector<std::vector<int>> next;
+    for (const std::vector<int>& turn : turns)
+      for (int by = 0; by < (i == 0 ? 1 : sizes[i]); ++by) {
+        next.push_back(turn);
+        next.back().push_back(by);
+      }
+    turns = next;
+  }
+  orders.clear();
+  int all = 1;
+  for (int size : sizes) all *= size;
+  for (const std::vector<int>& turn : turns) {
+    orders.emplace_back();
+    for (int place = 0; place < all; ++place) {
+      int rest = place, at = 0, unit = 1;
+      for (std::size_t i = sizes.size(); i-- > 0;) {
+        at += (rest % sizes[i] + turn[i]) % sizes[i] * unit;
+        rest /= sizes[i];
+        unit *= sizes[i];
+      }
+      orders.back().push_back(at);
+    }
+  }
+  return orders;
+}
+
 double by_hand(const Setting& s, Operation operation, bool tree) {
   const int levels = static_cast<int>(s.splits.size());
   // All devices by (member, base) digits; groups by what is not joined.
@@ -179,20 +212,51 @@ double by_hand(const Setting& s, Operation operation, bool tree) {
   int nodes = 1;
   for (int j = 0; j < s.hierarchy.node_level; ++j)
     if (s.joined[j]) nodes *= static_cast<int>(s.splits[j].members.size());
-  std::vector<std::pair<Edge, double>> edges;
-  for (auto& [key, group] : groups) {
-    std::sort(group.begin(), group.end());
-    for (const GroupLoad& load : s.loads) {
-      bool here = true;
-      for (int j = 0; j < levels; ++j) {
-        if (s.joined[j] || load.places[j] == Place::All) continue;
-        here = here && (key[2 * j] == 0) == (load.places[j] == Place::First);
-      }
-      if (!here) continue;
-      for (const Edge& edge : edges_of(operation, tree, group, nodes)) edges.emplace_back(edge, load.bytes);
-    }
+  // The ways to lay them: one, or turned, or both ways, or both.
+  std::vector<int> inside, sizes;  // of nodes; of the group
+  bool linked = false;
+  for (int j = 0; j < levels; ++j) {
+    if (!s.joined[j]) continue;
+    const int size = static_cast<int>(s.splits[j].members.size());
+    sizes.push_back(size);
+    if (j >= s.hierarchy.node_level) inside.push_back(size);
+    linked = linked || s.hierarchy.levels[j].link.shape == Shape::Ring;
   }
-  return busiest_us(s.hierarchy, edges);
+  if (tree) sizes = inside, sizes.insert(sizes.begin(), nodes);
+  const bool one_node = tree && (nodes == 1 || inside.empty());  // nothing to leave
+  double best = 0;
+  for (int way = 0; way < (one_node ? 1 : tree || !linked ? 2 : 4); ++way) {
+    const bool turned = (way & 1) != 0, both = (way & 2) != 0;
+    std::vector<std::vector<int>> orders = turned_orders(turned ? sizes : std::vector<int>{});
+    if (!turned) {
+      orders.front().clear();
+      for (std::size_t i = 0; i < groups.begin()->second.size(); ++i)
+        orders.front().push_back(static_cast<int>(i));
+    }
+    if (both)
+      for (std::size_t i = orders.size(); i-- > 0;) orders.push_back({orders[i].rbegin(), orders[i].rend()});
+    std::vector<std::pair<Edge, double>> edges;
+    for (auto& [key, group] : groups) {
+      std::sort(group.begin(), group.end());
+      for (const GroupLoad& load : s.loads) {
+        bool here = true;
+        for (int j = 0; j < levels; ++j) {
+          if (s.joined[j] || load.places[j] == Place::All) continue;
+          here = here && (key[2 * j] == 0) == (load.places[j] == Place::First);
+        }
+        if (!here) continue;
+        for (const std::vector<int>& order : orders) {
+          std::vector<int> ordered;
+          for (int place : order) ordered.push_back(group[static_cast<std::size_t>(place)]);
+          for (const Edge& edge : edges_of(operation, tree, ordered, nodes, way > 0))
+            edges.emplace_back(edge, load.bytes / static_cast<double>(orders.size()));
+        }
+      }
+    }
+    const double us = busiest_us(s.hierarchy, edges);
+    best = way == 0 ? us : std::min(best, us);
+  }
+  return best;
 }
 
 TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
@@ -211,7 +275,7 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
     // all.
     const double exact = by_hand(s, Operation::AllReduce, true);
     ASSERT_GE(tree.us, exact * (1 - 1e-6)) << "case " << i << ", tree";
-    ASSERT_LE(tree.us, exact * 2) << "case " << i << ", tree";
+    ASSERT_LE(tree.us, exact * 2 * (1 + 1e-6)) << "case " << i << ", tree";
     equal += tree.us <= exact * (1 + 1e-6);
   }
   EXPECT_GT(equal, 3600);
@@ -258,6 +322,33 @@ TEST(Simulator, NicsAreShared) {
       Simulator(rails, whole).time(Operation::AllReduce, {true, false}, masters, Algorithm::Ring);
   EXPECT_NEAR(single.us - single.latency_us, 1.5e9 / 45e3, 1e-6);
   EXPECT_EQ(single.binding, "a single stream at node");
+}
+
+// 8 A100 a node on an NVSwitch, and NICs of 24 GB/s that so many GPUs share each. Rings leave a node by all of its NICs. People
+// measured 86 GB/s busbw of AllReduce on two such nodes with four NICs, and 24 with one (NVIDIA/nccl issue 1048), and 84.8
+// in the mean, 96 at best, on three (NVIDIA/nccl-tests issue 119).
+TEST(Simulator, RingsLeaveANodeByAllItsNics) {
+  const auto busbw = [](int nodes, int nics, Algorithm algorithm) {
+    const Hierarchy h{
+        .name = "boxes",
+        .levels = {{.name = "node", .fan_out = nodes, .link = {.bandwidth_gbs = 24, .ports = nics}},
+                   {.name = "gpu",
+                    .fan_out = 8,
+                    .link = {.bandwidth_gbs = 240,
+                             .exit = SharedPath{.bandwidth_gbs = 24, .children = 8 / nics}}}},
+        .node_level = 1};
+    std::vector<int> all_nodes(static_cast<std::size_t>(nodes));
+    for (int node = 0; node < nodes; ++node) all_nodes[static_cast<std::size_t>(node)] = node;
+    const StepTime time = Simulator(h, {{.members = all_nodes}, {.members = {0, 1, 2, 3, 4, 5, 6, 7}}})
+                              .time(Operation::AllReduce, {true, true},
+                                    {{.places = {Place::All, Place::All}, .bytes = 1e9}}, algorithm);
+    const double n = 8.0 * nodes;
+    return 2 * (n - 1) / n * 1e9 / (time.us * 1e3);
+  };
+  EXPECT_NEAR(busbw(2, 4, Algorithm::Ring), 96, 1e-6);  // as fast as the NICs; measured: 0.90 of that
+  EXPECT_NEAR(busbw(2, 1, Algorithm::Ring), 24, 1e-6);
+  EXPECT_NEAR(busbw(3, 4, Algorithm::Ring), 96, 1e-6);
+  EXPECT_GT(busbw(2, 4, Algorithm::Tree), 80);
 }
 
 // NCCL's shape: each tree spans all nodes, and of an even number every node is inner in at most one tree; of an odd
