@@ -209,7 +209,9 @@ struct PlaceCommand {
   std::string axes = {};    // "data=4,tensor=8"
   std::string reduce = {};  // "tensor", "data,pipeline"
   double bytes = 0;
-  std::string job = {};  // a file, instead of the three above
+  int element = 4;  // bytes
+  Goal goal = Goal::AllReduce;
+  std::string job = {};  // a file, instead of the five above
   Algorithm algorithm = Algorithm::Auto;
   Rules rules = Rules::Full;
   int top = 10;

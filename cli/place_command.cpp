@@ -79,10 +79,12 @@ std::vector<Axis> parse_axes(const std::string& text) {
 }
 
 Job job_of(const PlaceCommand& command) {
-  const bool by_options = !command.axes.empty() || !command.reduce.empty() || command.bytes > 0;
+  const bool by_options = !command.axes.empty() || !command.reduce.empty() || command.bytes > 0 ||
+                          command.element != 4 || command.goal != Goal::AllReduce;
   if (!command.job.empty()) {
     if (by_options)
-      throw InputError("--job", "excludes --axes, --reduce and --bytes", "drop one or the others");
+      throw InputError("--job", "excludes --axes, --reduce, --bytes, --goal and --element",
+                       "drop one or the others");
     return job_from_json(read_file(command.job), command.job);
   }
   if (command.axes.empty())
@@ -92,8 +94,10 @@ Job job_of(const PlaceCommand& command) {
   if (!(command.bytes > 0))
     throw InputError("--bytes", "is missing or zero", "give what every device contributes, such as 4G");
   job.reductions = {{.name = command.reduce,
+                     .goal = command.goal,
                      .axes = axes_named("--reduce", job.axes, command.reduce),
-                     .bytes = command.bytes}};
+                     .bytes = command.bytes,
+                     .element_bytes = static_cast<double>(command.element)}};
   return job;
 }
 
@@ -113,6 +117,8 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
       throw InputError("--order", "'" + text.substr(0, 60) + "' is no condition", "use axis<axis");
     conditions.order.push_back(
         {axis_named("--order", axes, sides[0]), axis_named("--order", axes, sides[1])});
+    if (sides[0] == sides[1])
+      throw InputError("--order", "'" + sides[0].substr(0, 60) + "' is on both sides", "name two axes");
   }
   for (const std::string& text : command.memory) {
     const std::vector<std::string> sides = parts(text, ':');
@@ -148,9 +154,10 @@ std::string explained(const RankedStrategy& strategy, const ReductionRanking& re
     rows.push_back({fmt::format("     step {}", i + 1), to_text(priced.instruction, reduction.levels),
                     format_us(priced.us), "of it latency " + format_us(priced.latency_us),
                     "bound by " + priced.binding,
+                    priced.rings > 1 ? fmt::format("{} at once", priced.rings) : "",
                     i < strategy.lowered.size() ? in_words(strategy.lowered[i].groups) : ""});
   }
-  return table(rows, "llrlll");
+  return table(rows, "llrllll");
 }
 
 // A line a step: whom it joins.
@@ -160,8 +167,39 @@ std::string groups_in_words(const RankedStrategy& strategy) {
   return text;
 }
 
+const char* in_words(Goal goal) {
+  switch (goal) {
+    case Goal::AllReduce:
+      return "summed over";
+    case Goal::ReduceScatter:
+      return "summed, and left in parts, over";
+    case Goal::AllGather:
+      return "gathered over";
+    case Goal::AllToAll:
+      return "exchanged by all with all over";
+    case Goal::Shift:
+      return "sent to the next along";
+  }
+  return "";
+}
+
 std::string gain(double slow, double fast) {
   return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
+}
+
+// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest first.
+std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& matrix) {
+  std::string text;
+  for (std::size_t j = 0; j < matrix.orders.size(); ++j) {
+    std::vector<int> split;
+    for (int axis : matrix.orders[j])
+      if (matrix.factors[axis][j] > 1) split.push_back(axis);
+    if (std::is_sorted(split.begin(), split.end())) continue;
+    text += ", " + ranking.hierarchy.levels[j].name + " by";
+    for (std::size_t k = 0; k < split.size(); ++k)
+      text += (k > 0 ? " then " : " ") + ranking.job.axes[split[k]].name;
+  }
+  return text;
 }
 
 std::string in_words(const Ranking& ranking, bool explain) {
@@ -174,21 +212,28 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const Reduction& reduction : job.reductions) {
     std::string over;
     for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
-    text += fmt::format("{}: {} a device, summed over {}{}\n",
-                        reduction.name.empty() ? "reduction" : reduction.name, format_bytes(reduction.bytes),
-                        over, reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times));
+    text += fmt::format("{}: {} a device, {} {}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
+                        format_bytes(reduction.bytes), in_words(reduction.goal), over,
+                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times));
   }
+  const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
+                                [](const Reduction& each) { return each.goal == Goal::AllReduce; });
   std::vector<std::vector<std::string>> rows = {
-      {"#", "matrix", "AllReduce", "best", "gain", "behind the first"}};
+      {"#", "matrix", sums ? "AllReduce" : "undivided", "best", "gain", "behind the first"}};
   for (std::size_t m = 0; m < ranking.best.size(); ++m) {
     const RankedMatrix& ranked = ranking.best[m];
-    rows.push_back({fmt::format("{}", m + 1), to_text(ranked.matrix), format_us(ranked.allreduce_us),
-                    format_us(ranked.us), gain(ranked.allreduce_us, ranked.us),
-                    m == 0 ? "-" : gain(ranked.us, ranking.best.front().us)});
+    rows.push_back(
+        {fmt::format("{}", m + 1), to_text(ranked.matrix) + orders_in_words(ranking, ranked.matrix),
+         format_us(ranked.allreduce_us), format_us(ranked.us), gain(ranked.allreduce_us, ranked.us),
+         m == 0 ? "-" : gain(ranked.us, ranking.best.front().us)});
   }
   text += table(rows, "rlrrrr");
   for (std::size_t m = 0; m < ranking.best.size(); ++m)
     for (const ReductionRanking& reduction : ranking.best[m].reductions) {
+      if (reduction.exchange)
+        text += fmt::format("{}  {}: {}, of it latency {}, bound by {}\n", m + 1,
+                            job.reductions[reduction.reduction].name, format_us(reduction.exchange->us),
+                            format_us(reduction.exchange->latency_us), reduction.exchange->binding);
       int number = 0;
       for (const RankedStrategy& strategy : reduction.strategies) {
         ++number;
@@ -198,20 +243,17 @@ std::string in_words(const Ranking& ranking, bool explain) {
                             to_text(strategy.strategy(), reduction.levels));
         text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
       }
+      if (reduction.programs > 0)
+        text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
+                            counted(reduction.programs, "strategy", "strategies"), kMostCounted,
+                            reduction.faster);
     }
-  if (ranking.too_deep > 0)
-    text +=
-        fmt::format("not priced, since they split a reduction over more than {} levels: {} of {}\n",
-                    kMostReducedLevels, ranking.too_deep, counted(ranking.matrices, "matrix", "matrices"));
-  if (ranking.priced + ranking.too_deep < ranking.matrices)
+  if (ranking.priced < ranking.matrices)
     text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
                         counted(ranking.matrices, "matrix", "matrices"),
                         ranking.priced > 0 ? "; better ones may be among the others" : "");
   else
-    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n",
-                        ranking.too_deep > 0  ? "the other "
-                        : ranking.priced == 1 ? "the only "
-                                              : "all ",
+    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
                         ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
                         ranking.algorithm, ranking.rules, ranking.seconds);
   return text;

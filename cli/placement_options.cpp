@@ -44,10 +44,18 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_option_function<Text>(
          "--bytes",
          [options](const Text& t) { options->bytes = static_cast<double>(parse_size("--bytes", t)); },
-         "What every device contributes")
+         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
       ->option_text("SIZE");
-  text(sub, "--job", options->job, "FILE",
-       "Axes and weighted reductions from a file, instead of these three");
+  choice<Goal>(sub, "--goal", options->goal,
+               {{"allreduce", Goal::AllReduce},
+                {"reducescatter", Goal::ReduceScatter},
+                {"allgather", Goal::AllGather},
+                {"alltoall", Goal::AllToAll},
+                {"shift", Goal::Shift}},
+               "What is done over these axes; shift: each sends to the next along them (allreduce)");
+  integer(sub, "--element", options->element, 1, 64, "BYTES",
+          "Of an element: nothing is scattered finer (4)");
+  text(sub, "--job", options->job, "FILE", "Axes and weighted reductions from a file, instead of these");
   choice<Algorithm>(sub, "--algo", options->algorithm,
                     {{"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}},
                     "How an AllReduce is done; auto: the faster one (auto)");

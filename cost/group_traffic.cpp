@@ -177,6 +177,26 @@ GroupTraffic chain_traffic(const std::vector<int>& sizes) {
   return in_order(sizes, false);
 }
 
+// A child with q of n devices sends q to each device outside of it.
+GroupTraffic all_to_all_traffic(const std::vector<int>& sizes) {
+  double all = 1;
+  for (int size : sizes) all *= size;
+  GroupTraffic traffic;
+  double in_unit = all;
+  for (int size : sizes) {
+    const double in_child = in_unit / size;
+    LevelTraffic level = silent(size);
+    for (int a = 0; a < size; ++a)
+      for (int b = 0; b < size; ++b)
+        if (a != b) add_pair(level, a, b, in_child * in_child);
+    for (int d = 0; d < size; ++d) level.leaving_out[d] = level.leaving_in[d] = in_child * (all - in_unit);
+    add_leaving(level);
+    traffic.push_back(std::move(level));
+    in_unit = in_child;
+  }
+  return traffic;
+}
+
 DoubleTree double_tree(int n) {
   DoubleTree trees{.first = binary_tree(n), .second = std::vector<int>(n, -1)};
   for (int v = 0; v < n; ++v) {

@@ -45,6 +45,8 @@ int count(const Cycles&, const std::vector<int>& sizes);
 GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& = {});
 // The same without the last edge.
 GroupTraffic chain_traffic(const std::vector<int>& sizes);
+// Each device sends 1 to each other.
+GroupTraffic all_to_all_traffic(const std::vector<int>& sizes);
 // An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up
 // and 1 down each edge of the chain, 1/2 up and 1/2 down each edge of either tree. The first `outer` sizes
 // are outside of nodes. `pairs` of outer levels are listed only where asked for: they are many. Turned: as many such trees

@@ -240,6 +240,7 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   const auto [at, added] = known_.try_emplace({joined, pattern});
   if (!added) return at->second;
   const std::vector<int> sizes = joined_sizes(splits_, joined);
+  if (pattern.shape == Shape::AllToAll) return at->second = all_to_all_traffic(sizes);
   if (pattern.shape != Shape::Tree)
     return at->second =
                pattern.shape == Shape::Cycle ? cycle_traffic(sizes, pattern.cycles) : chain_traffic(sizes);
@@ -324,6 +325,23 @@ StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<Grou
     take_faster(result, busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), 1),
                 turned != 0 ? static_cast<int>(chains) : 1);
   }
+  return result;
+}
+
+StepTime Simulator::time(Goal goal, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups) const {
+  assert(goal == Goal::AllToAll || goal == Goal::Shift);
+  double n = 1;
+  for (int size : joined_sizes(splits_, joined)) n *= size;
+  const bool all = goal == Goal::AllToAll;
+  // Messages do not wait for each other, so the slowest counts once.
+  StepTime result{.rings = 0};
+  for (std::size_t j = 0; j < splits_.size(); ++j)
+    if (joined[j]) result.latency_us = std::max(result.latency_us, hierarchy_.levels[j].link.latency_us);
+  take_faster(result,
+              busiest_link(hierarchy_, splits_, joined, groups,
+                           traffic(joined, {all ? Shape::AllToAll : Shape::Chain, {}}), all ? 1 / n : 1),
+              1);
   return result;
 }
 

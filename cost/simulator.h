@@ -7,6 +7,8 @@
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
 //   chain along it                  Reduce b, Broadcast b
+//   all to all                      b/n between any two; all at once
+//   shift, along the order          b
 //   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down
 //                                   each edge of both trees of a double binary tree
 //
@@ -65,12 +67,15 @@ class Simulator {
   StepTime time(StrategyInstruction::Operation, const std::vector<bool>& joined,
                 const std::vector<GroupLoad>&, Algorithm) const;
 
+  // Goal::AllToAll or Goal::Shift, which are one step.
+  StepTime time(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+
  private:
   StepTime ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
                 const std::vector<GroupLoad>&) const;
   StepTime tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
-  enum class Shape { Cycle, Chain, Tree };
+  enum class Shape { Cycle, Chain, Tree, AllToAll };
   struct Pattern {
     Shape shape = Shape::Cycle;
     Cycles cycles = {};

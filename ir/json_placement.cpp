@@ -74,6 +74,13 @@ int index_of(const std::vector<Axis>& axes, const JsonReader& json) {
   json.fail("'" + name + "' is not an axis of the job", "name one of its axes");
 }
 
+Goal read_goal(const JsonReader& json) {
+  const std::string text = json.text(40);
+  for (const Goal goal : kAllGoals)
+    if (text == name(goal)) return goal;
+  json.fail("'" + text + "' is no goal", "use allreduce, reducescatter, allgather, alltoall or shift");
+}
+
 }  // namespace
 
 std::string to_json(const Hierarchy& hierarchy) {
@@ -109,9 +116,10 @@ std::string to_json(const Job& job) {
   for (const Reduction& reduction : job.reductions) {
     std::vector<std::string> over;
     for (int axis : reduction.axes) over.push_back(quoted(job.axes[axis].name));
-    reductions.push_back(fmt::format(R"({{"name":{},"axes":[{}],"bytes":{},"times":{}}})",
-                                     quoted(reduction.name), fmt::join(over, ","), reduction.bytes,
-                                     reduction.times));
+    reductions.push_back(
+        fmt::format(R"({{"name":{},"goal":"{}","axes":[{}],"bytes":{},"times":{},"element_bytes":{}}})",
+                    quoted(reduction.name), name(reduction.goal), fmt::join(over, ","), reduction.bytes,
+                    reduction.times, reduction.element_bytes));
   }
   return fmt::format("{{\n  \"job\": {},\n  \"axes\": {},\n  \"reductions\": {}\n}}\n", quoted(job.name),
                      lines(axes, "  "), lines(reductions, "  "));
@@ -134,9 +142,11 @@ Job job_from_json(std::string_view text, const std::string& file) {
   const JsonReader reductions = json["reductions"];
   for (std::size_t i = 0; i < reductions.size(1000); ++i) {
     const JsonReader each = reductions.at(i);
-    each.require_object({"name", "axes", "bytes", "times"});
+    each.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes"});
     Reduction reduction{.bytes = each["bytes"].number(1, kMostReductionBytes)};
     if (each.has("name")) reduction.name = each["name"].text();
+    if (each.has("goal")) reduction.goal = read_goal(each["goal"]);
+    if (each.has("element_bytes")) reduction.element_bytes = each["element_bytes"].number(1, 64);
     if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
     const JsonReader over = each["axes"];
     for (std::size_t k = 0; k < over.size(kMostAxes); ++k)

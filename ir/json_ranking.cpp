@@ -41,8 +41,9 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
                                    form(instruction));
     if (instruction.form != StrategyInstruction::Form::InsideGroup)
       text += fmt::format(R"(,"ancestor":{})", quoted(ranking.levels[instruction.ancestor]));
-    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{})",
-                        name(instruction.operation), priced.us, priced.latency_us, quoted(priced.binding));
+    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{},"rings":{})",
+                        name(instruction.operation), priced.us, priced.latency_us, quoted(priced.binding),
+                        priced.rings);
     if (i < strategy.lowered.size())
       text += fmt::format(R"(,"groups":{})", lists(strategy.lowered[i].groups));
     instructions.push_back(text + "}");
@@ -54,16 +55,24 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
   std::vector<std::string> strategies;
   for (const RankedStrategy& strategy : reduction.strategies)
     strategies.push_back(write(strategy, reduction));
-  return fmt::format(R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"strategies":{}}})",
-                     quoted(job.reductions[reduction.reduction].name), names(reduction.levels),
-                     list(reduction.sizes), reduction.allreduce_us, lines(strategies, "        "));
+  if (reduction.exchange)
+    return fmt::format(
+        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{}}}}})",
+        quoted(job.reductions[reduction.reduction].name), reduction.allreduce_us, reduction.exchange->us,
+        reduction.exchange->latency_us, quoted(reduction.exchange->binding));
+  return fmt::format(
+      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{},"strategies":{}}})",
+      quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
+      reduction.allreduce_us, reduction.programs, reduction.faster, lines(strategies, "        "));
 }
 
 std::string write(const RankedMatrix& ranked, const Job& job) {
   std::vector<std::string> reductions;
   for (const ReductionRanking& reduction : ranked.reductions) reductions.push_back(write(reduction, job));
-  return fmt::format(R"({{"matrix":{},"us":{},"allreduce_us":{},"reductions":{}}})",
-                     lists(ranked.matrix.factors), ranked.us, ranked.allreduce_us,
+  const std::string orders =
+      ranked.matrix.orders.empty() ? "" : fmt::format(R"(,"orders":{})", lists(ranked.matrix.orders));
+  return fmt::format(R"({{"matrix":{}{},"us":{},"allreduce_us":{},"reductions":{}}})",
+                     lists(ranked.matrix.factors), orders, ranked.us, ranked.allreduce_us,
                      lines(reductions, "      "));
 }
 
@@ -74,10 +83,9 @@ std::string to_json(const Ranking& ranking) {
   for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"matrices\": {},\n\"priced\": {},\n\"too_deep\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
+      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.too_deep, ranking.seconds,
-      lines(best, "  "));
+      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, lines(best, "  "));
 }
 
 }  // namespace chorale

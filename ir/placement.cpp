@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <numeric>
+
 #include "ir/ranking.h"
 
 namespace chorale {
@@ -25,6 +27,22 @@ const char* name(StrategyInstruction::Operation operation) {
       return "Reduce";
     case StrategyInstruction::Operation::Broadcast:
       return "Broadcast";
+  }
+  return "";
+}
+
+const char* name(Goal goal) {
+  switch (goal) {
+    case Goal::AllReduce:
+      return "allreduce";
+    case Goal::ReduceScatter:
+      return "reducescatter";
+    case Goal::AllGather:
+      return "allgather";
+    case Goal::AllToAll:
+      return "alltoall";
+    case Goal::Shift:
+      return "shift";
   }
   return "";
 }
@@ -55,6 +73,13 @@ std::string to_text(const ParallelismMatrix& matrix) {
   std::vector<std::string> rows;
   for (const std::vector<int>& row : matrix.factors) rows.push_back(fmt::format("[{}]", fmt::join(row, " ")));
   return fmt::format("[{}]", fmt::join(rows, " "));
+}
+
+std::vector<int> order_of(const ParallelismMatrix& matrix, int level) {
+  if (!matrix.orders.empty()) return matrix.orders[level];
+  std::vector<int> order(matrix.factors.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
 }
 
 }  // namespace chorale

@@ -18,9 +18,10 @@ struct Axis {
 };
 
 // factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a
-// level, the first axis varies slowest.
+// level, the first axis varies slowest, or the axes vary in the order that is said.
 struct ParallelismMatrix {
   std::vector<std::vector<int>> factors = {};
+  std::vector<std::vector<int>> orders = {};  // by level: all axes, the slowest first; none: as numbered
   bool operator==(const ParallelismMatrix&) const = default;
   auto operator<=>(const ParallelismMatrix&) const = default;
 };
@@ -50,12 +51,25 @@ struct Conditions {
   bool operator==(const Conditions&) const = default;
 };
 
-// Every device contributes `bytes` and gets the sum over the devices that differ from it in these axes only.
+// What devices that differ in these axes only do with each other.
+enum class Goal {
+  AllReduce,  // every device contributes `bytes` and gets the sum
+  ReduceScatter,  // every device contributes `bytes` and gets its part of the sum, whichever the strategy leaves it
+  AllGather,  // every device has such a part, and gets `bytes`
+  AllToAll,   // every device has `bytes`, and sends an equal part to each
+  Shift,      // every device sends `bytes` to the next along the axes, the last to none
+};
+inline constexpr std::array<Goal, 5> kAllGoals = {Goal::AllReduce, Goal::ReduceScatter, Goal::AllGather,
+                                                  Goal::AllToAll, Goal::Shift};
+const char* name(Goal);
+
 struct Reduction {
   std::string name = {};
+  Goal goal = Goal::AllReduce;
   std::vector<int> axes = {};  // indices, ascending
   double bytes = 0;            // per device
   double times = 1;            // per iteration of the job
+  double element_bytes = 4;    // nothing is scattered finer
   bool operator==(const Reduction&) const = default;
 };
 
@@ -106,6 +120,8 @@ const char* name(StrategyInstruction::Operation);
 // "(gpu, InsideGroup, ReduceScatter)", "(node, Parallel(root), AllReduce)": levels[0] is the root.
 std::string to_text(const StrategyInstruction&, const std::vector<std::string>& levels);
 std::string to_text(const Strategy&, const std::vector<std::string>& levels);
-std::string to_text(const ParallelismMatrix&);  // "[[1 8] [4 2]]"
+std::string to_text(const ParallelismMatrix&);  // "[[1 8] [4 2]]": its factors
+// The axes as they vary in a level, the slowest first.
+std::vector<int> order_of(const ParallelismMatrix&, int level);
 
 }  // namespace chorale

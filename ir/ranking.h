@@ -1,6 +1,7 @@
 // What placement returns: the matrices of a job on a hierarchy, best first, with their strategies.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,14 @@
 namespace chorale {
 
 inline constexpr int kMostListedDevices = 4096;
+inline constexpr int kMostCounted = 5;  // instructions, as in the paper's counts
 
 struct PricedInstruction {
   StrategyInstruction instruction = {};
   double us = 0;
   double latency_us = 0;     // contained in us
   std::string binding = {};  // the port, link or path that is busiest
+  int rings = 1;             // side by side, or chains, or trees
   bool operator==(const PricedInstruction&) const = default;
 };
 
@@ -28,19 +31,24 @@ struct RankedStrategy {
 
 // One reduction of the job under one matrix.
 struct ReductionRanking {
-  int reduction = 0;                     // of the job
-  std::vector<std::string> levels = {};  // names of the synthesis hierarchy; [0] is the root
-  std::vector<int> sizes = {};           // of the same; a single 1: nothing to reduce
-  double allreduce_us = 0;               // of a single AllReduce over whole groups
-  std::vector<RankedStrategy> strategies =
-      {};  // cheapest first; the first is proven to be the cheapest of any length
+  int reduction = 0;  // of the job
+  // Names of the synthesis hierarchy; [0] is the root. Levels of the machine that strategies treat as one: "rack+node".
+  std::vector<std::string> levels = {};
+  std::vector<int> sizes = {};  // of the same; a single 1: nothing to reduce
+  double allreduce_us = 0;      // of a single AllReduce over whole groups
+  long long programs = 0;       // strategies of at most kMostCounted instructions
+  long long faster = 0;         // of these, than the AllReduce
+  // Cheapest first; the first is proven to be the cheapest of any length over these levels.
+  std::vector<RankedStrategy> strategies = {};
+  // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of strategies.
+  std::optional<PricedInstruction> exchange = {};
   bool operator==(const ReductionRanking&) const = default;
 };
 
 struct RankedMatrix {
   ParallelismMatrix matrix = {};
   double us = 0;            // of all reductions of an iteration, each by its best strategy
-  double allreduce_us = 0;  // and each by a single AllReduce
+  double allreduce_us = 0;  // and each by a single instruction
   std::vector<ReductionRanking> reductions = {};
   bool operator==(const RankedMatrix&) const = default;
 };
@@ -52,7 +60,6 @@ struct Ranking {
   std::string rules = {};      // "paper", "full"
   int matrices = 0;            // that fit and obey the conditions
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
-  int too_deep = 0;            // not priced: a reduction is split over more levels than are searched
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
 };

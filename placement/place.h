@@ -10,12 +10,12 @@
 
 namespace chorale {
 
-// Every matrix is priced but those that split a reduction over more than StrategySpace::kMostLevels levels
-// (Ranking::too_deep), so among the priced ones the ranking is exact in the model of cost/simulator.h: a matrix costs the sum
-// over the job's reductions of times * time of the cheapest strategy. Ties are broken by the matrix. The
+// Every matrix is priced, in every order of axes inside of a level where that can matter, so the ranking is exact in the
+// model of cost/simulator.h: a matrix costs the sum over the job's reductions of times * time of the cheapest strategy. Of a
+// reduction over more than StrategySpace::kMostLevels levels, strategies treat neighbouring ones as one, in the way that is
+// cheapest. Ties are broken by the matrix. The
 // strategies that are returned were refereed, on the whole machine where it has at most kMostRefereedDevices
-// devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the
-// conditions, and where all matrices are too deep.
+// devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the conditions.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 
 // One reduction under one matrix: `most` strategies, cheapest first.

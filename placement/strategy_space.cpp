@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -305,6 +306,38 @@ std::vector<long long> count_strategies(const StrategySpace& space, Rules rules,
   return counts;
 }
 
+double rounded_price(double price) {
+  if (!(price > 0) || !std::isfinite(price)) return price;
+  const double unit = std::pow(10.0, std::floor(std::log10(price)) - 11);
+  return std::round(price / unit) * unit;
+}
+
+Count count_cheaper(const StrategySpace& space, const std::vector<double>& prices, Rules rules, int most,
+                    double than) {
+  Count count;
+  walk(space, rules, most, [&](const std::vector<const StrategySpace::Edge*>& edges) {
+    double price = 0;
+    for (const StrategySpace::Edge* edge : edges) price += prices[edge->charge];
+    if (!std::isfinite(price)) return;
+    ++count.all;
+    count.cheaper += rounded_price(price) < rounded_price(than);
+  });
+  return count;
+}
+
+namespace {
+
+// Sums of the same numbers in another order are equal, and then the shorter comes first.
+void sort_by_price(std::vector<PricedStrategy>& strategies) {
+  std::stable_sort(strategies.begin(), strategies.end(),
+                   [](const PricedStrategy& a, const PricedStrategy& b) {
+                     return std::pair(rounded_price(a.price), a.instructions.size()) <
+                            std::pair(rounded_price(b.price), b.instructions.size());
+                   });
+}
+
+}  // namespace
+
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, const std::vector<double>& prices,
                                                 Rules rules, int most) {
   // What is still to be paid from each state on, by one pass from the goal backwards.
@@ -351,10 +384,40 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
     for (const StrategySpace::Edge& edge : space.edges(walked[at].state)) {
       if (rules == Rules::Paper && is_detour(space, path, edge.to)) continue;
       const double price = walked[at].price + prices[edge.charge];
+      if (!std::isfinite(price + remaining[edge.to])) continue;
       walked.push_back({edge.to, at, &edge, price});
       open.push({price + remaining[edge.to], static_cast<int>(walked.size()) - 1});
     }
   }
+  sort_by_price(result);
+  return result;
+}
+
+// Few: the ways to take levels together and to order them.
+std::vector<PricedStrategy> cheapest_scatters(const StrategySpace& space, const std::vector<double>& prices,
+                                              int most) {
+  std::vector<PricedStrategy> result;
+  PricedStrategy so_far;
+  const auto go = [&](const auto& self, int state, int scattered) -> void {
+    if (scattered == space.levels()) {
+      result.push_back(so_far);
+      return;
+    }
+    for (const StrategySpace::Edge& edge : space.edges(state)) {
+      if (edge.instruction.operation != StrategyInstruction::Operation::ReduceScatter) continue;
+      if (!std::isfinite(prices[edge.charge])) continue;
+      const PricedStrategy before = so_far;
+      const std::vector<bool>& joined = space.charges()[edge.charge].joined;
+      so_far.instructions.push_back(edge.instruction);
+      so_far.charges.push_back(edge.charge);
+      so_far.price += prices[edge.charge];
+      self(self, edge.to, scattered + static_cast<int>(std::count(joined.begin(), joined.end(), true)));
+      so_far = before;
+    }
+  };
+  go(go, space.start(), 0);
+  sort_by_price(result);
+  if (static_cast<int>(result.size()) > most) result.resize(static_cast<std::size_t>(most));
   return result;
 }
 

@@ -70,15 +70,31 @@ std::vector<Strategy> all_strategies(const StrategySpace&, Rules, int most_instr
 // How many there are, by length: result[n] with exactly n instructions.
 std::vector<long long> count_strategies(const StrategySpace&, Rules, int most_instructions);
 
+// To twelve digits: sums of the same numbers in another order are the same price.
+double rounded_price(double);
+
+// Of at most so many instructions; and of these, cheaper than a price.
+struct Count {
+  long long all = 0, cheaper = 0;
+};
+Count count_cheaper(const StrategySpace&, const std::vector<double>& prices, Rules, int most_instructions,
+                    double than);
+
 struct PricedStrategy {
   Strategy instructions = {};
   std::vector<int> charges = {};
   double price = 0;
 };
 
-// The `most` cheapest of any length, cheapest first; `prices` by charge, positive. A path search whose
+// The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an instruction cannot be
+// done. Where prices are the same but for rounding, the shorter comes first. A path search whose
 // estimate is the true remaining price, so what comes first is proven to be cheapest.
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
                                                 Rules, int most);
+
+// The same for strategies that scatter the sum and are over: ReduceScatters alone, over each level once. Backwards, with
+// AllGather in its place, each gathers what it has scattered.
+std::vector<PricedStrategy> cheapest_scatters(const StrategySpace&, const std::vector<double>& prices,
+                                              int most);
 
 }  // namespace chorale

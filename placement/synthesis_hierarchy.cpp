@@ -30,14 +30,15 @@ int product(const std::vector<int>& sizes) {
 
 // What one step of the factor's digit adds to a device's number: levels outermost first, axes inside a level.
 int stride_of(const ParallelismMatrix& matrix, const Factor& factor) {
-  const int axes = static_cast<int>(matrix.factors.size());
   const int levels = static_cast<int>(matrix.factors.front().size());
   int stride = 1;
-  for (int j = levels - 1; j >= factor.level; --j)
-    for (int i = axes - 1; i >= 0; --i) {
-      if (j == factor.level && i == factor.axis) return stride;
-      stride *= matrix.factors[i][j];
+  for (int j = levels - 1; j >= factor.level; --j) {
+    const std::vector<int> order = order_of(matrix, j);
+    for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+      if (j == factor.level && *axis == factor.axis) return stride;
+      stride *= matrix.factors[*axis][j];
     }
+  }
   return stride;
 }
 
@@ -136,6 +137,22 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::ve
         if (size > 1) add(hierarchy.levels[j].name, column);
       }
       break;
+  }
+  return result;
+}
+
+SynthesisHierarchy joined(const SynthesisHierarchy& hierarchy, const std::vector<int>& lengths) {
+  SynthesisHierarchy result{.levels = {hierarchy.levels.front()}};
+  std::size_t at = 1;
+  for (int length : lengths) {
+    SynthesisLevel level{.name = {}, .size = 1};
+    for (int k = 0; k < length; ++k, ++at) {
+      const SynthesisLevel& part = hierarchy.levels[at];
+      level.name += (k > 0 ? "+" : "") + part.name;
+      level.size *= part.size;
+      level.factors.insert(level.factors.end(), part.factors.begin(), part.factors.end());
+    }
+    result.levels.push_back(std::move(level));
   }
   return result;
 }

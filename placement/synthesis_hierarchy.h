@@ -40,6 +40,9 @@ enum class SynthesisKind {
 SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>&, const ParallelismMatrix&,
                                        const std::vector<int>& reduction_axes, SynthesisKind);
 
+// Below the root, so many neighbouring levels as one each ("rack+node"), outermost first. The lengths add up to the levels.
+SynthesisHierarchy joined(const SynthesisHierarchy&, const std::vector<int>& lengths);
+
 // The groups of an instruction as digits of a hierarchy with these sizes (sizes[0] = 1 is the root), the last
 // level varying fastest. With slice e and ancestor a:
 //   InsideGroup  devices that differ at levels inside of e only

@@ -11,6 +11,14 @@ function time(us) {
     if (us >= size || unit === 'us') return `${Number((us / size).toPrecision(3))} ${unit}`;
 }
 
+// As the command line has it: powers of 1024.
+function bytesText(bytes) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  for (; bytes >= 1024 && unit + 1 < units.length; ++unit) bytes /= 1024;
+  return `${Number(bytes.toPrecision(4))} ${units[unit]}`;
+}
+
 function inWords(instruction) {
   const form = instruction.form === 'InsideGroup' ? 'InsideGroup' : `${instruction.form}(${instruction.ancestor})`;
   return `(${instruction.slice}, ${form}, ${instruction.operation})`;
@@ -23,6 +31,13 @@ function colour(group, groups) {
 
 const matrixText = rows => rows.map(row => `[${row.join(' ')}]`).join(' ');
 
+// Axes inside of a level, the slowest first, where they are not in the order in which they were given.
+function ordersText(matrix) {
+  const split = (matrix.orders || []).map((order, j) => order.filter(axis => matrix.matrix[axis][j] > 1));
+  return split.map((axes, j) => axes.every((axis, k) => k === 0 || axes[k - 1] < axis) ? ''
+    : `, ${data.hierarchy.levels[j].name} by ${axes.map(axis => data.job.axes[axis].name).join(' then ')}`).join('');
+}
+
 function showMatrices() {
   $('head').replaceChildren(element('tr'));
   for (const [text, n] of [['#', 1], [data.job.axes.map(a => a.name).join(', ')], ['best', 1], ['AllReduce', 1], ['gain', 1]])
@@ -30,7 +45,7 @@ function showMatrices() {
   const slowest = Math.max(...data.best.map(m => m.us), 1e-9);
   $('matrices').replaceChildren(...data.best.map((m, i) => {
     const row = element('tr', undefined, i === chosen.matrix ? 'chosen' : '');
-    row.append(element('td', i + 1, 'n'), element('td', matrixText(m.matrix)));
+    row.append(element('td', i + 1, 'n'), element('td', matrixText(m.matrix) + ordersText(m)));
     const cell = element('td', time(m.us), 'n');
     const bar = element('div', undefined, 'bar');
     bar.style.width = `${Math.max(1, 100 * m.us / slowest)}%`;
@@ -92,9 +107,11 @@ function show() {
   showMatrices();
   const matrix = data.best[chosen.matrix];
   if (!matrix) return;
-  $('chosen').textContent = `Number ${chosen.matrix + 1}: ${matrixText(matrix.matrix)}`;
-  buttons('reductions', matrix.reductions.map(r => r.reduction || 'reduction'), 'reduction');
   const reduction = matrix.reductions[chosen.reduction];
+  $('chosen').textContent = `Number ${chosen.matrix + 1}: ${matrixText(matrix.matrix)}${ordersText(matrix)}` +
+    (reduction.programs > 0 ? `; ${counted(reduction.programs, 'strategy', 'strategies')} of at most five instructions, ` +
+      `${reduction.faster} faster than one AllReduce` : '');
+  buttons('reductions', matrix.reductions.map(r => r.reduction || 'reduction'), 'reduction');
   buttons('strategies', reduction.strategies.map((s, i) => `strategy ${i + 1}: ${time(s.us)}`), 'strategy');
   const strategy = reduction.strategies[chosen.strategy];
   const instructions = strategy ? strategy.instructions : [];
@@ -102,13 +119,16 @@ function show() {
     const row = element('tr', undefined, i === chosen.step ? 'chosen' : '');
     const words = element('td');
     words.append(element('code', inWords(instruction)));
-    row.append(element('td', i + 1, 'n'), words, element('td', time(instruction.us), 'n'), element('td', instruction.binding));
+    row.append(element('td', i + 1, 'n'), words, element('td', time(instruction.us), 'n'), element('td', instruction.binding),
+               element('td', instruction.rings > 1 ? `${instruction.rings} at once` : ''));
     row.onclick = () => { chosen.step = i; show(); };
     return row;
   }));
   const instruction = instructions[chosen.step];
   const groups = instruction && instruction.groups;
-  $('legend').textContent = !instruction ? 'Every device has its sum already.'
+  $('legend').textContent = reduction.exchange
+    ? `One step: ${time(reduction.exchange.us)}, of it latency ${time(reduction.exchange.latency_us)}, bound by ${reduction.exchange.binding}.`
+    : !instruction ? 'Every device has its sum already.'
     : !groups ? '' : `step ${chosen.step + 1}: ${counted(groups.length, 'group')} of ${groups[0].length}; ` +
       'one colour a group, a frame for its first device; grey takes no part';
   drawMachine(instruction);
@@ -131,7 +151,7 @@ function stepsShown() {
 
 $('title').textContent = `${data.hierarchy.hierarchy}: ${data.job.axes.map(a => `${a.name} ${a.size}`).join(' x ')}`;
 $('summary').textContent = data.job.reductions.map(r =>
-  `${r.name || 'reduction'}: ${Number((r.bytes / 1e6).toPrecision(4))} MB a device over ${r.axes.join(' and ')}` +
+  `${r.name || 'reduction'}: ${r.goal}, ${bytesText(r.bytes)} a device over ${r.axes.join(' and ')}` +
   (r.times === 1 ? '' : `, ${r.times} times`)).join('; ') +
   ` (${data.matrices} placements${data.priced < data.matrices ? `, ${data.priced} priced` : ''}; ${data.algorithm})`;
 if (data.best.length === 0) {

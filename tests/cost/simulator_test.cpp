@@ -26,6 +26,17 @@ struct Edge {
 };
 
 // The group's algorithm over its devices in order.
+// One step's messages.
+std::vector<Edge> edges_of(Goal goal, const std::vector<int>& group) {
+  std::vector<Edge> edges;
+  for (std::size_t a = 0; a < group.size(); ++a)
+    for (std::size_t b = 0; b < group.size(); ++b)
+      if (goal == Goal::AllToAll ? a != b : b == a + 1)
+        edges.push_back(
+            {group[a], group[b], goal == Goal::AllToAll ? 1.0 / static_cast<double>(group.size()) : 1.0});
+  return edges;
+}
+
 // Chains are closed where there are several.
 std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int>& group, int nodes,
                            bool closed) {
@@ -191,10 +202,11 @@ std::vector<std::vector<int>> turned_orders(const std::vector<int>& sizes) {
   return orders;
 }
 
-double by_hand(const Setting& s, Operation operation, bool tree) {
+using Groups = std::map<std::vector<int>, std::vector<int>>;  // by what is not joined
+
+Groups groups_of_setting(const Setting& s) {
   const int levels = static_cast<int>(s.splits.size());
-  // All devices by (member, base) digits; groups by what is not joined.
-  std::map<std::vector<int>, std::vector<int>> groups;
+  Groups groups;
   std::vector<std::pair<int, std::vector<int>>> devices = {{0, {}}};
   for (int j = 0; j < levels; ++j) {
     std::vector<std::pair<int, std::vector<int>>> next;
@@ -209,6 +221,31 @@ double by_hand(const Setting& s, Operation operation, bool tree) {
     devices = std::move(next);
   }
   for (const auto& [device, key] : devices) groups[key].push_back(device);
+  for (auto& [key, group] : groups) std::sort(group.begin(), group.end());
+  return groups;
+}
+
+bool is_here(const Setting& s, const std::vector<int>& key, const GroupLoad& load) {
+  bool here = true;
+  for (std::size_t j = 0; j < s.splits.size(); ++j) {
+    if (s.joined[j] || load.places[j] == Place::All) continue;
+    here = here && (key[2 * j] == 0) == (load.places[j] == Place::First);
+  }
+  return here;
+}
+
+double by_hand(const Setting& s, Goal goal) {
+  std::vector<std::pair<Edge, double>> edges;
+  for (const auto& [key, group] : groups_of_setting(s))
+    for (const GroupLoad& load : s.loads)
+      if (is_here(s, key, load))
+        for (const Edge& edge : edges_of(goal, group)) edges.emplace_back(edge, load.bytes);
+  return busiest_us(s.hierarchy, edges);
+}
+
+double by_hand(const Setting& s, Operation operation, bool tree) {
+  const int levels = static_cast<int>(s.splits.size());
+  const Groups groups = groups_of_setting(s);
   int nodes = 1;
   for (int j = 0; j < s.hierarchy.node_level; ++j)
     if (s.joined[j]) nodes *= static_cast<int>(s.splits[j].members.size());
@@ -236,15 +273,9 @@ double by_hand(const Setting& s, Operation operation, bool tree) {
     if (both)
       for (std::size_t i = orders.size(); i-- > 0;) orders.push_back({orders[i].rbegin(), orders[i].rend()});
     std::vector<std::pair<Edge, double>> edges;
-    for (auto& [key, group] : groups) {
-      std::sort(group.begin(), group.end());
+    for (const auto& [key, group] : groups) {
       for (const GroupLoad& load : s.loads) {
-        bool here = true;
-        for (int j = 0; j < levels; ++j) {
-          if (s.joined[j] || load.places[j] == Place::All) continue;
-          here = here && (key[2 * j] == 0) == (load.places[j] == Place::First);
-        }
-        if (!here) continue;
+        if (!is_here(s, key, load)) continue;
         for (const std::vector<int>& order : orders) {
           std::vector<int> ordered;
           for (int place : order) ordered.push_back(group[static_cast<std::size_t>(place)]);
@@ -269,6 +300,10 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
       const StepTime time = simulator.time(operation, s.joined, s.loads, Algorithm::Ring);
       ASSERT_NEAR(time.us, by_hand(s, operation, false), 1e-6 * time.us)
           << "case " << i << ", " << name(operation);
+    }
+    for (Goal goal : {Goal::AllToAll, Goal::Shift}) {
+      const StepTime time = simulator.time(goal, s.joined, s.loads);
+      ASSERT_NEAR(time.us, by_hand(s, goal), 1e-6 * time.us) << "case " << i << ", " << name(goal);
     }
     const StepTime tree = simulator.time(Operation::AllReduce, s.joined, s.loads, Algorithm::Tree);
     // Nodes of a tree are loaded differently; where several share a path, the simulator takes the busiest for
