@@ -186,8 +186,8 @@ SettingValues setting_values() {
   return {.blocks = {512, 1024, 2048, 4096, 8192, 16384}, .usual_block = 2048};
 }
 
-CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine,
-                         const Execution& execution) {
+CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine, const Execution& execution,
+                         WorkloadCarrier carrier) {
   CompiledWorkload compiled;
   std::vector<WorkloadAlgorithm> algorithms;
   for (const NeededCollective& needed : needed_collectives(workload)) {
@@ -209,7 +209,7 @@ CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machin
                                .block_bytes = bytes,
                                .us = times.us(chosen, bytes)});
   }
-  compiled.files = to_workload_sources(workload, algorithms, {.execution = execution});
+  compiled.files = to_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
   return compiled;
 }
 

@@ -8,6 +8,7 @@
 #include "ir/frontier.h"
 #include "ir/search_options.h"
 #include "ir/workload.h"
+#include "ir/workload_carrier.h"
 #include "workload/text.h"
 #include "workload/transform.h"
 #include "workload/tune.h"
@@ -58,10 +59,11 @@ struct CompiledWorkload {
   std::vector<ChosenAlgorithm> chosen = {};
 };
 
-// C++ that runs over MPI, and over threads of one process: docs/workloads.md says what is in it. For each communication
+// C++ whose ranks the carrier runs: docs/workloads.md says what is in it. For each communication
 // the point that the execution gives, or else the one whose simulated time at the sizes of the workload is the least.
 // Throws InputError for what cannot be emitted, and for a point that the frontier has not.
-CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {});
+CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {},
+                         WorkloadCarrier = WorkloadCarrier::Any);
 
 // What a CPU has to choose from when it runs what is emitted.
 SettingValues setting_values();

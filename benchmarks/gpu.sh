@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The emitted CUDA programs on one GPU: virtual ranks 2 to 8 of ring, tree and all-pairs algorithms, every element checked, under
-# compute-sanitizer and then timed beside a copy on the device. Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
+# compute-sanitizer and then timed beside a copy on the device; tensor programs, fused against unfused. Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
 # Usage: benchmarks/gpu.sh [DIRECTORY]. What compiles without a GPU is benchmarks/compile.py's.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,6 +44,51 @@ run() {
   if "$1" -b 1K -e 64M -f 8; then right=$((right + 1)); else failure "$1"; fi
 }
 
+# FOLDER SCRIPT EXAMPLE: for 4 ranks in that schedule, as a program for the GPU and as one for threads.
+compile_adam() {
+  "$chorale" compile "$here/../examples/$3.chorale" --machine ring:4 --ranks 4 --apply "$2" -o "$work/$1" >/dev/null &&
+    make -s -C "$work/$1" cuda threads "ARCH=$architecture"
+}
+
+# FOLDER NAME ARGUMENTS...: does the GPU give what threads give?
+same_as_threads() {
+  local folder=$work/$1 name=$2
+  shift 2
+  if diff <("$folder/${name}_threads" --runs 0 "$@") <("$folder/${name}_cuda" --runs 0 "$@") >"$work/log"; then
+    right=$((right + 1))
+  else
+    failure "${name}_cuda $*"
+    head -5 "$work/log"
+  fi
+}
+
+# Tensor programs: fused against unfused on 4 virtual ranks, 2^10 to 2^28 parameters; the results of threads, in fp32, and in fp16
+# with fp32 state; compute-sanitizer.
+workloads() {
+  local apart="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v)"
+  local mixed="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, w_, p_); asSlice(m); asSlice(v); asSlice(w)"
+  local n tool
+  compile_adam unfused "$apart" adam &&
+    compile_adam fused "$apart; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)" adam &&
+    compile_adam mixed "$mixed; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)" adam_mixed ||
+    { failure "Adam does not compile"; return; }
+  for n in 1 1000 1048579; do
+    same_as_threads unfused adam N=$n
+    same_as_threads fused adam N=$n
+    same_as_threads mixed adam_mixed N=$n
+  done
+  for n in 10 13 16 19 22 25 28; do
+    echo "2^$n unfused $("$work/unfused/adam_cuda" N=$((1 << n)) --runs 20 | tail -1)"
+    echo "2^$n fused   $("$work/fused/adam_cuda" N=$((1 << n)) --runs 20 | tail -1)"
+  done
+  command -v compute-sanitizer >/dev/null || return
+  for tool in memcheck racecheck; do
+    compute-sanitizer --error-exitcode 1 --tool "$tool" "$work/fused/adam_cuda" N=5003 --runs 1 --channels 4 >"$work/log" 2>&1 && continue
+    failure "$tool of adam_cuda"
+    tail -20 "$work/log"
+  done
+}
+
 run_all() {
   local architecture ranks name directory defines
   architecture=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
@@ -62,6 +107,7 @@ run_all() {
     echo "# $defines"
     run "$directory/virtual_ranks_gpu"
   done
+  workloads
   echo "$right runs with every element right, $failed failures"
 }
 

@@ -56,7 +56,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     execution = best.execution;
     errors = failures(result);
   }
-  CompiledWorkload compiled = compile(workload, machine, execution);
+  CompiledWorkload compiled = compile(workload, machine, execution, command.carrier);
   text += chosen_table(compiled);
   for (NamedText& file : compiled.files) {
     file.path = directory + "/" + file.path;

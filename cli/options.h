@@ -261,6 +261,7 @@ struct TuneSettings {
 struct CompileCommand {
   WorkloadInput workload = {};
   WorkloadTarget target = {};
+  WorkloadCarrier carrier = WorkloadCarrier::Any;
   bool tunes = false;
   TuneSettings tune = {};
   std::string directory = {};

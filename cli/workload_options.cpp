@@ -91,7 +91,8 @@ void tune_settings(CLI::App* app, TuneSettings& settings) {
 void compile_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
-      "What is written runs over MPI, and over threads of one process, and is a library for PyTorch.\n"
+      "What is written runs over MPI, on threads of one process, with all ranks on one GPU,\n"
+      "and with a GPU each over NCCL, as 'make' is told; and is a library for PyTorch.\n"
       "Collectives are searched on the machine, and each operation takes the point of the frontier\n"
       "that is the fastest at its size.\n"
       "exit codes: 0 done, 1 done, but a schedule failed when it was measured, 2 bad input, 3 done with "
@@ -103,6 +104,12 @@ void compile_options(CLI::App& app, Command& parsed) {
   workload(sub, options->workload);
   script(sub, options->workload);
   target(sub, options->target);
+  choice<WorkloadCarrier>(sub, "--target", options->carrier,
+                          {{"threads", WorkloadCarrier::Threads},
+                           {"mpi", WorkloadCarrier::Mpi},
+                           {"cuda", WorkloadCarrier::Cuda},
+                           {"nccl", WorkloadCarrier::Nccl}},
+                          "Write what one of them needs, with a Makefile for it (all of them)");
   sub->add_flag("--tune", options->tunes,
                 "Take the schedule that the tuner finds best ('chorale tune --help')");
   tune_settings(sub, options->tune);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "codegen/embedded_files.h"
 #include "codegen/workload/around_source.h"
@@ -29,6 +30,24 @@ std::string printed_header(const WorkloadPlaces& places) {
   const StepPrinter printer(places);
   return printed_declarations(places) + printer.loops() + printed_class(places, printer) +
          "}  // namespace " + places.name() + "\n";
+}
+
+// Headers of one carrier alone; all others are included by what every one includes.
+bool is_included(WorkloadCarrier carrier, std::string_view path) {
+  static constexpr std::pair<std::string_view, WorkloadCarrier> kOwn[] = {
+      {"device/workload_threads.h", WorkloadCarrier::Threads},
+      {"device/workload_library.h", WorkloadCarrier::Threads},
+      {"device/workload_mpi.h", WorkloadCarrier::Mpi},
+      {"device/workload_cuda.h", WorkloadCarrier::Cuda},
+      {"device/workload_nccl.h", WorkloadCarrier::Nccl},
+  };
+  static constexpr std::string_view kOfGpus[] = {"device/counters.h", "device/workload_fused.h",
+                                                 "device/workload_gpu.h"};
+  for (const auto& [own, which] : kOwn)
+    if (path == own) return is_for(carrier, which);
+  const bool for_gpus = is_for(carrier, WorkloadCarrier::Cuda) || is_for(carrier, WorkloadCarrier::Nccl);
+  if (std::ranges::count(kOfGpus, path) > 0) return for_gpus;
+  return true;
 }
 
 }  // namespace
@@ -64,8 +83,9 @@ std::vector<NamedText> to_workload_sources(const Workload& workload,
   std::vector<NamedText> files = {{name + ".h", printed_header(places)},
                                   {name + "_main.cpp", printed_driver(places)},
                                   {name + ".json", printed_description(places)},
-                                  {"Makefile", printed_makefile(places)}};
-  for (const EmbeddedFile& file : workload_files()) files.push_back({file.path, file.contents});
+                                  {"Makefile", printed_makefile(places, options.carrier)}};
+  for (const EmbeddedFile& file : workload_files())
+    if (is_included(options.carrier, file.path)) files.push_back({file.path, file.contents});
   return files;
 }
 

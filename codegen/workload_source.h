@@ -18,6 +18,7 @@
 #include "ir/files.h"
 #include "ir/program.h"
 #include "ir/workload.h"
+#include "ir/workload_carrier.h"
 
 namespace chorale {
 
@@ -31,6 +32,7 @@ struct WorkloadAlgorithm {
 struct WorkloadSourceOptions {
   std::string name = {};     // of the namespace and the files; empty: the workload's
   Execution execution = {};  // its points are for whoever gives the algorithms; a CPU has no channels
+  WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 
 // The collective that a communication is, and the other way round; sends are none. Requires one that has another.
@@ -47,7 +49,7 @@ struct NeededCollective {
 std::vector<NeededCollective> needed_collectives(const Workload&);
 
 // NAME.h, NAME.json (what a library of it takes: device/workload_library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
-// (make threads; make mpi), and device/*.h, which they include. Requires a workload that inferred() has passed, and an
+// (make threads; make mpi; make cuda; make nccl), and device/*.h, which they include. Requires a workload that inferred() has passed, and an
 // algorithm for each of needed_collectives() with any number of chunks. Throws InputError where one is missing or does
 // something else.
 std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,

@@ -2,10 +2,11 @@
 // takes the time.
 //
 //   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
+//        [--channels BLOCKS] [--threads 384] [--patience 60], with -DCHORALE_CUDA
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
 // with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out. With
-// -DCHORALE_MPI ranks are processes of MPI, else threads. C++17, and goes along with what is emitted.
+// -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are all on one GPU, with -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <chrono>
@@ -15,12 +16,17 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#ifdef CHORALE_MPI
+#if defined(CHORALE_MPI)
 #include "device/workload_mpi.h"
+#elif defined(CHORALE_CUDA)
+#include "device/workload_cuda.h"
+#elif defined(CHORALE_NCCL)
+#include "device/workload_nccl.h"
 #else
 #include "device/workload_threads.h"
 #endif
@@ -39,6 +45,8 @@ struct DriverOptions {
   int runs = 5;
   std::uint64_t seed = 1;
   std::string in = {}, out = {};
+  int channels = 0, threads = 384;
+  double patience = 60;  // seconds
 };
 
 inline std::uint64_t mixed(std::uint64_t x) {
@@ -91,6 +99,7 @@ class Driver {
         tensors_, sizes_, rank,
         [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
     program.run(tensors_);
+    transport_.device().finish();
     int wrong = 0;
     Workload::tensors(tensors_, sizes_, rank,
                       [&](const DriverTensor& tensor, auto& member, const Share& part) {
@@ -101,6 +110,7 @@ class Driver {
       transport_.barrier();
       const auto start = std::chrono::steady_clock::now();
       program.run(tensors_);
+      transport_.device().finish();
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       double longest = 0;
       for (const double each : transport_.all(took.count())) longest = std::max(longest, each);
@@ -117,27 +127,35 @@ class Driver {
     return folder + "/" + tensor.name + "." + std::to_string(transport_.rank());
   }
 
+  // Memory of the device with these values.
+  template <typename T>
+  T* placed(const T* values, std::int64_t count) {
+    auto memory = transport_.device().template memory<T>(count);
+    T* const at = memory.get();
+    transport_.device().upload(at, values, static_cast<std::size_t>(count) * sizeof(T));
+    memory_.push_back(std::make_shared<decltype(memory)>(std::move(memory)));
+    return at;
+  }
+  template <typename T>
+  std::vector<T> first_values(const DriverTensor& tensor, const Share& part) {
+    std::vector<T> values(static_cast<std::size_t>(part.elements()));
+    if (tensor.is_input) fill(tensor, values.data(), part);
+    return values;
+  }
   template <typename T>
   void make(const DriverTensor& tensor, T*& member, const Share& part) {
     using Value = std::remove_const_t<T>;
-    memory_.emplace_back(static_cast<std::size_t>(part.elements() + 1) * sizeof(Value));
-    Value* const values = reinterpret_cast<Value*>(memory_.back().data());
-    if (tensor.is_input) fill(tensor, values, part);
-    member = values;
+    member = placed(first_values<Value>(tensor, part).data(), part.elements());
   }
   // In tensors of 1, 1500, 7 and 2100 elements, and so on.
   template <typename T>
   void make(const DriverTensor& tensor, Scattered<T>& member, const Share& part) {
-    T* values = nullptr;
-    make(tensor, values, part);
+    const std::vector<T> values = first_values<T>(tensor, part);
     std::vector<std::pair<const T*, std::int64_t>> list;
     static constexpr std::int64_t kLengths[] = {1, 1500, 7, 2100};
     for (std::int64_t i = 0; i < part.elements(); i += list.back().second) {
       const std::int64_t count = std::min(kLengths[list.size() % 4], part.elements() - i);
-      memory_.emplace_back(static_cast<std::size_t>(count) * sizeof(T));
-      T* const at = reinterpret_cast<T*>(memory_.back().data());
-      std::copy_n(values + i, count, at);
-      list.push_back({at, count});
+      list.push_back({placed(values.data() + i, count), count});
     }
     member = Scattered<T>(list);
   }
@@ -159,7 +177,17 @@ class Driver {
   }
 
   template <typename T>
-  bool finished(const DriverTensor& tensor, T* values, const Share& part) {
+  std::vector<T> found(const T* at, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    transport_.device().download(values.data(), at, values.size() * sizeof(T));
+    return values;
+  }
+  template <typename T>
+  bool finished(const DriverTensor& tensor, T* at, const Share& part) {
+    return is_right(tensor, found<std::remove_const_t<T>>(at, part.elements()).data(), part);
+  }
+  template <typename T>
+  bool is_right(const DriverTensor& tensor, const T* values, const Share& part) {
     if (!options_.out.empty()) {
       std::ofstream stream(file(options_.out, tensor), std::ios::binary);
       stream.write(reinterpret_cast<const char*>(values),
@@ -208,9 +236,9 @@ class Driver {
   template <typename T>
   bool finished(const DriverTensor& tensor, Scattered<T>& member, const Share& part) {
     std::vector<T> values;
-    while (static_cast<std::int64_t>(values.size()) < part.elements())
-      values.push_back(*member.run(static_cast<std::int64_t>(values.size())).at);
-    return finished(tensor, values.data(), part);
+    for (const Stretch<T>& each : member.tensors())
+      for (const T& value : found<T>(each.at, each.count)) values.push_back(value);
+    return is_right(tensor, values.data(), part);
   }
   template <typename T, typename = std::enable_if_t<!std::is_pointer_v<T>>>
   bool finished(const DriverTensor&, T&, const Share&) {
@@ -221,7 +249,7 @@ class Driver {
   const DriverOptions& options_;
   typename Workload::Sizes sizes_ = {};
   typename Workload::Tensors tensors_ = {};
-  std::vector<std::vector<char>> memory_ = {};
+  std::vector<std::shared_ptr<void>> memory_ = {};
 };
 
 // Throws std::invalid_argument.
@@ -239,6 +267,14 @@ DriverOptions driver_options(int argc, char** argv) {
       options.in = value, ++i;
     else if (word == "--out")
       options.out = value, ++i;
+#ifdef CHORALE_CUDA
+    else if (word == "--channels")
+      options.channels = std::atoi(value.c_str()), ++i;
+    else if (word == "--threads")
+      options.threads = std::atoi(value.c_str()), ++i;
+    else if (word == "--patience")
+      options.patience = std::atof(value.c_str()), ++i;
+#endif
     else if (const std::size_t at = word.find('='); at != word.npos)
       options.sizes[word.substr(0, at)] = std::atoll(word.c_str() + at + 1);
     else
@@ -246,10 +282,11 @@ DriverOptions driver_options(int argc, char** argv) {
           word + " is no option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");
   }
   typename Workload::Sizes sizes;
-  for (const auto& [name, value] : options.sizes) {
+  for (const auto& given : options.sizes) {
     bool known = false;
-    Workload::sizes(sizes, [&](const std::string& each, std::int64_t&) { known = known || each == name; });
-    require(known, name + " is no size of " + Workload::kName);
+    Workload::sizes(sizes,
+                    [&](const std::string& each, std::int64_t&) { known = known || each == given.first; });
+    require(known, given.first + " is no size of " + Workload::kName);
   }
   return options;
 }
@@ -272,11 +309,18 @@ int workload_main(int argc, char** argv) {
   try {
     const DriverOptions options = driver_options<Workload>(argc, argv);
     std::mutex mutex;
-    on_thread_ranks(Workload::kRanks, [&](ThreadTransport& transport) {
-      const int wrong = Driver<Workload, ThreadTransport>(transport, options).run();
+    const auto each = [&](auto& transport) {
+      const int wrong = Driver<Workload, std::decay_t<decltype(transport)>>(transport, options).run();
       const std::lock_guard<std::mutex> lock(mutex);
       if (wrong != 0) code = 1;
-    });
+    };
+#ifdef CHORALE_CUDA
+    on_cuda_ranks<Workload::kRanks>({options.channels, options.threads, options.patience}, each);
+#elif defined(CHORALE_NCCL)
+    on_nccl_ranks(Workload::kRanks, each);
+#else
+    on_thread_ranks(Workload::kRanks, each);
+#endif
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

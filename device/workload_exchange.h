@@ -27,6 +27,8 @@
 namespace chorale {
 
 // One end of a message. Transports have
+//   typename Device; Device& device();
+//     where elements are and are computed with: device/workload_device.h
 //   int rank() const, ranks() const;
 //   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
 //     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
@@ -86,47 +88,53 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
-template <typename T, Combination op = Combination::Sum>
-class Exchange {
+// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1) does nothing.
+class ExchangePlan {
  public:
+  struct Place {
+    int buffer = 0, slot = 0;
+    std::int64_t begin = 0, count = 0;
+    int receive = -1;  // what this message of the step has brought
+    bool same_slot(const Place& other) const { return buffer == other.buffer && slot == other.slot; }
+  };
+  struct Sum {
+    Place to = {};
+    std::vector<Place> from = {};
+    int completes = 0;
+    std::int64_t index = 0;
+  };
+  struct Step {
+    std::vector<Delivery> sends = {}, receives = {};  // tags are numbers of messages in the tables
+    std::vector<Place> from = {}, to = {};            // of sends, and of receives
+    std::vector<Sum> sums = {};
+    std::vector<Place> finished = {};  // of the output
+  };
+
   // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a part of each block, of
-  // whole rows of so many elements.
-  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
-           std::int64_t row = 1)
+  // whole rows of so many elements. Elements have so many bytes.
+  ExchangePlan(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile, int tiles,
+               std::int64_t row, std::int64_t size)
       : tables_(tables),
         rank_(rank),
         first_(first),
         tile_(tile),
         tiles_(tiles),
         row_(row),
+        size_(size),
         blocks_(std::move(blocks)),
-        steps_(tables.steps) {
+        steps_(static_cast<std::size_t>(tables.steps)) {
     plan();
   }
 
-  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
-  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
-  template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
-           Progress&& progress = {}) {
-    if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
-    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
-    for (Step& step : steps_) {
-      for (std::size_t i = 0; i < step.sends.size(); ++i) {
-        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
-        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
-      }
-      for (std::size_t i = 0; i < step.receives.size(); ++i)
-        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
-      transport.exchange(step.sends, step.receives);
-      for (const Sum& sum : step.sums) {
-        for (const Place& place : sum.from)
-          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
-        add_up(step, sum, buffers, function);
-      }
-      transport.release(step.sends, step.receives);
-      for (const Place& place : step.finished) progress.has(place.begin, place.count);
-    }
+  const ExchangeTables& tables() const { return tables_; }
+  int rank() const { return rank_; }
+  int first() const { return first_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  std::int64_t scratch_elements() const { return scratch_elements_; }
+
+  // Where a message begins, in the memory of who sends it.
+  Place source_of(const ExchangeMessage& m) const {
+    return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
   }
 
   // The parts of the input, in the order in which run() needs them: first index, and how many.
@@ -142,26 +150,7 @@ class Exchange {
     return parts;
   }
 
- private:
-  struct Place {
-    int buffer = 0, slot = 0;
-    std::int64_t begin = 0, count = 0;
-    int receive = -1;  // what this message of the step has brought
-    bool same_slot(const Place& other) const { return buffer == other.buffer && slot == other.slot; }
-  };
-  struct Sum {
-    Place to = {};
-    std::vector<Place> from = {};
-    int completes = 0;
-    std::int64_t index = 0;
-  };
-  struct Step {
-    std::vector<Delivery> sends = {}, receives = {};
-    std::vector<Place> from = {}, to = {};  // of sends, and of receives
-    std::vector<Sum> sums = {};
-    std::vector<Place> finished = {};  // of the output
-  };
-
+ protected:
   // Of the tile, within the block.
   std::int64_t piece_begin(int block, int piece) const {
     const std::int64_t length = blocks_[block + 1] - blocks_[block];
@@ -174,14 +163,15 @@ class Exchange {
   std::int64_t piece_length(int block, int piece) const {
     return piece_begin(block, piece + 1) - piece_begin(block, piece);
   }
-  Place place(int buffer, int slot, int block, int piece) const {
+  Place place(int rank, int buffer, int slot, int block, int piece) const {
     Place place{buffer, slot, 0, piece_length(block, piece), -1};
     if (buffer == 2) {
       place.begin = slot * longest_;
     } else {
       const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
-      const int at = own ? rank_ : slot / tables_.pieces;
-      place.begin = (own ? 0 : blocks_[at]) + piece_begin(at, slot % tables_.pieces);
+      const int at = own ? rank : slot / tables_.pieces;
+      place.begin =
+          (own ? 0 : blocks_[static_cast<std::size_t>(at)]) + piece_begin(at, slot % tables_.pieces);
     }
     return place;
   }
@@ -189,8 +179,7 @@ class Exchange {
   void plan() {
     for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
       longest_ = std::max(longest_, piece_length(static_cast<int>(b), 0));
-    scratch_elements_ = longest_ * tables_.scratch[rank_];
-    const int size = static_cast<int>(sizeof(T));
+    scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.scratch[rank_];
     for (std::size_t i = 0; i < tables_.message_count; ++i) {
       const ExchangeMessage& m = tables_.messages[i];
       const std::int64_t count = piece_length(m.block, m.piece);
@@ -198,13 +187,13 @@ class Exchange {
       Step& step = steps_[m.step];
       const int tag = static_cast<int>(i);
       if (m.from == rank_) {
-        step.sends.push_back({first_ + m.to, tag, nullptr, count * size, true, false, nullptr, {}, nullptr});
-        step.from.push_back(place(m.from_buffer, m.from_slot, m.block, m.piece));
+        step.sends.push_back({first_ + m.to, tag, nullptr, count * size_, true, false, nullptr, {}, nullptr});
+        step.from.push_back(place(rank_, m.from_buffer, m.from_slot, m.block, m.piece));
       }
       if (m.to == rank_) {
         step.receives.push_back(
-            {first_ + m.from, tag, nullptr, count * size, false, m.borrows != 0, nullptr, {}, nullptr});
-        step.to.push_back(place(m.to_buffer, m.to_slot, m.block, m.piece));
+            {first_ + m.from, tag, nullptr, count * size_, false, m.borrows != 0, nullptr, {}, nullptr});
+        step.to.push_back(place(rank_, m.to_buffer, m.to_slot, m.block, m.piece));
       }
     }
     for (std::size_t i = 0; i < tables_.work_count; ++i) {
@@ -222,8 +211,8 @@ class Exchange {
   // What lies in a slot that a message of this step has come into is where the message is, until something is stored
   // there.
   void add_work(Step& step, const ExchangeWork& w) {
-    Place from = place(w.from_buffer, w.from_slot, w.block, w.piece),
-          to = place(w.to_buffer, w.to_slot, w.block, w.piece);
+    Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
+          to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
     const auto brought = [&](Place& place) {
       for (const Sum& sum : step.sums)
         if (sum.to.same_slot(place)) return;
@@ -270,6 +259,49 @@ class Exchange {
     }
   }
 
+  const ExchangeTables tables_;
+  const int rank_, first_, tile_, tiles_;
+  const std::int64_t row_, size_;
+  const Blocks blocks_;
+  std::vector<Step> steps_;
+  std::int64_t longest_ = 0, scratch_elements_ = 0;
+};
+
+template <typename T, Combination op = Combination::Sum>
+class Exchange : public ExchangePlan {
+ public:
+  using Element = T;
+
+  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
+           std::int64_t row = 1)
+      : ExchangePlan(tables, rank, first, std::move(blocks), tile, tiles, row, sizeof(T)) {}
+
+  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
+  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
+  template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
+           Progress&& progress = {}) {
+    if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
+    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
+    for (Step& step : steps_) {
+      for (std::size_t i = 0; i < step.sends.size(); ++i) {
+        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
+        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
+      }
+      for (std::size_t i = 0; i < step.receives.size(); ++i)
+        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
+      transport.exchange(step.sends, step.receives);
+      for (const Sum& sum : step.sums) {
+        for (const Place& place : sum.from)
+          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
+        add_up(step, sum, buffers, function);
+      }
+      transport.release(step.sends, step.receives);
+      for (const Place& place : step.finished) progress.has(place.begin, place.count);
+    }
+  }
+
+ private:
   static void set_place(Delivery& delivery, const Lies<T>& buffer, const Place& place) {
     delivery.pieces.clear();
     if (buffer.is_together()) {
@@ -361,12 +393,6 @@ class Exchange {
     }
   }
 
-  const ExchangeTables tables_;
-  const int rank_, first_, tile_, tiles_;
-  const std::int64_t row_;
-  const Blocks blocks_;
-  std::vector<Step> steps_;
-  std::int64_t longest_ = 0, scratch_elements_ = 0;
   std::unique_ptr<T[]> scratch_ = {};
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
@@ -379,19 +405,19 @@ inline int tile_count(const Blocks& blocks, int wanted = 0) {
       wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10) : std::min<std::int64_t>(8, longest >> 13);
   return static_cast<int>(std::max<std::int64_t>(1, most));
 }
-template <typename T, Combination op>
-std::vector<Exchange<T, op>> tiled_exchange(const ExchangeTables& tables, int rank, int first,
-                                            const Blocks& blocks, int tiles, std::int64_t row = 1) {
-  std::vector<Exchange<T, op>> exchanges;
+template <typename Exchange>
+std::vector<Exchange> tiled_exchange(const ExchangeTables& tables, int rank, int first, const Blocks& blocks,
+                                     int tiles, std::int64_t row = 1) {
+  std::vector<Exchange> exchanges;
   for (int tile = 0; tile < tiles; ++tile)
     exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
   return exchanges;
 }
 // What they need, one after the other.
-template <typename T, Combination op>
-std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange<T, op>>& exchanges) {
+template <typename Exchange>
+std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange>& exchanges) {
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;
-  for (const Exchange<T, op>& exchange : exchanges)
+  for (const Exchange& exchange : exchanges)
     for (const auto& part : exchange.needed()) parts.push_back(part);
   return parts;
 }

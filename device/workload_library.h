@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/workload_device.h"
 #include "device/workload_exchange.h"
 
 extern "C" {
@@ -30,6 +31,8 @@ class CallbackTransport {
   CallbackTransport(int rank, int ranks, chorale_exchange exchange, void* context)
       : rank_(rank), ranks_(ranks), exchange_(exchange), context_(context) {}
 
+  using Device = HostDevice;
+  Device& device() { return device_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
@@ -57,6 +60,7 @@ class CallbackTransport {
 
  private:
   int rank_ = 0, ranks_ = 1;
+  HostDevice device_ = {};
   chorale_exchange exchange_ = nullptr;
   void* context_ = nullptr;
   std::vector<chorale_message> messages_ = {};

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "device/workload_device.h"
 #include "device/workload_exchange.h"
 
 namespace chorale {
@@ -21,6 +22,8 @@ class MpiTransport {
     MPI_Comm_size(comm, &ranks_);
   }
 
+  using Device = HostDevice;
+  Device& device() { return device_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
@@ -94,6 +97,7 @@ class MpiTransport {
 
   MPI_Comm comm_;
   int rank_ = 0, ranks_ = 1;
+  HostDevice device_ = {};
   std::vector<MPI_Request> requests_ = {}, posted_ = {};
 };
 

@@ -31,6 +31,16 @@ inline std::int64_t part_begin(std::int64_t length, int count, int index) {
   return length / count * index + std::min<std::int64_t>(index, length % count);
 }
 
+// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow each other.
+struct Indices {
+  std::int64_t first = 0, elements = 0;
+  std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
+
+  CHORALE_DEVICE std::int64_t index(std::int64_t i) const {
+    return run == 0 ? first + i : i / run * pitch + first + i % run;
+  }
+};
+
 // The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a dimension. Slices of
 // the flat tensor are boxes of one dimension.
 class Share {
@@ -60,6 +70,10 @@ class Share {
     if (along_ == 0) return first() + i;
     const std::int64_t run = own_[along_] * inner();
     return run == 0 ? 0 : i / run * whole_[along_] * inner() + first() + i % run;
+  }
+  Indices indices() const {
+    if (along_ == 0) return {first(), elements_, 0, 0};
+    return {first(), elements_, own_[along_] * inner(), whole_[along_] * inner()};
   }
   // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole tensor.
   std::int64_t run() const { return along_ == 0 ? elements_ : own_[along_] * inner(); }
@@ -101,11 +115,13 @@ void copy_slice(T* slice, const T* whole, const Share& part) {
 
 // Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to: sides of those,
 // and how far a step along each is in the other (0: along none of its own).
+template <int dims>
 class Walk {
  public:
   Walk() = default;
   // The last sides of `to` are those of `from`, or 1 there.
-  Walk(const Sides& to, const Sides& from) : sides_(to), steps_(to.size(), 0) {
+  Walk(const Sides& to, const Sides& from) {
+    for (int d = 0; d < dims; ++d) sides_[d] = to[static_cast<std::size_t>(d)];
     std::int64_t step = 1;
     for (std::size_t k = 1; k <= from.size(); ++k) {
       const std::int64_t side = from[from.size() - k];
@@ -113,9 +129,9 @@ class Walk {
       step *= side;
     }
   }
-  std::int64_t at(std::int64_t index) const {
+  CHORALE_DEVICE std::int64_t at(std::int64_t index) const {
     std::int64_t result = 0;
-    for (std::size_t d = sides_.size(); d-- > 0;) {
+    for (int d = dims; d-- > 0;) {
       result += index % sides_[d] * steps_[d];
       index /= sides_[d];
     }
@@ -123,7 +139,7 @@ class Walk {
   }
 
  private:
-  Sides sides_ = {}, steps_ = {};
+  std::int64_t sides_[dims] = {}, steps_[dims] = {};
 };
 
 inline void require(bool holds, const std::string& what) {
@@ -137,7 +153,7 @@ std::unique_ptr<T[]> memory(std::int64_t elements) {
 
 // Sums of many: in double, and in lanes that a compiler makes vectors of.
 template <Combination op>
-inline double identity() {
+CHORALE_DEVICE inline double identity() {
   return op == Combination::Sum ? 0.0 : op == Combination::Max ? -HUGE_VAL : HUGE_VAL;
 }
 inline constexpr std::int64_t kFolded = 1024;  // at once

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "device/elements.h"
 
 namespace chorale {
 
@@ -14,6 +17,25 @@ template <typename T>
 struct Stretch {
   T* at;
   std::int64_t count;
+};
+
+// Where its elements are, in a table that somebody else keeps: of device code, where that can read it.
+template <typename T>
+struct ScatteredView {
+  static constexpr int kBucket = 10;
+
+  const Stretch<T>* tensors = nullptr;
+  const std::int64_t* begins = nullptr;
+  const std::int32_t* table = nullptr;  // by bucket: the tensor that its first element is in
+  std::int64_t elements = 0;
+
+  // The elements from there on that lie together; `index` is that of one that there is.
+  CHORALE_DEVICE Stretch<T> run(std::int64_t index) const {
+    std::int64_t k = table[index >> kBucket];
+    while (index >= begins[k] + tensors[k].count) ++k;
+    const std::int64_t within = index - begins[k];
+    return {tensors[k].at + within, tensors[k].count - within};
+  }
 };
 
 template <typename T>
@@ -33,20 +55,22 @@ class Scattered {
   }
 
   std::int64_t elements() const { return elements_; }
-  // The elements from there on that lie together; `index` is that of one that there is.
-  Stretch<T> run(std::int64_t index) const {
-    std::size_t k = static_cast<std::size_t>(table_[static_cast<std::size_t>(index >> kBucket)]);
-    while (index >= begins_[k] + tensors_[k].count) ++k;
-    const std::int64_t within = index - begins_[k];
-    return {tensors_[k].at + within, tensors_[k].count - within};
-  }
+  Stretch<T> run(std::int64_t index) const { return view().run(index); }
+  ScatteredView<T> view() const { return {tensors_.data(), begins_.data(), table_.data(), elements_}; }
+
+  const std::vector<Stretch<T>>& tensors() const { return tensors_; }
+  const std::vector<std::int64_t>& begins() const { return begins_; }
+  const std::vector<std::int32_t>& table() const { return table_; }
+  // The same table in other memory, which is kept with this one: for whoever has put it there.
+  std::shared_ptr<void>& elsewhere() const { return elsewhere_; }
 
  private:
-  static constexpr int kBucket = 10;
+  static constexpr int kBucket = ScatteredView<T>::kBucket;
 
   std::vector<Stretch<T>> tensors_ = {};
   std::vector<std::int64_t> begins_ = {};
-  std::vector<std::int32_t> table_ = {};  // by bucket: the tensor that its first element is in
+  std::vector<std::int32_t> table_ = {};
+  mutable std::shared_ptr<void> elsewhere_ = {};
   std::int64_t elements_ = 0;
 };
 
@@ -54,21 +78,31 @@ class Scattered {
 template <typename T>
 class Lies {
  public:
-  Lies(const T* at) : at_(const_cast<T*>(at)) {}
-  Lies(const Scattered<T>& scattered, std::int64_t first = 0) : scattered_(&scattered), first_(first) {}
+  Lies() = default;
+  CHORALE_DEVICE Lies(const T* at) : at_(const_cast<T*>(at)) {}
+  Lies(const ScatteredView<T>& scattered, std::int64_t first = 0)
+      : scattered_(scattered), first_(first), together_(false) {}
 
-  bool is_together() const { return scattered_ == nullptr; }
-  T* at(std::int64_t index) const { return at_ + index; }  // of memory that lies together
-  Stretch<T> run(std::int64_t index, std::int64_t most) const {
+  CHORALE_DEVICE bool is_together() const { return together_; }
+  CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of memory that lies together
+  // What begins there.
+  CHORALE_DEVICE Lies from(std::int64_t index) const {
+    Lies result = *this;
+    result.at_ += is_together() ? index : 0;
+    result.first_ += index;
+    return result;
+  }
+  CHORALE_DEVICE Stretch<T> run(std::int64_t index, std::int64_t most) const {
     if (is_together()) return {at_ + index, most};
-    const Stretch<T> run = scattered_->run(first_ + index);
-    return {run.at, std::min(run.count, most)};
+    const Stretch<T> run = scattered_.run(first_ + index);
+    return {run.at, run.count < most ? run.count : most};
   }
 
  private:
   T* at_ = nullptr;
-  const Scattered<T>* scattered_ = nullptr;
+  ScatteredView<T> scattered_ = {};
   std::int64_t first_ = 0;
+  bool together_ = true;
 };
 
 }  // namespace chorale

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/workload_device.h"
 #include "device/workload_exchange.h"
 
 namespace chorale {
@@ -74,6 +75,8 @@ class ThreadTransport {
  public:
   ThreadTransport(ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
 
+  using Device = HostDevice;
+  Device& device() { return device_; }
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(all_.doors_.size()); }
 
@@ -215,6 +218,7 @@ class ThreadTransport {
 
   ThreadRanks& all_;
   const int rank_;
+  HostDevice device_ = {};
   std::deque<std::atomic<bool>> read_ = {};  // by send of the exchange
   std::deque<std::atomic<bool>> posted_ = {};
   std::vector<Borrowed> borrowed_ = {};

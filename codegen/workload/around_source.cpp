@@ -70,35 +70,75 @@ std::string printed_description(const WorkloadPlaces& places) {
       fmt::join(sizes, ", "), fmt::join(outputs, ", "), to_json(places.execution()), lines(tensors, "  "));
 }
 
-std::string printed_makefile(const WorkloadPlaces& places) {
-  const int ranks = places.workload().ranks * places.workload().groups;
-  return fmt::format(
-      "# make threads, make mpi, make library; make mpi BLAS=1: products by the BLAS that is here, if it has "
-      "a "
-      "cblas.h\n"
-      "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math{2} -I.\nCXX "
-      "?= "
-      "g++\n"
-      "BLAS ?=\n"
-      "FOUND = $(shell pkg-config --cflags --libs openblas 2>/dev/null || for l in openblas cblas blas; do "
-      "\\\n"
-      "  echo 'extern \"C\" void cblas_sgemm(); int main() {{ cblas_sgemm(); }}' | \\\n"
-      "  $(CXX) -x c++ - -x none -o /dev/null -l$$l 2>/dev/null && echo -l$$l && break; done)\n"
-      "ifneq ($(BLAS),)\n"
-      "ifeq ($(strip $(FOUND)),)\n$(error there is no BLAS with CBLAS's names; install libopenblas-dev, or "
-      "libblas-dev)\nendif\n"
-      "LIBRARY := -DCHORALE_BLAS $(FOUND)\nendif\n\n"
-      "threads: {0}_threads\nmpi: {0}_mpi\n\n"
-      "{0}_threads: {0}_main.cpp {0}.h\n\t$(CXX) $(FLAGS) {0}_main.cpp -o $@ -pthread $(LIBRARY)\n\n"
-      "{0}_mpi: {0}_main.cpp {0}.h\n\tmpicxx $(FLAGS) -DCHORALE_MPI {0}_main.cpp -o $@ -pthread "
-      "$(LIBRARY)\n\n"
-      "library: lib{0}.so\nlib{0}.so: {0}_main.cpp {0}.h\n"
-      "\t$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC {0}_main.cpp -o $@ -pthread $(LIBRARY)\n\n"
-      "run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\nclean:\n\trm -f {0}_threads {0}_mpi lib{0}.so\n\n.PHONY: "
-      "threads mpi "
-      "library run clean\n",
-      places.name(), ranks,
-      places.execution().block > 0 ? fmt::format(" -DCHORALE_BLOCK={}", places.execution().block) : "");
+bool is_for(WorkloadCarrier written, WorkloadCarrier which) {
+  return written == WorkloadCarrier::Any || written == which;
+}
+
+std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carrier) {
+  const auto has = [&](WorkloadCarrier which) { return is_for(carrier, which); };
+  const bool on_gpus = has(WorkloadCarrier::Cuda) || has(WorkloadCarrier::Nccl);
+  const bool on_hosts = has(WorkloadCarrier::Threads) || has(WorkloadCarrier::Mpi);
+  const std::string block =
+      places.execution().block > 0 ? fmt::format(" -DCHORALE_BLOCK={}", places.execution().block) : "";
+  std::string text =
+      "# make TARGET: threads (of one process), mpi, library (for other languages), cuda (all ranks on one "
+      "GPU), nccl "
+      "(a\n# GPU each), report (registers and spills of kernels), as far as they are here.\n"
+      "# make mpi BLAS=1: products by the BLAS that is here, if it has a cblas.h; make cuda CUBLAS=1: by "
+      "cuBLAS.\n";
+  if (on_hosts)
+    text += "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math" +
+            block + " -I.\nCXX ?= g++\n";
+  if (on_gpus)
+    text +=
+        "# -fmad=false: the bits that a host gives. ARCH may list several.\nNVCC ?= nvcc\nARCH ?= sm_90\n"
+        "GENCODE = $(foreach arch,$(ARCH),-gencode "
+        "'arch=$(arch:sm_%=compute_%),code=[$(arch),$(arch:sm_%=compute_%)]')\n"
+        "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false $(GENCODE) -I.\n";
+  if (on_hosts)
+    text +=
+        "BLAS ?=\n"
+        "FOUND = $(shell pkg-config --cflags --libs openblas 2>/dev/null || for l in openblas cblas blas; do "
+        "\\\n"
+        "  echo 'extern \"C\" void cblas_sgemm(); int main() { cblas_sgemm(); }' | \\\n"
+        "  $(CXX) -x c++ - -x none -o /dev/null -l$$l 2>/dev/null && echo -l$$l && break; done)\n"
+        "ifneq ($(BLAS),)\nifeq ($(strip $(FOUND)),)\n"
+        "$(error there is no BLAS with CBLAS's names; install libopenblas-dev, or libblas-dev)\nendif\n"
+        "LIBRARY := -DCHORALE_BLAS $(FOUND)\nendif\n";
+  if (on_gpus) text += "CUBLAS ?=\nifneq ($(CUBLAS),)\nGPU_LIBRARY := -DCHORALE_CUBLAS -lcublas\nendif\n";
+  text += "\n";
+  std::string rules, goals, built;
+  const auto rule = [&](const std::string& goal, const std::string& file, const std::string& command) {
+    goals += " " + goal;
+    built += " " + file;
+    const bool on_gpu = goal == "cuda" || goal == "nccl";
+    rules += fmt::format(
+        "{1}: {0}_main.cpp {0}.h\n\t{2} -o $@ {3}\n\n", places.name(), file, command,
+        on_gpu ? goal == "nccl" ? "-lnccl $(GPU_LIBRARY)" : "$(GPU_LIBRARY)" : "-pthread $(LIBRARY)");
+    text += fmt::format("{}: {}\n", goal, file);
+  };
+  const std::string source = places.name() + "_main.cpp";
+  if (has(WorkloadCarrier::Threads)) rule("threads", places.name() + "_threads", "$(CXX) $(FLAGS) " + source);
+  if (has(WorkloadCarrier::Mpi))
+    rule("mpi", places.name() + "_mpi", "mpicxx $(FLAGS) -DCHORALE_MPI " + source);
+  if (has(WorkloadCarrier::Cuda)) rule("cuda", places.name() + "_cuda", "$(CUDA) -DCHORALE_CUDA " + source);
+  if (has(WorkloadCarrier::Nccl)) rule("nccl", places.name() + "_nccl", "$(CUDA) -DCHORALE_NCCL " + source);
+  if (has(WorkloadCarrier::Threads))
+    rule("library", "lib" + places.name() + ".so",
+         "$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC " + source);
+  text += "\n" + rules;
+  if (on_gpus) {
+    goals += " report";
+    text +=
+        fmt::format("report: {0}_main.cpp {0}.h\n\t$(CUDA) -Xptxas -v -D{1} -c {0}_main.cpp -o /dev/null\n\n",
+                    places.name(), has(WorkloadCarrier::Cuda) ? "CHORALE_CUDA" : "CHORALE_NCCL");
+  }
+  if (has(WorkloadCarrier::Mpi)) {
+    goals += " run";
+    text += fmt::format("run: {0}_mpi\n\tmpirun -n {1} ./{0}_mpi\n\n", places.name(),
+                        places.workload().ranks * places.workload().groups);
+  }
+  return text + fmt::format("clean:\n\trm -f{}\n\n.PHONY:{} clean\n", built, goals);
 }
 
 }  // namespace chorale

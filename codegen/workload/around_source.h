@@ -10,6 +10,9 @@ namespace chorale {
 
 std::string printed_driver(const WorkloadPlaces&);
 std::string printed_description(const WorkloadPlaces&);
-std::string printed_makefile(const WorkloadPlaces&);
+std::string printed_makefile(const WorkloadPlaces&, WorkloadCarrier);
+
+// Does what is written for the first one have what the other one needs?
+bool is_for(WorkloadCarrier, WorkloadCarrier);
 
 }  // namespace chorale

@@ -18,15 +18,28 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     const std::string type = c_type(op.type.element);
     if (places.is_own_memory(op))
       text += fmt::format(
-          "  const std::unique_ptr<{0}[]> memory_{1}_ = chorale::memory<{0}>(has_{1}.elements());\n", type,
-          op.name);
-    if (places.is_packed(op)) {
-      text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
-                          printed_sides(places.moved(op).shape), places.slicing(op).dim,
-                          places.scope_ranks(places.moved(op)));
+          "  const typename Device::template Memory<{0}> memory_{1}_ =\n      device_.template "
+          "memory<{0}>(has_{1}.elements());\n",
+          type, op.name);
+    if (mentions(printer.steps(), fmt::format("kept_{}_", op.name)))
       text += fmt::format(
-          "  const std::unique_ptr<{0}[]> packed_{1}_ = chorale::memory<{0}>(has_{2}.elements() == 0 ? 0 : "
-          "chorale::product(has_{2}.whole()));\n",
+          "  const typename Device::template Memory<{0}> kept_{1}_ =\n      device_.template "
+          "memory<{0}>(has_{2}.elements());\n",
+          type, op.name, op.operands[0]);
+    if (mentions(printer.steps(), fmt::format("scalars_{}_", op.name)))
+      text += fmt::format(
+          "  const typename Device::template Memory<{0}> scalars_{1}_ = device_.template memory<{0}>({2});\n",
+          type, op.name, 2 * places.stages().all()[places.stages().stage_of(op.name)].scalars.size());
+    if ((is_constant(op) || places.by_value(op)) && mentions(printer.steps(), "at_" + op.name))
+      text += fmt::format("  typename Device::template Held<{}> held_{}_{{device_}};\n", type, op.name);
+    if (places.is_packed(op)) {
+      if (mentions(printer.steps(), fmt::format("slices_{}_", op.name)))
+        text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
+                            printed_sides(places.moved(op).shape), places.slicing(op).dim,
+                            places.scope_ranks(places.moved(op)));
+      text += fmt::format(
+          "  const typename Device::template Memory<{0}> packed_{1}_ = device_.template memory<{0}>(\n      "
+          "has_{2}.elements() == 0 ? 0 : chorale::product(has_{2}.whole()));\n",
           c_type(op.type.element), op.name,
           op.kind == Kind::ReduceScatter ? places.behind(op.operands[0]) : op.name);
     }
@@ -40,21 +53,29 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
   for (const auto& [name, rows] : places.rows()) {
     const Operation& op = operation(places.workload(), name);
     const bool grouped = places.moved(op).scope == Scope::Group;
-    const std::string type =
-        fmt::format("{}, {}", c_type(op.type.element), printed_combination(op.reduction));
+    const TensorType& moved = places.moved(op);
+    const std::string type = fmt::format("typename Device::template Exchange<{}, {}>",
+                                         c_type(op.type.element), printed_combination(op.reduction));
+    // Ranks of groups that do not have the tensor have nothing to do.
+    const bool everywhere =
+        !grouped || (moved.first_group == 0 && moved.last_group == places.workload().groups - 1);
+    const std::string rank = everywhere ? fmt::format("{}", grouped ? "rank_ % kGroupRanks" : "rank_")
+                                        : fmt::format("{} ? rank_ % kGroupRanks : -1",
+                                                      printed_groups(moved.first_group, moved.last_group));
     const std::string arguments =
-        fmt::format("kTables_{}, {}, {}, {}", name, grouped ? "rank_ % kGroupRanks" : "rank_",
-                    grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0", places.blocks_of(op));
+        fmt::format("kTables_{}, {}, {}, {}", name, rank, grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0",
+                    places.blocks_of(op));
     const auto tiles = printer.tiled().find(name);
-    text += tiles == printer.tiled().end()
-                ? fmt::format("  chorale::Exchange<{}> exchange_{}_{{{}}};\n", type, name, arguments)
-                : fmt::format(
-                      "  std::vector<chorale::Exchange<{0}>> exchange_{1}_ = "
-                      "chorale::tiled_exchange<{0}>({2}, "
-                      "{3}{4});\n",
-                      type, name, arguments, tiles->second.number,
-                      tiles->second.row.empty() ? "" : ", " + tiles->second.row);
+    // Tile by tile, and, for devices that do one after the other, as a whole.
+    const bool whole = mentions(printer.steps(), fmt::format("whole_{}_", name));
+    if (tiles == printer.tiled().end() || whole)
+      text += fmt::format("  {} {}_{}_{{{}}};\n", type, whole ? "whole" : "exchange", name, arguments);
+    if (tiles != printer.tiled().end())
+      text += fmt::format("  std::vector<{0}> exchange_{1}_ = chorale::tiled_exchange<{0}>({2}, {3}{4});\n",
+                          type, name, arguments, tiles->second.number,
+                          tiles->second.row.empty() ? "" : ", " + tiles->second.row);
   }
+  text += printer.members();
   return text;
 }
 
@@ -69,19 +90,15 @@ std::string printed_pointers(const WorkloadPlaces& places, const std::string& st
                           op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
     if (!mentions(steps, "at_" + op.name)) continue;
     if (is_constant(op)) {
-      const std::string value = op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
-                                : op.kind == Kind::Group ? "rank_ / kGroupRanks"
-                                                         : "kRanks";
-      text += fmt::format(
-          "    const std::int32_t value_{0} = {1};\n    const std::int32_t* const at_{0} = "
-          "&value_{0};\n",
-          op.name, value);
+      text += fmt::format("    const std::int32_t* const at_{0} = held_{0}_.at({1});\n", op.name,
+                          printed_constant(op));
     } else if (places.by_value(op)) {
-      text += fmt::format("    const {}* const at_{} = &tensors.{};\n", type, op.name, identifier(op.name));
+      text += fmt::format("    const {0}* const at_{1} = held_{1}_.at(tensors.{2});\n", type, op.name,
+                          identifier(op.name));
     } else if (op.scattered) {
       text += fmt::format(
-          "    const chorale::Scattered<{}>* const at_{} = &tensors.{};\n    "
-          "chorale::require(at_{}->elements() == "
+          "    const chorale::ScatteredView<{}> at_{} = device_.view(tensors.{});\n    "
+          "chorale::require(at_{}.elements == "
           "has_{}.elements(), \"{}: {} must have \" + std::to_string(has_{}.elements()) + \" elements\");\n",
           type, op.name, identifier(op.name), op.name, op.name, places.name(), op.name, op.name);
     } else if (places.is_given_memory(op)) {
@@ -103,15 +120,15 @@ std::string printed_class(const WorkloadPlaces& places, const StepPrinter& print
     part_members += fmt::format("  const chorale::Share has_{0} = part_{0}(s, rank_);\n", op.name);
   return fmt::format(
       "// One rank. Make it once for its sizes, run it often.\ntemplate <typename Transport>\nclass Program "
-      "{{\n public:\n"
+      "{{\n public:\n  using Device = typename Transport::Device;\n\n"
       "  explicit Program(Transport& transport, const Sizes& sizes = {{}})\n      : transport_(transport), "
-      "s(checked("
+      "device_(transport.device()), s(checked("
       "transport, sizes)), rank_(transport.rank()) {{}}\n\n"
       "  void run([[maybe_unused]] const Tensors& tensors) {{\n{}{}  }}\n\n private:\n"
       "  static const Sizes& checked(const Transport& transport, const Sizes& s) {{\n"
       "    chorale::require(transport.ranks() == kRanks, \"{}: is for {} ranks, and there are \" + "
       "std::to_string(transport.ranks()));\n{}    return s;\n  }}\n\n"
-      "  Transport& transport_;\n  const Sizes s;\n  const int rank_;\n{}{}}};\n\n",
+      "  Transport& transport_;\n  Device& device_;\n  const Sizes s;\n  const int rank_;\n{}{}}};\n\n",
       printed_pointers(places, printer.steps()), printer.steps(), places.name(),
       places.workload().ranks * places.workload().groups, printed_checks(places), part_members,
       printed_members(places, printer));

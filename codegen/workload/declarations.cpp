@@ -32,8 +32,10 @@ std::string printed_top(const WorkloadPlaces& places) {
       "workload_threads.h).\n"
       "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
       "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
-      "#include <vector>\n\n#include \"device/workload_exchange.h\"\n#include \"device/workload_overlap.h\"\n"
-      "#include \"device/workload_parts.h\"\n#include \"device/workload_products.h\"\n\nnamespace {1} {{\n\n"
+      "#include <vector>\n\n#include \"device/workload_device.h\"\n#include \"device/workload_exchange.h\"\n"
+      "#include \"device/workload_overlap.h\"\n#include \"device/workload_parts.h\"\n"
+      "#include \"device/workload_products.h\"\n#include \"device/workload_several.h\"\n\nnamespace {1} "
+      "{{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
       "constexpr int kRanks = kGroupRanks * kGroups;\n{4}\n",

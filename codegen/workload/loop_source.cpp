@@ -55,6 +55,7 @@ struct Parameter {
   bool stays = false;        // along a run: given by value
   bool stored = false;
   bool scattered = false;
+  bool is_value = false;  // `pointer` is one
 };
 
 class LoopPrinter {
@@ -70,7 +71,8 @@ class LoopPrinter {
   PrintedLoop print() {
     if (options_.sum != nullptr) made(*options_.sum);
     for (const Operation* op : operations_) statement(*op);
-    return {.definition = definition(), .made = construction(), .after = totals()};
+    return {
+        .definition = definition(), .made = construction(), .after = totals(), .members = total_members()};
   }
 
  private:
@@ -103,7 +105,7 @@ class LoopPrinter {
     std::string offset;
     bool stays = false;
     const std::string at = place.kind == PlaceKind::Own ? "begin" : "index";
-    if (is_scalar(type, space_)) {
+    if (is_scalar(type, space_) || place.kind == PlaceKind::Value) {
       stays = true;
     } else if (type.shape.size() == space_.shape.size() && has_all_sides(type)) {
       offset = at;
@@ -112,9 +114,9 @@ class LoopPrinter {
       const bool sliced = type.layout.kind == LayoutKind::Sliced;
       const std::string walk = "walk_" + name;
       if (!walks_.contains(walk))
-        walks_[walk] = sliced ? fmt::format("chorale::Walk({}.own(), {}.own())", part_, around_.part(name))
-                              : fmt::format("chorale::Walk({}, {})", around_.sides(space_.shape),
-                                            around_.sides(type.shape));
+        walks_[walk] =
+            sliced ? fmt::format("{{{}.own(), {}.own()}}", part_, around_.part(name))
+                   : fmt::format("{{{}, {}}}", around_.sides(space_.shape), around_.sides(type.shape));
       offset = fmt::format("{}.at({})", walk, sliced ? "begin" : "index");
       stays = !has_side(type, space_, space_.shape.size() - 1);
     }
@@ -134,7 +136,7 @@ class LoopPrinter {
     for (Parameter& parameter : parameters_)
       if (parameter.pointer == place.pointer && parameter.offset == offset) return parameter;
     parameters_.push_back({fmt::format("at{}", parameters_.size()), type, place.pointer, offset, stays, false,
-                           place.scattered});
+                           place.scattered, place.kind == PlaceKind::Value});
     return parameters_.back();
   }
 
@@ -241,18 +243,19 @@ class LoopPrinter {
     std::vector<std::string> arguments = {"n", "seed", "index"};
     if (sum) arguments.insert(arguments.end(), {"a", "b"});
     for (const Parameter& p : parameters_)
-      arguments.push_back(p.scattered        ? fmt::format("{}run_{}.at", p.stays ? "*" : "", p.name)
+      arguments.push_back(p.is_value         ? member(p)
+                          : p.scattered      ? fmt::format("{}run_{}.at", p.stays ? "*" : "", p.name)
                           : p.offset.empty() ? fmt::format("*{}", member(p))
                           : p.stays          ? fmt::format("{}[{}]", member(p), p.offset)
                                              : fmt::format("{} + {}", member(p), p.offset));
     for (const Operation* fold : folds_) arguments.push_back("folds_" + fold->name);
     std::string limits;
-    if (is_box()) limits += "      n = std::min(n, part->run() - begin % part->run());\n";
+    if (is_box()) limits += "      if (part.run > 0) n = std::min(n, part.run - begin % part.run);\n";
     if (!walks_.empty()) limits += "      n = std::min(n, span - index % span);\n";
     if (!folds_.empty()) limits += "      n = std::min(n, chorale::kFolded);\n";
     for (const Parameter& p : parameters_)
       if (p.scattered) {
-        limits += fmt::format("      const auto run_{} = {}->run({});\n", p.name, member(p),
+        limits += fmt::format("      const auto run_{} = {}.run({});\n", p.name, member(p),
                               p.offset.empty() ? "0" : p.offset);
         if (!p.stays) limits += fmt::format("      n = std::min(n, run_{}.count);\n", p.name);
       }
@@ -265,7 +268,7 @@ class LoopPrinter {
     const std::string all = fmt::format("{}", fmt::join(arguments, ", "));
     return fmt::format(
         "  void operator()(std::int64_t begin, std::int64_t count{}) const {{\n{}"
-        "    while (count > 0) {{\n      [[maybe_unused]] const std::int64_t index = part->index(begin);\n"
+        "    while (count > 0) {{\n      [[maybe_unused]] const std::int64_t index = part.index(begin);\n"
         "      std::int64_t n = count;\n{}{}{}      begin += n;\n      count -= n;\n{}    }}\n  }}\n",
         sum ? fmt::format(", const {0}* a, const {0}* b", types_.at(options_.sum->name)) : "", kept, limits,
         sum ? fmt::format("      if (b != nullptr)\n        run<2>({});\n      else\n        run<1>({});\n",
@@ -279,38 +282,117 @@ class LoopPrinter {
     std::vector<std::string> names;
     if (options_.sum != nullptr) names.push_back(options_.sum->name);
     for (const Operation* op : operations_) names.push_back(op->name);
-    std::string members = "  const chorale::Share* part = nullptr;\n  std::uint64_t seed = 0;\n";
+    std::string members = "  chorale::Indices part = {};\n  std::uint64_t seed = 0;\n";
     // A member for each pointer, though several parameters may begin there.
     for (const Parameter& p : parameters_)
-      members += p.scattered ? fmt::format("  const chorale::Scattered<{}>* {} = nullptr;  // {}\n", p.type,
-                                           member(p), p.pointer)
-                             : fmt::format("  {}{}* {} = nullptr;  // {}\n", p.stored ? "" : "const ", p.type,
-                                           member(p), p.pointer);
-    for (const auto& [walk, made] : walks_) members += fmt::format("  chorale::Walk {} = {{}};\n", walk);
+      members += p.is_value    ? fmt::format("  {} {} = {{}};  // {}\n", p.type, member(p), p.pointer)
+                 : p.scattered ? fmt::format("  chorale::ScatteredView<{}> {} = {{}};  // {}\n", p.type,
+                                             member(p), p.pointer)
+                               : fmt::format("  {}{}* {} = nullptr;  // {}\n", p.stored ? "" : "const ",
+                                             p.type, member(p), p.pointer);
+    for (const auto& [walk, made] : walks_)
+      members += fmt::format("  chorale::Walk<{}> {} = {{}};\n", space_.shape.size(), walk);
     if (!walks_.empty()) members += "  std::int64_t span = 1;\n";
     for (const Operation* fold : folds_)
       members += fmt::format("  double* total_{} = nullptr;\n", fold->name);
-    return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}}};\n\n", fmt::join(names, ", "), options_.name,
-                       members, element(), run(), way());
+    return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}{}}};\n\n", fmt::join(names, ", "), options_.name,
+                       members, element(), run(), way(), for_kernels());
+  }
+
+  // Where several elements do not follow each other for all operands, they are done one by one.
+  std::string for_kernels() const {
+    const bool sum = options_.sum != nullptr;
+    std::vector<std::string> together, arguments = {"seed", "index + k"};
+    if (sum) arguments.push_back("sums.of[k]");
+    if (is_box()) together.push_back("(part.run > 0 && begin % part.run + width > part.run)");
+    if (!walks_.empty()) together.push_back("index % span + width > span");
+    std::string loads, results, moved, stores;
+    for (const Parameter& p : parameters_) {
+      const std::string offset = p.offset.empty() ? "0" : p.offset;
+      if (p.scattered) {
+        loads += fmt::format("    const auto run_{} = {}.run({});\n", p.name, member(p), offset);
+        if (!p.stays) together.push_back(fmt::format("run_{}.count < width", p.name));
+      }
+    }
+    const auto address = [](const Parameter& p) {
+      return p.scattered ? fmt::format("run_{}.at", p.name) : fmt::format("{} + {}", member(p), p.offset);
+    };
+    for (const Parameter& p : parameters_) {
+      const bool read = std::ranges::any_of(inputs_, [&](const auto& i) { return i.second == p.name; });
+      if (!read || p.is_value) continue;
+      if (p.stays)
+        moved += fmt::format("    const {} {} = {};\n", p.type, p.name,
+                             p.scattered        ? fmt::format("*run_{}.at", p.name)
+                             : p.offset.empty() ? fmt::format("*{}", member(p))
+                                                : fmt::format("{}[{}]", member(p), p.offset));
+      else
+        moved += fmt::format("    const auto {} = chorale::several_at<width>({});\n", p.name, address(p));
+    }
+    for (const auto& [name, parameter] : inputs_) {
+      const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
+      arguments.push_back(it->is_value ? member(*it) : it->stays ? parameter : parameter + ".of[k]");
+    }
+    for (const auto& [name, parameter] : outputs_) {
+      const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
+      results += fmt::format("    chorale::Several<{}, width> to_{};\n", types_.at(name), name);
+      stores += fmt::format("    chorale::store_several({}, to_{});\n", address(*it), name);
+      arguments.push_back(fmt::format("to_{}.of[k]", name));
+    }
+    std::string folds, added, started, kept;
+    for (std::size_t k = 0; k < folds_.size(); ++k) {
+      const std::string op = combination(folds_[k]->reduction);
+      folds += fmt::format("      double fold_{};\n", folds_[k]->name);
+      added += fmt::format("      totals[{0}] = chorale::combined<{1}>(totals[{0}], fold_{2});\n", k, op,
+                           folds_[k]->name);
+      started += fmt::format(" totals[{}] = chorale::identity<{}>();", k, op);
+      kept += fmt::format(" team.template keep_total<{}>(total_{}, totals[{}]);", op, folds_[k]->name, k);
+      arguments.push_back(fmt::format("fold_{}", folds_[k]->name));
+    }
+    const std::string given =
+        sum ? fmt::format(", const chorale::Several<{}, width>& sums", types_.at(options_.sum->name)) : "";
+    const std::string one_by_one =
+        together.empty()
+            ? ""
+            : fmt::format(
+                  "    if constexpr (width > 1)\n      if ({}) {{\n        for (int k = 0; k < width; ++k) "
+                  "several<1>(begin + k, {}totals);\n        return;\n      }}\n",
+                  fmt::join(together, " || "),
+                  sum ? fmt::format("chorale::Several<{}, 1>{{{{sums.of[k]}}}}, ",
+                                    types_.at(options_.sum->name))
+                      : "");
+    return fmt::format(
+        "\n  static constexpr int kTotals = {};\n"
+        "  CHORALE_ELEMENT static void start([[maybe_unused]] double* totals) {{{} }}\n"
+        "  template <int width>\n"
+        "  CHORALE_ELEMENT void several([[maybe_unused]] std::int64_t begin{}, [[maybe_unused]] double* "
+        "totals) const {{\n    [[maybe_unused]] const std::int64_t index = part.index(begin);\n"
+        "{}{}{}{}    CHORALE_UNROLL\n    for (int k = 0; k < width; ++k) {{\n{}      element({});\n{}    "
+        "}}\n{}  "
+        "}}\n"
+        "  template <typename Team>\n  CHORALE_ELEMENT void finish([[maybe_unused]] const double* totals, "
+        "[[maybe_unused]] const Team& team) const {{{} }}\n",
+        folds_.size(), started, given, loads, one_by_one, moved, results, folds, fmt::join(arguments, ", "),
+        added, stores, kept);
   }
 
   std::string construction() const {
-    std::string text = fmt::format(
-        "      {} loop;\n      loop.part = &{};\n      loop.seed = tensors.seed;\n", options_.name, part());
-    for (const Parameter& p : parameters_) text += fmt::format("      loop.{} = {};\n", member(p), p.pointer);
+    const std::string& loop = options_.variable;
+    std::string text =
+        fmt::format("      {0} {1};\n      {1}.part = {2}.indices();\n      {1}.seed = tensors.seed;\n",
+                    options_.name, loop, part());
+    for (const Parameter& p : parameters_)
+      text += fmt::format("      {}.{} = {};\n", loop, member(p), p.pointer);
     for (const auto& [walk, made] : walks_) {
       std::string with_part = made;
       if (const std::size_t at = with_part.find(part_); at != std::string::npos)
         with_part.replace(at, std::string(part_).size(), part());
-      text += fmt::format("      loop.{} = {};\n", walk, with_part);
+      text += fmt::format("      {}.{} = {};\n", loop, walk, with_part);
     }
     if (!walks_.empty())
-      text += fmt::format("      loop.span = std::max<std::int64_t>(1, chorale::product({}, {}));\n",
+      text += fmt::format("      {}.span = std::max<std::int64_t>(1, chorale::product({}, {}));\n", loop,
                           around_.sides(space_.shape), run_from_);
     for (const Operation* fold : folds_)
-      text += fmt::format(
-          "      double total_{0} = chorale::identity<{1}>();\n      loop.total_{0} = &total_{0};\n",
-          fold->name, combination(fold->reduction));
+      text += fmt::format("      {}.total_{} = total_{}_.start();\n", loop, fold->name, fold->name);
     return text;
   }
   std::string part() const {
@@ -321,9 +403,15 @@ class LoopPrinter {
   std::string totals() const {
     std::string text;
     for (const Operation* fold : folds_)
-      text += fmt::format("      if ({}.elements() > 0) *{} = chorale::rounded_to<{}>(total_{});\n",
-                          around_.part(fold->name), around_.stored_at(fold->name).pointer,
-                          c_type(fold->type.element), fold->name);
+      text += fmt::format("      if ({}.elements() > 0) total_{}_.store({});\n", around_.part(fold->name),
+                          fold->name, around_.stored_at(fold->name).pointer);
+    return text;
+  }
+  std::string total_members() const {
+    std::string text;
+    for (const Operation* fold : folds_)
+      text += fmt::format("  typename Device::template Total<{}> total_{}_{{device_}};\n",
+                          combination(fold->reduction), fold->name);
     return text;
   }
 

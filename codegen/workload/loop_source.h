@@ -1,6 +1,7 @@
 // A loop over the elements of a space (codegen/workload/stages.h) as a struct in C++: `element`, what is done with one, for
-// hosts and for device code; a loop over it that a compiler makes vectors of, since its pointers are said not to overlap;
-// and the way through the space, in runs along which each operand either advances by one or stays.
+// hosts and for device code; for hosts, a loop over it that a compiler makes vectors of, since its pointers are said not to overlap;
+// and the way through the space, in runs along which each operand either advances by one or stays; for kernels, a few
+// elements of such a run at once. It is all values and pointers, so that it can be handed to a kernel.
 #pragma once
 
 #include <string>
@@ -11,17 +12,18 @@
 namespace chorale {
 
 // Where values of a tensor are: a pointer to the first that this rank has (Own), or, where a slice is read or put in a whole
-// tensor, to the first of that (Whole).
-enum class PlaceKind { Own, Whole };
+// tensor, to the first of that (Whole); or one value itself, which no memory has (Value).
+enum class PlaceKind { Own, Whole, Value };
 struct LoopPlace {
   std::string pointer = {};
   PlaceKind kind = PlaceKind::Own;
-  bool scattered = false;  // the pointer is one to a Scattered
+  bool scattered = false;  // instead of the pointer, a ScatteredView
   auto operator<=>(const LoopPlace&) const = default;
 };
 
 struct LoopOptions {
   std::string name = {};           // of the struct
+  std::string variable = "loop";   // that holds it
   const Operation* sum = nullptr;  // whose operands the loop is given
 };
 
@@ -39,8 +41,9 @@ class LoopSurroundings {
 
 struct PrintedLoop {
   std::string definition = {};  // the struct
-  std::string made = {};        // statements that make it, as `loop`
+  std::string made = {};        // statements that make it
   std::string after = {};       // statements for when all elements are done
+  std::string members = {};     // of the class: what holds totals meanwhile
 };
 PrintedLoop printed_loop(const Workload&, const std::vector<int>& operations, const LoopOptions&,
                          const LoopSurroundings&);

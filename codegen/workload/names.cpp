@@ -130,6 +130,10 @@ std::string printed_combination(ReduceOp op) {
                                : "chorale::Combination::Sum";
 }
 
+std::string printed_groups(int first, int last) {
+  return fmt::format("rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}", first, last);
+}
+
 bool mentions(const std::string& text, const std::string& word) {
   const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))

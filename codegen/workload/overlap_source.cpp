@@ -143,10 +143,9 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
       if (!is_product(stage)) {
         const LoopText loop = loop_text(stage);
         text += fmt::format(
-            "            {{\n{}      const std::int64_t columns = loop.part->own().back();\n      loop(begin "
-            "* "
-            "columns, (end - begin) * columns);\n            }}\n",
-            loop.made);
+            "            {{\n{}      const std::int64_t columns = {}.own().back();\n      "
+            "loop(begin * columns, (end - begin) * columns);\n            }}\n",
+            loop.made, places_.part(workload_.operations[stage.loop[0]].name));
         continue;
       }
       const Operation& each = workload_.operations[stage.operation];

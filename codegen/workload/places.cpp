@@ -21,6 +21,11 @@ bool is_gather(const Operation& op) {
 bool is_constant(const Operation& op) {
   return op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
 }
+std::string printed_constant(const Operation& op) {
+  return op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
+         : op.kind == Kind::Group ? "rank_ / kGroupRanks"
+                                  : "kRanks";
+}
 
 WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
                                std::string name, Execution execution)
@@ -54,6 +59,8 @@ void WorkloadPlaces::check_kind(const NeededCollective& needed, const WorkloadAl
 
 LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& space) const {
   const Operation& op = operation(workload_, behind(name));
+  if (by_value(op)) return {"tensors." + identifier(op.name), PlaceKind::Value};
+  if (is_constant(op)) return {printed_constant(op), PlaceKind::Value};
   const bool whole = space.layout.kind == LayoutKind::Sliced && op.type.layout.kind == LayoutKind::Replicated;
   return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own, is_scattered(op.name)};
 }

@@ -78,5 +78,6 @@ class WorkloadPlaces : public LoopSurroundings {
 };
 
 bool is_constant(const Operation&);  // RANK, GROUP, WORLD
+std::string printed_constant(const Operation&);
 
 }  // namespace chorale

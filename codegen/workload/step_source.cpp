@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "codegen/epilogue_source.h"
 #include "codegen/workload/loop_source.h"
@@ -13,6 +14,10 @@ namespace chorale {
 namespace {
 
 using Kind = OperationKind;
+
+bool is_communication_stage(const Stage& stage) {
+  return stage.kind == StageKind::Communication;
+}
 
 }  // namespace
 
@@ -34,127 +39,215 @@ StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.worklo
                                     : other.overlap == all[i].overlap;
     };
     while (end < all.size() && is_same(all[end])) ++end;
-    steps_ += overlapped(
-        {all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end)});
+    const std::vector<Stage> stages(all.begin() + static_cast<std::ptrdiff_t>(i),
+                                    all.begin() + static_cast<std::ptrdiff_t>(end));
+    bool differs = !all[i].overlap.empty();
+    for (std::size_t k = 0; k < stages.size(); ++k) differs = differs || is_sent_by_tiles(stages, k);
+    if (differs) {
+      const std::string beside = overlapped(stages);
+      steps_ += fmt::format("    if constexpr (Device::kTileByTile) {{\n{}    }} else {{\n{}    }}\n", beside,
+                            plain(stages));
+    } else {
+      steps_ += plain(stages);
+    }
     i = end;
   }
 }
 
-// A tile of it where it is done so.
-StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
-  const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_)};
+std::string StepPrinter::plain(const std::vector<Stage>& stages) {
+  is_plain_ = true;
+  std::string text;
+  for (std::size_t i = 0; i < stages.size();) {
+    const std::string phases = chain(stages, i);
+    text += phases.empty() ? step(stages[i++]) : phases;
+  }
+  is_plain_ = false;
+  return text;
+}
+
+const StepPrinter::Tiles* StepPrinter::tiles_of(const std::string& name) const {
+  const auto it = tiled_.find(name);
+  return is_plain_ || it == tiled_.end() ? nullptr : &it->second;
+}
+
+// The stages of a kernel from there on, as phases of one launch, if they are several and one is a communication; then
+// `begin` is where they end.
+std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin) {
+  const auto joins = [&](const Stage& stage) {
+    return !stage.kernel.empty() && stage.kernel == all[begin].kernel &&
+           (stage.kind == StageKind::Loop || (stage.kind == StageKind::Communication &&
+                                              workload_.operations[stage.operation].kind != Kind::Send));
+  };
+  std::size_t end = begin;
+  while (end < all.size() && joins(all[end])) ++end;
+  const std::span<const Stage> stages(all.data() + begin, end - begin);
+  const auto packed = [&](const Stage& stage) {
+    return stage.operation >= 0 && (places_.is_packed(workload_.operations[stage.operation]) ||
+                                    keeps_operand(workload_.operations[stage.operation]));
+  };
+  if (stages.size() < 2 || std::ranges::none_of(stages, is_communication_stage) ||
+      std::ranges::any_of(stages, packed))
+    return "";
+  std::string comment, made, phases, after;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    const std::string loop = fmt::format("loop{}", k);
+    const Phase phase =
+        stages[k].kind == StageKind::Loop ? this->loop(stages[k], loop) : communication(stages[k], loop);
+    Stage named = stages[k];
+    if (k + 1 < stages.size()) named.kernel.clear();
+    comment += (k == 0 ? "" : ", ") + names_of(workload_, named);
+    made += phase.made;
+    phases += fmt::format(",\n                  device_.phase({})", phase.arguments);
+    after += phase.totals;
+  }
+  begin = end;
+  return fmt::format("    // {}\n    {{\n{}      device_.run(transport_{});\n{}    }}\n", comment, made,
+                     phases, after);
+}
+
+StepPrinter::Phase StepPrinter::loop(const Stage& stage, const std::string& variable) {
+  const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .variable = variable};
   const PrintedLoop loop = printed_loop(workload_, stage.loop, options, places_);
   loops_ += loop.definition;
-  const auto it = tiled_.find(workload_.operations[stage.loop[0]].name);
-  const std::string run =
-      it == tiled_.end()
-          ? "      loop(0, loop.part->elements());\n"
-          : fmt::format(
-                "      const std::int64_t begin = chorale::part_begin(loop.part->elements(), {0}, tile);\n"
-                "      loop(begin, chorale::part_begin(loop.part->elements(), {0}, tile + 1) - begin);\n",
-                it->second.number);
-  return {.made = loop.made, .run = run, .after = loop.after};
+  if (members_.find(loop.members) == members_.npos) members_ += loop.members;
+  return {.made = loop.made, .arguments = variable, .totals = loop.after};
 }
-std::string StepPrinter::loop(const Stage& stage) {
-  const LoopText text = loop_text(stage);
-  return fmt::format("    {{\n{}{}{}    }}\n", text.made, text.run, text.after);
+
+// A tile of it where it is done so.
+StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
+  const Phase phase = loop(stage, "loop");
+  const Tiles* const tiles = tiles_of(workload_.operations[stage.loop[0]].name);
+  const std::string run =
+      tiles == nullptr
+          ? "      device_.each(loop, 0, loop.part.elements);\n"
+          : fmt::format(
+                "      const std::int64_t begin = chorale::part_begin(loop.part.elements, {0}, tile);\n"
+                "      device_.each(loop, begin, chorale::part_begin(loop.part.elements, {0}, tile + 1) - "
+                "begin);\n",
+                tiles->number);
+  return {.made = phase.made, .run = run, .after = phase.totals};
+}
+
+std::string StepPrinter::single(const Stage& stage, const std::string& progress) {
+  if (stage.kind == StageKind::Loop) {
+    const LoopText text = loop_text(stage);
+    return fmt::format("    {{\n{}{}{}    }}\n", text.made, text.run, text.after);
+  }
+  const Operation& op = workload_.operations[stage.operation];
+  if (op.kind == Kind::Send) return send(op);
+  if (!stage.scalars.empty()) return sum_of_scalars(stage);
+  Phase phase = communication(stage, "loop");
+  std::string told = progress;
+  // Beside others, blocks are filled as they are needed, and emptied as they come.
+  if (places_.is_packed(op) && !is_plain_) {
+    told = op.kind == Kind::ReduceScatter
+               ? fmt::format("chorale::Packing(slices_{}_, {}, {}{})", op.name, places_.packed(op.name),
+                             phase.unpacked, progress.empty() ? "" : ", " + progress)
+               : fmt::format("chorale::Unpacking(slices_{}_, {}, {}{})", op.name, phase.unpacked,
+                             places_.packed(op.name), progress.empty() ? "" : ", " + progress);
+    phase.before = phase.after = "";
+  }
+  const std::size_t comma = phase.arguments.find(", ");
+  const std::string none = told.empty() || !stage.loop.empty() ? "" : ", chorale::NoSumFunction()";
+  return fmt::format("    {{\n{}{}      {}.run(transport_{}{}{});\n{}{}    }}\n", phase.before, phase.made,
+                     phase.arguments.substr(0, comma), phase.arguments.substr(comma), none,
+                     told.empty() ? "" : ", " + told, phase.after, phase.totals);
 }
 
 std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
   const std::string comment = fmt::format("    // {}\n", names_of(workload_, stage));
   switch (stage.kind) {
     case StageKind::Loop:
-      return comment + loop(stage);
+    case StageKind::Communication:
+      return comment + single(stage, progress);
     case StageKind::Slice: {
       const Operation& op = workload_.operations[stage.operation];
       if (!places_.stages().is_stored(op.name)) return "";
       places_.require_together(op.operands[0], op.name);
-      return fmt::format("{}    chorale::copy_slice({}, {}, has_{});\n", comment, places_.pointer(op.name),
+      return fmt::format("{}    device_.copy_slice({}, {}, has_{});\n", comment, places_.pointer(op.name),
                          places_.pointer(op.operands[0]), op.name);
     }
     case StageKind::Call:
       return comment + call(workload_.operations[stage.operation]);
-    case StageKind::Communication:
-      return comment + communication(stage, progress);
   }
   return "";
 }
 
-// Ranks of groups that do not have the tensor have nothing to do.
-std::string StepPrinter::where_it_is(const TensorType& type) const {
-  if (type.scope == Scope::World || (type.first_group == 0 && type.last_group == workload_.groups - 1))
-    return "";
-  return fmt::format("if (rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}) ", type.first_group,
-                     type.last_group);
+// Its operand lies where its result is put, and is copied to where it is not.
+bool StepPrinter::keeps_operand(const Operation& op) const {
+  return !places_.is_packed(op) && !places_.is_made_in_place(op.operands[0]) &&
+         places_.home(op.operands[0]) == places_.home(op.name);
+}
+std::string StepPrinter::kept(const Operation& op, const std::string& input) const {
+  return fmt::format("      device_.copy(kept_{0}_.get(), {1}, has_{2}.elements());\n", op.name, input,
+                     op.operands[0]);
 }
 
+// They are put beside each other, and taken from there.
 std::string StepPrinter::sum_of_scalars(const Stage& stage) const {
-  const Operation& first = workload_.operations[stage.operation];
-  std::vector<std::string> values;
-  std::string stores;
-  for (const int i : stage.scalars) {
-    const Operation& op = workload_.operations[i];
-    stores += fmt::format("      *{} = sums[{}];\n", places_.pointer(op.name), values.size());
-    values.push_back("*" + places_.first_of(op.operands[0]));
+  const std::string& name = workload_.operations[stage.operation].name;
+  std::string puts, takes;
+  for (std::size_t k = 0; k < stage.scalars.size(); ++k) {
+    const Operation& op = workload_.operations[stage.scalars[k]];
+    puts += fmt::format("      device_.copy(scalars_{}_.get() + {}, {}, has_{}.elements());\n", name, k,
+                        places_.first_of(op.operands[0]), op.operands[0]);
+    takes += fmt::format("      device_.copy({}, scalars_{}_.get() + {}, has_{}.elements());\n",
+                         places_.pointer(op.name), name, stage.scalars.size() + k, op.name);
   }
   return fmt::format(
-      "    {}{{\n      const {} values[] = {{{}}};\n      {} sums[{}];\n      exchange_{}_.run(transport_, "
-      "values, sums);\n{}    }}\n",
-      where_it_is(places_.moved(first)), c_type(first.type.element), fmt::join(values, ", "),
-      c_type(first.type.element), values.size(), first.name, stores);
+      "    {{\n{0}      exchange_{1}_.run(transport_, scalars_{1}_.get(), scalars_{1}_.get() + {2});\n{3}    "
+      "}}\n",
+      puts, name, stage.scalars.size(), takes);
 }
 
-std::string StepPrinter::communication(const Stage& stage, const std::string& progress) {
+StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::string& variable) {
   const Operation& op = workload_.operations[stage.operation];
-  if (op.kind == Kind::Send) return send(op);
-  if (!stage.scalars.empty()) return sum_of_scalars(stage);
   const TensorType& type = places_.moved(op);
   const std::string& from = op.operands[0];
-  const std::string result =
-      places_.is_scattered(op.name) ? "*" + places_.pointer(op.name) : places_.pointer(op.name);
-  std::string text, input = places_.is_scattered(from) ? "*" + places_.pointer(from) : places_.pointer(from),
-                    output = result, after;
+  const std::string result = places_.pointer(op.name);
+  std::string input = places_.pointer(from), output = result;
   const auto begun_at = [&](const std::string& memory, const std::string& in) {
     return places_.is_scattered(in)
                ? fmt::format("chorale::Lies<{}>({}, has_{}.first())", c_type(op.type.element), memory, from)
                : fmt::format("{} + has_{}.first()", memory, from);
   };
+  Phase phase;
   // A slice that is no tensor of its own begins within one.
   if (places_.behind(from) != from) input = begun_at(input, from);
-  std::string told = progress;
   if (places_.is_packed(op) && op.kind == Kind::ReduceScatter) {
-    told = fmt::format("chorale::Packing(slices_{}_, {}, {}{})", op.name, places_.packed(op.name), input,
-                       progress.empty() ? "" : ", " + progress);
+    phase.before = fmt::format("      if (has_{}.elements() > 0) device_.pack({}, {}, {}, {}, {});\n", from,
+                               places_.packed(op.name), input, printed_sides(type.shape),
+                               places_.slicing(op).dim, places_.scope_ranks(type));
+    phase.unpacked = input;
     input = places_.packed(op.name);
   } else if (op.kind == Kind::AllGather && places_.is_packed(op)) {
     output = places_.packed(op.name);
+    phase.unpacked = result;
     if (places_.is_made_in_place(from)) input = fmt::format("{} + own_{}", output, op.name);
-    told = fmt::format("chorale::Unpacking(slices_{}_, {}, {}{})", op.name, result, output,
-                       progress.empty() ? "" : ", " + progress);
+    phase.after =
+        fmt::format("      if (has_{}.elements() > 0) device_.unpack({}, {}, {}, {}, {});\n", op.name, result,
+                    output, printed_sides(op.type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
   } else if (places_.is_made_in_place(from)) {
     input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
-  } else if (places_.home(from) == places_.home(op.name)) {
+  } else if (keeps_operand(op)) {
     places_.require_together(from, op.name);
-    text += fmt::format(
-        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
-        "has_{}.elements(), "
-        "kept.get());\n",
-        c_type(op.type.element), from, input, from);
-    input = "kept.get()";
+    phase.before = kept(op, input);
+    input = fmt::format("kept_{}_.get()", op.name);
   }
-  std::string loop = told.empty() ? "" : ", chorale::NoSumFunction()";
+  std::string loop;
   if (!stage.loop.empty()) {
-    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .sum = &op};
+    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .variable = variable, .sum = &op};
     const PrintedLoop printed = printed_loop(workload_, stage.loop, options, places_);
     loops_ += printed.definition;
-    text += printed.made;
-    loop = ", loop";
-    after += printed.after;
+    if (members_.find(printed.members) == members_.npos) members_ += printed.members;
+    phase.made = printed.made;
+    phase.totals = printed.after;
+    loop = ", " + variable;
   }
-  return fmt::format("    {}{{\n{}      exchange_{}_{}.run(transport_, {}, {}{}{});\n{}    }}\n",
-                     where_it_is(type), text, op.name,
-                     tiled_.contains(op.name) ? "[static_cast<std::size_t>(tile)]" : "", input, output, loop,
-                     told.empty() ? "" : ", " + told, after);
+  phase.arguments = fmt::format(
+      "{}_{}_{}, {}, {}{}", is_plain_ && tiled_.contains(op.name) ? "whole" : "exchange", op.name,
+      tiles_of(op.name) != nullptr ? "[static_cast<std::size_t>(tile)]" : "", input, output, loop);
+  return phase;
 }
 
 std::string StepPrinter::send(const Operation& op) const {
@@ -165,28 +258,23 @@ std::string StepPrinter::send(const Operation& op) const {
   const TensorType &sent = places_.moved(op), &got = op.type;
   // Group g sends where g has the operand, and the group that it sends to has the result.
   const auto peer = [](int first, int last, const std::string& rank) {
-    return fmt::format("rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {} ? {} : -1", first, last, rank);
+    return fmt::format("{} ? {} : -1", printed_groups(first, last), rank);
   };
-  std::string kept;
-  if (places_.home(from) == places_.home(op.name)) {
-    kept = fmt::format(
-        "      const auto kept = chorale::memory<{}>(has_{}.elements());\n      std::copy_n({}, "
-        "has_{}.elements(), "
-        "kept.get());\n",
-        c_type(op.type.element), from, input, from);
-    input = "kept.get()";
+  std::string before;
+  if (keeps_operand(op)) {
+    before = kept(op, input);
+    input = fmt::format("kept_{}_.get()", op.name);
   }
-  const auto tiles = tiled_.find(op.name);
+  const Tiles* const tiles = tiles_of(op.name);
   return fmt::format(
-      "    {{\n{}      chorale::{}(transport_, {},\n                        {},\n                        {}, "
+      "    {{\n{}      device_.{}(transport_, {},\n                        {},\n                        {}, "
       "has_{}.elements(), {}, has_{}.elements(){});\n    }}\n",
-      kept, tiles == tiled_.end() ? "send_on" : "send_tile",
+      before, tiles == nullptr ? "send_on" : "send_tile",
       peer(std::max(sent.first_group, got.first_group - op.shift),
            std::min(sent.last_group, got.last_group - op.shift),
            fmt::format("rank_ + {} * kGroupRanks", op.shift)),
       peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
-      places_.pointer(op.name), op.name,
-      tiles == tiled_.end() ? "" : fmt::format(", tile, {}", tiles->second.number));
+      places_.pointer(op.name), op.name, tiles == nullptr ? "" : fmt::format(", tile, {}", tiles->number));
 }
 
 std::string StepPrinter::factors_of(const Operation& op) const {
@@ -208,9 +296,9 @@ std::string StepPrinter::convolution_sides(const Operation& op) const {
 
 std::string StepPrinter::call(const Operation& op) const {
   if (op.kind == Kind::MatMul)
-    return fmt::format("    chorale::matrix_products({}, {});\n", factors_of(op), shares_of(op));
-  return fmt::format("    if (has_{}.elements() > 0) chorale::convolution({}, {});\n", op.name,
-                     factors_of(op), convolution_sides(op));
+    return fmt::format("    device_.matrix_products({}, {});\n", factors_of(op), shares_of(op));
+  return fmt::format("    if (has_{}.elements() > 0) device_.convolution({}, {});\n", op.name, factors_of(op),
+                     convolution_sides(op));
 }
 
 }  // namespace chorale

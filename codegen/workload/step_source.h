@@ -14,8 +14,9 @@ class StepPrinter {
  public:
   explicit StepPrinter(const WorkloadPlaces&);
 
-  const std::string& steps() const { return steps_; }  // of all stages
-  const std::string& loops() const { return loops_; }  // structs that they need
+  const std::string& steps() const { return steps_; }      // of all stages
+  const std::string& loops() const { return loops_; }      // structs that they need
+  const std::string& members() const { return members_; }  // of the class, for totals
   // What is done tile by tile: the member that has their number, and of how many elements rows are that no tile cuts
   // (empty: 1).
   struct Tiles {
@@ -24,20 +25,35 @@ class StepPrinter {
   const std::map<std::string, Tiles>& tiled() const { return tiled_; }
 
  private:
+  // A stage that may stand beside others in one kernel: a loop, or a communication with what follows its sums.
+  struct Phase {
+    std::string before = {};     // statements for when the phases before are done
+    std::string made = {};       // statements that may come before all phases
+    std::string arguments = {};  // of the communication, or the loop
+    std::string after = {};      // statements for when it is done
+    std::string totals = {};     // statements for when the kernel is done
+    std::string unpacked = {};   // what blocks are filled of, or emptied into, before or after
+  };
+
   std::string step(const Stage&, const std::string& progress = "");
-  std::string communication(const Stage&, const std::string& progress);
+  Phase communication(const Stage&, const std::string& variable);
+  Phase loop(const Stage&, const std::string& variable);
   std::string sum_of_scalars(const Stage&) const;
-  std::string where_it_is(const TensorType&) const;  // "if (..) " where not all groups have it
+  std::string single(const Stage&, const std::string& progress);
+  std::string chain(const std::vector<Stage>&, std::size_t& begin);
+  std::string plain(const std::vector<Stage>&);
+  const Tiles* tiles_of(const std::string& name) const;  // null: it is done as a whole
   struct LoopText {
     std::string made = {}, run = {}, after = {};  // `run`: of all elements, or of those of a tile
   };
   LoopText loop_text(const Stage&);
-  std::string loop(const Stage&);
-  std::string send(const Operation&) const;
-  std::string call(const Operation&) const;
   std::string factors_of(const Operation&) const;  // of a product: "result, factor, factor"
   std::string shares_of(const Operation&) const;   // of a MatMul: what a rank has of these; is it batched?
   std::string convolution_sides(const Operation&) const;
+  bool keeps_operand(const Operation&) const;
+  std::string kept(const Operation&, const std::string& input) const;
+  std::string send(const Operation&) const;
+  std::string call(const Operation&) const;
 
   // In overlap_source.cpp.
   std::string overlapped(const std::vector<Stage>&);
@@ -59,8 +75,9 @@ class StepPrinter {
   const Workload& workload_;
   const WorkloadPlaces& places_;
   std::map<std::string, Tiles> tiled_ = {};
+  bool is_plain_ = false;  // one after the other, as for devices that do nothing tile by tile
   int loop_count_ = 0;
-  std::string steps_ = {}, loops_ = {};
+  std::string steps_ = {}, loops_ = {}, members_ = {};
 };
 
 std::string names_of(const Workload&, const Stage&);  // of its operations, for comments

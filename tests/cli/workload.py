@@ -83,6 +83,17 @@ for name, script in {"plain": "", "fused": FUSED}.items():
 assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
 assert run("./adam_threads", "N=-1", code=2, cwd=work / "plain").strip()
 
+# What is for one target has what that needs, and no more; make builds it.
+own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "fused", "gpu", "cuda"},
+       "nccl": {"counters", "fused", "gpu", "nccl"}}
+for target, headers in own.items():
+    run(chorale, "compile", adam, "--machine", "ring:4", "--target", target, "-o", target)
+    there = {path.stem.replace("workload_", "") for path in (work / target / "device").iterdir()}
+    assert there & set().union(*own.values()) == headers, there
+    first = re.search(r"^(\w+):", (work / target / "Makefile").read_text(), re.M)[1]
+    assert first == target, first
+refused("compile", adam, "--machine", "ring:4", "--target", "gpu", says="use one of threads, mpi, cuda, nccl")
+
 # A limit that ends the search leaves what was found, says so, and exits with 3.
 text = run(chorale, "compile", adam, "--machine", "torus:4x4", "--ranks", "16", "--max-chunks", "8", "--time-limit", "1ms", "-o", "cut", code=3)
 assert "cut short (time limit)" in text and (work / "cut/adam.h").exists(), text

@@ -5,7 +5,8 @@
 // What is left out: programs that add up more than two numbers between ranks in another type than int32 which are no
 // inputs, as their sums depend on the order.
 //
-// Usage: emit_random PROGRAMS [SEED [FIRST]]. Prints differences with the program, and one line on what was done.
+// Usage: emit_random PROGRAMS [SEED [FIRST [threads|cuda|nccl]]]. Prints differences with the program, and one line on what was
+// done. What is for GPUs runs on the stand-in for CUDA and NCCL.
 #include <chrono>
 #include <cstdio>
 #include <regex>
@@ -77,7 +78,7 @@ std::string difference(const std::filesystem::path& folder, const Workload& work
 }
 
 // Compiled as one, since headers of the library take most of the time.
-int differences(const std::vector<Program>& programs) {
+int differences(const std::vector<Program>& programs, Carrier carrier) {
   Folder folder;
   std::string main = "#include <cstdlib>\n", calls;
   for (std::size_t k = 0; k < programs.size(); ++k) {
@@ -106,10 +107,9 @@ int differences(const std::vector<Program>& programs) {
                  "  return 9;\n}\n");
   int code = 0;
   const std::string said = run_command(
-      fmt::format(
-          "cd {} && {} -std=c++17 -O0 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
-          "-fno-trapping-math -I. main.cpp -o w -pthread",
-          folder.path().string(), CHORALE_CXX),
+      fmt::format("cd {} && {} -O0 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
+                  "-fno-trapping-math -I. main.cpp -o w -pthread",
+                  folder.path().string(), compiler_for(carrier)),
       code);
   if (code != 0) {
     fmt::print("programs {} to {} do not compile: {}\n", programs.front().number, programs.back().number,
@@ -128,8 +128,9 @@ int differences(const std::vector<Program>& programs) {
     std::filesystem::create_directory(out);
     std::string words;
     const std::string told = run_command(
-        fmt::format("timeout 60 {} {} --runs 0 --seed {} --in {} --out {}", (folder.path() / "w").string(), k,
-                    programs[k].number, in.string(), out.string()),
+        fmt::format("{}timeout 60 {} {} --runs 0 --seed {} --in {} --out {}{}", surroundings_of(carrier),
+                    (folder.path() / "w").string(), k, programs[k].number, in.string(), out.string(),
+                    carrier == Carrier::Cuda ? " --channels 2" : ""),
         code);
     words = code != 0 ? "it fails: " + told
                       : difference(out, workload, interpret(workload, state, {.seed = programs[k].number}));
@@ -141,7 +142,7 @@ int differences(const std::vector<Program>& programs) {
   return wrong;
 }
 
-int main_of(int wanted, std::uint64_t seed, std::uint64_t first) {
+int main_of(int wanted, std::uint64_t seed, std::uint64_t first, Carrier carrier) {
   const auto start = std::chrono::steady_clock::now();
   int done = 0, wrong = 0, left_out = 0, overlaps = 0;
   std::map<std::string, int> kernels;
@@ -158,7 +159,7 @@ int main_of(int wanted, std::uint64_t seed, std::uint64_t first) {
     }
     batch.push_back(std::move(*program));
     if (++done % 12 != 0 && done < wanted) continue;
-    wrong += differences(batch);
+    wrong += differences(batch, carrier);
     batch.clear();
   }
   std::vector<std::string> words;
@@ -173,10 +174,13 @@ int main_of(int wanted, std::uint64_t seed, std::uint64_t first) {
 }  // namespace chorale::test
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
-    std::fputs("usage: emit_random PROGRAMS [SEED [FIRST]]\n", stderr);
+  if (argc < 2 || argc > 5) {
+    std::fputs("usage: emit_random PROGRAMS [SEED [FIRST [threads|cuda|nccl]]]\n", stderr);
     return 2;
   }
   const auto argument = [&](int i) { return i < argc ? std::strtoull(argv[i], nullptr, 10) : 1; };
-  return chorale::test::main_of(static_cast<int>(argument(1)), argument(2), argument(3));
+  using chorale::test::Carrier;
+  const std::string name = argc > 4 ? argv[4] : "threads";
+  const Carrier carrier = name == "cuda" ? Carrier::Cuda : name == "nccl" ? Carrier::Nccl : Carrier::Threads;
+  return chorale::test::main_of(static_cast<int>(argument(1)), argument(2), argument(3), carrier);
 }

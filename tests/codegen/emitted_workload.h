@@ -24,7 +24,24 @@
 
 namespace chorale::test {
 
-enum class Carrier { Threads, Mpi };
+// Of those on GPUs, the calls of CUDA and NCCL are those of the stand-in in tests/nccl/shim.
+enum class Carrier { Threads, Mpi, Cuda, Nccl };
+
+// What compiles an emitted source for it, up to its flags.
+inline std::string compiler_for(Carrier carrier, bool races = false) {
+  if (carrier == Carrier::Mpi) return "mpicxx -std=c++17 -DCHORALE_MPI";
+  if (carrier == Carrier::Threads) return std::string(CHORALE_CXX) + " -std=c++17";
+  const std::string shim = CHORALE_SOURCE "/tests/nccl/shim";
+  return fmt::format("{} -std=c++20 -DCHORALE_{} -I. -I{} {}", CHORALE_CXX,
+                     carrier == Carrier::Cuda ? "CUDA" : "NCCL", shim,
+                     races ? shim + "/shim.cpp"
+                           : fmt::format("-Wl,--no-as-needed {0} -Wl,-rpath,$(dirname {0})", CHORALE_SHIM));
+}
+
+// What stands before its run: the stand-in has as many GPUs as are wanted.
+inline std::string surroundings_of(Carrier carrier) {
+  return carrier == Carrier::Nccl ? "CHORALE_SHIM_DEVICES=64 " : "";
+}
 
 // A folder that goes with it.
 class Folder {
@@ -110,13 +127,12 @@ class Emitted {
       write_files({file});
     }
     if (flags == kNotCompiled) return;
-    const std::string mpi = carrier == Carrier::Mpi ? "mpicxx -DCHORALE_MPI" : CHORALE_CXX;
+    const bool races = flags.find("sanitize") != flags.npos;
     int code = 0;
     const std::string said = run_command(
-        fmt::format(
-            "cd {} && {} -std=c++17 {} -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
-            "-fno-trapping-math -I. w_main.cpp -o w -pthread",
-            folder_.path().string(), mpi, flags),
+        fmt::format("cd {} && {} {} -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
+                    "-fno-trapping-math -I. w_main.cpp -o w -pthread",
+                    folder_.path().string(), compiler_for(carrier, races), flags),
         code);
     if (code != 0) throw std::runtime_error(said);
   }
@@ -130,8 +146,11 @@ class Emitted {
             ? fmt::format(
                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --oversubscribe -n {} ",
                   CHORALE_MPIEXEC, workload_.ranks * workload_.groups)
-            : "";
-    return run_command(fmt::format("cd {} && {}./w {}", folder_.path().string(), before, arguments), code);
+            : surroundings_of(carrier_);
+    const std::string few =
+        carrier_ == Carrier::Cuda ? " --channels 2" : "";  // threads of the stand-in are the host's
+    return run_command(fmt::format("cd {} && {}./w {}{}", folder_.path().string(), before, arguments, few),
+                       code);
   }
 
   // Empty, or where outputs differ by more than `tolerance`, relative to the larger of 1 and the value. The workload has

@@ -146,7 +146,7 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
                 input = place;
               }
               std::vector<Exchange<std::int32_t>> exchanges =
-                  tiled_exchange<std::int32_t, Combination::Sum>(tables.tables, n, 0, blocks, tiles);
+                  tiled_exchange<Exchange<std::int32_t>>(tables.tables, n, 0, blocks, tiles);
               for (int again = 0; again < 2; ++again)
                 for (Exchange<std::int32_t>& exchange : exchanges)
                   exchange.run(transport, input, output,

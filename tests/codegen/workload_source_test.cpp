@@ -136,6 +136,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pipeline",
              "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)",
              Carrier::Threads, 2, 2, 0, kLong},
+        // Kernels as one launch of all ranks, whose blocks read in each other's memory; and step by step over NCCL.
+        Case{"adam",
+             "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v);"
+             "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)",
+             Carrier::Cuda, 3, 2, 1e-6, kVectors},
+        Case{"lamb", "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, u, p_); asSlice(m); asSlice(v)",
+             Carrier::Cuda, 3, 2, 1e-5, kVectors},
+        Case{"pipeline",
+             "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)",
+             Carrier::Cuda, 2, 1, 0, kLayers},
+        Case{"lamb", "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, u, p_); asSlice(m); asSlice(v)",
+             Carrier::Nccl, 3, 2, 1e-5, kVectors},
+        Case{"self_attention",
+             "split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)",
+             Carrier::Nccl, 3, 1, 0, kLayers},
         Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens}));
 
 // Slices of columns are gathered in blocks beside the tensor that they update, and read it meanwhile.
@@ -222,7 +237,7 @@ TEST(EmittedWorkload, SendsATileWhileTheNextOneIsAddedUp) {
              "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)"));
   const std::size_t tiles = text.find("for (int tile = 0; tile < tiles_rs_; ++tile) {");
   ASSERT_NE(tiles, text.npos);
-  EXPECT_LT(text.find("chorale::send_tile", tiles), text.find("transport_.finish();", tiles));
+  EXPECT_LT(text.find("device_.send_tile", tiles), text.find("transport_.finish();", tiles));
 }
 
 // Slices of 5360 elements, in 5 tiles of 1072, added up 512 at a time.
@@ -262,6 +277,26 @@ TEST(EmittedWorkload, HasNoRaces) {
     EXPECT_EQ(emitted.difference(parsed(example(name), script, sizes.back(), ranks), 7, 1e-6, true), "")
         << name;
   }
+}
+
+// Blocks of ranks that read in each other's memory, told by numbers alone: all of it under ThreadSanitizer.
+TEST(EmittedWorkload, HasNoRacesInItsKernels) {
+  for (const bool ring : {true, false}) {
+    const Workload workload = parsed(example("adam"), kFuseAdam, {{"N", 5003}}, 3);
+    const Emitted emitted(workload, 2, ring, Carrier::Cuda, "-O1 -g -fsanitize=thread");
+    EXPECT_EQ(emitted.difference(workload, 7, 1e-6, true), "") << ring;
+  }
+}
+
+// A ReduceScatter, what follows it, and an AllGather.
+TEST(EmittedWorkload, FusesAKernelIntoOneLaunch) {
+  const std::string text = header_of(parsed(example("adam"), kFuseAdam, {}, 3));
+  const std::size_t launch = text.find("device_.run(transport_");
+  ASSERT_NE(launch, text.npos);
+  EXPECT_NE(text.find("device_.phase(exchange_rs_, at_g, at_rs, loop0),", launch), text.npos);
+  EXPECT_NE(text.find("device_.phase(exchange_p__, ", launch), text.npos);
+  EXPECT_EQ(text.find("device_.run(transport_", launch + 1), text.npos);
+  EXPECT_EQ(text.find(".run(transport_, ", launch + 1), text.npos);
 }
 
 // The compiler's own report: loops become vectors, and nothing is asked about pointers when they run.

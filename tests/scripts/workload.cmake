@@ -6,6 +6,17 @@ set_tests_properties(workload.preserve PROPERTIES TIMEOUT 300)
 # What is emitted of random programs, compiled and run; many at once, since the compiler takes nearly all of the time.
 add_executable(emit_random codegen/emit_random.cpp)
 target_link_libraries(emit_random PRIVATE codegen construct workload semantics fmt::fmt chorale_warnings)
-target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}")
+target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}"
+                                               CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>")
+add_dependencies(emit_random nccl_shim)
 add_test(NAME codegen.emit_random COMMAND emit_random 24 1)
-set_tests_properties(codegen.emit_random PROPERTIES TIMEOUT 300)
+foreach(carrier cuda nccl)
+  add_test(NAME codegen.emit_random_${carrier} COMMAND emit_random 12 2 1 ${carrier})
+endforeach()
+set_tests_properties(codegen.emit_random codegen.emit_random_cuda codegen.emit_random_nccl PROPERTIES TIMEOUT 300)
+target_compile_definitions(test_codegen PRIVATE CHORALE_SHIM="$<TARGET_FILE:nccl_shim>")
+add_dependencies(test_codegen nccl_shim)
+# One example for a GPU, where there is a compiler for it: all of them are benchmarks/compile_workloads.py's.
+add_test(NAME codegen.workloads_nvcc COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/compile_workloads.py adam
+                                             --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
+set_tests_properties(codegen.workloads_nvcc PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 2)

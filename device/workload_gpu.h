@@ -1,0 +1,526 @@
+// A GPU as the device of a workload (device/workload_device.h says what that is): all work of a rank goes into one stream, in
+// the order of the calls. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
+// nvcc; C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#ifdef CHORALE_CUBLAS
+#include <cublas_v2.h>
+#endif
+
+#include "device/workload_blas.h"
+#include "device/workload_exchange.h"
+#include "device/workload_fused.h"
+#include "device/workload_parts.h"
+
+namespace chorale {
+
+inline void check(cudaError_t code, const char* what) {
+  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(code));
+}
+
+struct GpuFree {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+template <typename T>
+using GpuMemory = std::unique_ptr<T[], GpuFree>;
+
+// What host code computes is a row of a table that kernels read.
+template <typename T>
+GpuMemory<T> gpu_memory(std::int64_t elements) {
+  T* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<std::size_t>(std::max<std::int64_t>(1, elements)) * sizeof(T)),
+        "cudaMalloc");
+  return GpuMemory<T>(memory);
+}
+template <typename T>
+GpuMemory<T> gpu_table(const std::vector<T>& rows) {
+  GpuMemory<T> memory = gpu_memory<T>(static_cast<std::int64_t>(rows.size()));
+  if (!rows.empty())
+    check(cudaMemcpy(memory.get(), rows.data(), rows.size() * sizeof(T), cudaMemcpyHostToDevice),
+          "cudaMemcpy");
+  return memory;
+}
+
+// Kernels.
+
+template <typename Loop>
+__global__ void __launch_bounds__(256)
+    loop_kernel(const __grid_constant__ Loop loop, std::int64_t begin, std::int64_t count) {
+  const KernelTeam team{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+                        static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
+  double totals[Loop::kTotals + 1];
+  Loop::start(totals);
+  for_several(0, count, std::int64_t{team.block} * team.threads + team.thread,
+              std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
+                loop.template several<decltype(width)::value>(begin + e, totals);
+              });
+  loop.finish(totals, team);
+}
+
+// Of what KernelTeam::keep_total has left, by one warp.
+template <Combination op, typename T>
+__global__ void total_kernel(const double* slots, T* to) {
+  const std::int64_t count = static_cast<std::int64_t>(slots[0]);
+  double total = identity<op>();
+#ifdef __CUDA_ARCH__
+  for (std::int64_t i = threadIdx.x; i < count; i += 32) total = combined<op>(total, slots[1 + i]);
+  for (int step = 16; step > 0; step /= 2)
+    total = combined<op>(total, __shfl_down_sync(0xffffffffu, total, step));
+#else
+  for (std::int64_t i = 0; i < count; ++i) total = combined<op>(total, slots[1 + i]);
+#endif
+  if (threadIdx.x == 0) *to = rounded_to<T>(total);
+}
+
+template <typename T>
+__global__ void set_kernel(T* to, T value) {
+  if (threadIdx.x == 0) *to = value;
+}
+
+// Of a part of a tensor: into one piece, or, `puts`, from there.
+template <typename T>
+__global__ void slice_kernel(T* slice, T* whole, Indices part, bool puts) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.elements; i += threads)
+    if (puts)
+      whole[part.index(i)] = slice[i];
+    else
+      slice[i] = whole[part.index(i)];
+}
+
+// One element of the product a thread, added up in the order of the host's.
+template <typename T, typename A, typename B>
+__global__ void __launch_bounds__(256) product_kernel(T* c, const A* a, const B* b, std::int64_t rows,
+                                                      std::int64_t inner, std::int64_t columns) {
+  using R = Real<T>;
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < rows * columns;
+       e += threads) {
+    const std::int64_t i = e / columns, j = e % columns;
+    R sum = R(0);
+    for (std::int64_t k = 0; k < inner; ++k) sum += real<R>(a[i * inner + k]) * real<R>(b[k * columns + j]);
+    c[e] = rounded_to<T>(sum);
+  }
+}
+
+// One element of the result a thread.
+template <typename T, typename A, typename B>
+__global__ void __launch_bounds__(256)
+    convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,
+                       std::int64_t out_height, std::int64_t out_width) {
+  using R = Real<T>;
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads) {
+    const std::int64_t j = e % out_width, i = e / out_width % out_height,
+                       o = e / (out_width * out_height) % s.outputs,
+                       n = e / (out_width * out_height * s.outputs);
+    R sum = R(0);
+    for (std::int64_t ch = 0; ch < s.channels; ++ch)
+      for (std::int64_t y = 0; y < s.kernel_height; ++y)
+        for (std::int64_t x = 0; x < s.kernel_width; ++x) {
+          const std::int64_t h = i * s.stride + y - s.padding, w = j * s.stride + x - s.padding;
+          if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
+          sum += real<R>(kernels[((o * s.channels + ch) * s.kernel_height + y) * s.kernel_width + x]) *
+                 real<R>(images[((n * s.channels + ch) * s.height + h) * s.width + w]);
+        }
+    c[e] = rounded_to<T>(sum);
+  }
+}
+
+template <typename T, Combination op>
+class GpuExchange;
+
+class GpuDevice {
+ public:
+  // What is said to be overlapped comes one after the other, in the stream.
+  static constexpr bool kTileByTile = false;
+
+  // Work goes into this stream, which stays its owner's.
+  explicit GpuDevice(cudaStream_t stream) : stream_(stream) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device),
+          "cudaDeviceGetAttribute");
+  }
+  ~GpuDevice() {
+#ifdef CHORALE_CUBLAS
+    if (blas_ != nullptr) cublasDestroy(blas_);
+#endif
+  }
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  cudaStream_t stream() const {
+    return stream_;
+  }
+
+  template <typename T>
+  using Memory = GpuMemory<T>;
+  template <typename T>
+  static Memory<T> memory(std::int64_t elements) {
+    return gpu_memory<T>(elements);
+  }
+  template <typename T, Combination op>
+  using Exchange = GpuExchange<T, op>;
+
+  template <typename T>
+  class Held {
+   public:
+    explicit Held(GpuDevice& device) : device_(device), memory_(gpu_memory<T>(1)) {}
+    const T* at(const T& value) {
+      device_.launch(set_kernel<T>, 1, 32, memory_.get(), value);
+      return memory_.get();
+    }
+
+   private:
+    GpuDevice& device_;
+    GpuMemory<T> memory_;
+  };
+
+  template <Combination op>
+  class Total {
+   public:
+    explicit Total(GpuDevice& device) : device_(device), slots_(gpu_memory<double>(kMostTotals)) {}
+    double* start() { return slots_.get(); }
+    template <typename T>
+    void store(T* to) {
+      device_.launch(total_kernel<op, T>, 1, 32, static_cast<const double*>(slots_.get()), to);
+    }
+
+   private:
+    GpuDevice& device_;
+    GpuMemory<double> slots_;
+  };
+
+  template <typename T>
+  ScatteredView<T> view(const Scattered<T>& scattered) {
+    std::shared_ptr<void>& elsewhere = scattered.elsewhere();
+    if (!elsewhere)
+      elsewhere = std::make_shared<Table<T>>(Table<T>{
+          gpu_table(scattered.tensors()), gpu_table(scattered.begins()), gpu_table(scattered.table())});
+    const Table<T>& table = *static_cast<const Table<T>*>(elsewhere.get());
+    return {table.tensors.get(), table.begins.get(), table.table.get(), scattered.elements()};
+  }
+
+  template <typename Exchange, typename Loop = NoLoop>
+  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
+                    const Lies<typename Exchange::Element>& output, const Loop& loop = {}) {
+    return exchange.phase(input, output, loop);
+  }
+  template <typename Loop>
+  static LoopPhase<Loop> phase(const Loop& loop) {
+    return {loop};
+  }
+  template <typename Transport, typename... Phases>
+  static void run(Transport& transport, const Phases&... phases) {
+    transport.launch(chain(phases...));
+  }
+  template <typename First, typename... Rest>
+  static FusedChain<First, Rest...> chain(const First& first, const Rest&... rest) {
+    if constexpr (sizeof...(Rest) == 0)
+      return {first, {}};
+    else
+      return {first, chain(rest...)};
+  }
+
+  // All ranks take part, also those that neither send nor receive.
+  template <typename Transport, typename T>
+  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t, T* output,
+                      std::int64_t output_elements) {
+    transport.launch(chain(SendPhase<T>{to, from, input, output, output_elements}));
+  }
+  template <typename Transport, typename T>
+  static void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
+                        T* output, std::int64_t output_elements, int tile, int tiles) {
+    const std::int64_t begin = part_begin(output_elements, tiles, tile),
+                       end = part_begin(output_elements, tiles, tile + 1);
+    send_on(transport, to, from, input + part_begin(input_elements, tiles, tile), input_elements,
+            output + begin, end - begin);
+  }
+
+  template <typename Loop>
+  void each(const Loop& loop, std::int64_t begin, std::int64_t count) {
+    if (count > 0 || Loop::kTotals > 0)
+      launch(loop_kernel<Loop>, blocks(count, 256 * kSeveral), 256, loop, begin, count);
+  }
+  template <typename T>
+  void copy(T* to, const T* from, std::int64_t count) {
+    if (count > 0)
+      check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
+                            stream_),
+            "cudaMemcpyAsync");
+  }
+  template <typename T>
+  void copy_slice(T* slice, const T* whole, const Share& part) {
+    slices(slice, const_cast<T*>(whole), part, false);
+  }
+  template <typename T>
+  void pack(T* packed, const T* whole, const Sides& sides, int dim, int ranks) {
+    for (int r = 0; r < ranks; ++r) {
+      const Share part(sides, dim, ranks, r);
+      slices(packed, const_cast<T*>(whole), part, false);
+      packed += part.elements();
+    }
+  }
+  template <typename T>
+  void unpack(T* whole, const T* packed, const Sides& sides, int dim, int ranks) {
+    for (int r = 0; r < ranks; ++r) {
+      const Share part(sides, dim, ranks, r);
+      slices(const_cast<T*>(packed), whole, part, true);
+      packed += part.elements();
+    }
+  }
+
+  template <typename T, typename A, typename B>
+  void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
+                       const Share& right, bool batched) {
+    const ProductSides s(result, left, right, batched);
+    for (std::int64_t row = 0; row < s.rows; row += s.period)
+      product(c + row * s.columns, a + row * s.inner, b + s.second_row(row) * s.columns, s.period, s.inner,
+              s.columns);
+  }
+  template <typename T, typename A, typename B>
+  void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& s) {
+    const std::int64_t count = s.batch * s.outputs * s.out_height() * s.out_width();
+    launch(convolution_kernel<T, A, B>, blocks(count, 256), 256, c, images, kernels, s, count, s.out_height(),
+           s.out_width());
+  }
+
+  // For those who fill tensors from a host, and look at them: these wait.
+  void upload(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    finish();
+  }
+  void download(void* to, const void* from, std::size_t bytes) {
+    finish();
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    finish();
+  }
+  void finish() {
+    check(cudaStreamSynchronize(stream_), "the work of a rank");
+  }
+
+  template <typename... Parameters, typename... Arguments>
+  void launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads,
+              const Arguments&... arguments) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.stream = stream_;
+    check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "a kernel");
+  }
+
+ private:
+  static constexpr std::int64_t kMostTotals = 1 << 16;
+  template <typename T>
+  struct Table {
+    GpuMemory<Stretch<T>> tensors;
+    GpuMemory<std::int64_t> begins;
+    GpuMemory<std::int32_t> table;
+  };
+
+  // As many as there is work for, and as can be there at once.
+  std::int64_t blocks(std::int64_t count, std::int64_t each) const {
+    return std::max<std::int64_t>(1, std::min<std::int64_t>((count + each - 1) / each, 8 * processors_));
+  }
+  template <typename T>
+  void slices(T* slice, T* whole, const Share& part, bool puts) {
+    if (part.elements() > 0)
+      launch(slice_kernel<T>, blocks(part.elements(), 256), 256, slice, whole, part.indices(), puts);
+  }
+  template <typename T, typename A, typename B>
+  void product(T* c, const A* a, const B* b, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+#ifdef CHORALE_CUBLAS
+    if constexpr (std::is_same_v<T, A> && std::is_same_v<T, B> && !std::is_integral_v<T>)
+      if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns);
+#endif
+    launch(product_kernel<T, A, B>, blocks(rows * columns, 256), 256, c, a, b, rows, inner, columns);
+  }
+
+#ifdef CHORALE_CUBLAS
+  static void check_blas(cublasStatus_t status) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
+  }
+  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float of halves.
+  template <typename T>
+  void by_blas(T* c, const T* a, const T* b, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    if (blas_ == nullptr) {
+      check_blas(cublasCreate(&blas_));
+      check_blas(cublasSetStream(blas_, stream_));
+    }
+    const cudaDataType_t type = std::is_same_v<T, double>     ? CUDA_R_64F
+                                : std::is_same_v<T, Float16>  ? CUDA_R_16F
+                                : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
+                                                              : CUDA_R_32F;
+    using R = Real<T>;
+    const R one = 1, zero = 0;
+    const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
+    check_blas(cublasGemmEx(blas_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, b, type, m, a, type, k, &zero, c,
+                            type, m, std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                            CUBLAS_GEMM_DEFAULT));
+  }
+  cublasHandle_t blas_ = nullptr;
+#endif
+
+  const cudaStream_t stream_;
+  int processors_ = 1;
+};
+
+// Copies between ranks, sums, and what follows them, as phases of a launch (device/workload_fused.h).
+template <typename T, Combination op>
+class GpuExchange : public ExchangePlan {
+ public:
+  using Element = T;
+
+  GpuExchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
+              std::int64_t row = 1)
+      : ExchangePlan(tables, rank, first, std::move(blocks), tile, tiles, row, sizeof(T)) {}
+
+  template <typename Loop = NoLoop>
+  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
+    if (!tables_here_) prepare();
+    return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop};
+  }
+  template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
+           Progress = {}) {
+    transport.launch(GpuDevice::chain(phase(input, output, loop)));
+  }
+  template <typename Transport, typename Progress = NoProgress>
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction, Progress = {}) {
+    run(transport, input, output, NoLoop());
+  }
+
+ private:
+  struct Tables {
+    GpuMemory<FusedStep> rows;
+    GpuMemory<int> waits, copied;
+    GpuMemory<FusedMove> moves;
+    GpuMemory<FusedSum> sums;
+    GpuMemory<FusedPlace> places;
+    GpuMemory<T> scratch;
+    FusedPlan plan;
+  };
+
+  // Nothing is stored in its source by the sums of its step: so whoever reads it may do so until the step is over.
+  using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
+  std::set<Source> stored_over() const {
+    std::set<Source> places;
+    for (std::size_t i = 0; i < tables().work_count; ++i) {
+      const ExchangeWork& w = tables().work[i];
+      if (w.completes != 1) places.insert({w.rank, w.step, w.to_buffer, w.to_slot});
+    }
+    return places;
+  }
+
+  void prepare() {
+    std::vector<FusedStep> rows;
+    std::vector<int> waits, copied;
+    std::vector<FusedMove> moves;
+    std::vector<FusedSum> sums;
+    std::vector<FusedPlace> places;
+    const std::set<Source> over = stored_over();
+    const auto stays = [&](const ExchangeMessage& m) {
+      return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
+    };
+    const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
+    std::set<int> readers;  // of what was sent in the step before
+    for (const Step& step : steps()) {
+      FusedStep row = {};
+      std::set<int> before = readers, after;
+      readers.clear();
+      for (const Delivery& send : step.sends) {
+        readers.insert(send.peer);
+        if (!stays(message(send))) after.insert(send.peer);
+      }
+      std::vector<FusedPlace> brought;
+      for (std::size_t i = 0; i < step.receives.size(); ++i) {
+        const ExchangeMessage& m = message(step.receives[i]);
+        const Place source = source_of(m);
+        const FusedPlace there{step.receives[i].peer, source.buffer, source.begin};
+        before.insert(there.rank);
+        const bool read_there = m.borrows != 0 && stays(m);
+        brought.push_back(read_there ? there : own(step.to[i]));
+        if (read_there) continue;
+        moves.push_back({there, own(step.to[i]), source.count});
+        if (!stays(m)) row.announces = 1;
+      }
+      std::vector<const Sum*> since;  // the last barrier
+      for (const Sum& sum : step.sums) {
+        const auto meets = [&](const Sum* other) {
+          return conflict(step, *other, sum) || conflict(step, sum, *other);
+        };
+        const bool barrier = std::any_of(since.begin(), since.end(), meets);
+        if (barrier) since.clear();
+        since.push_back(&sum);
+        sums.push_back({static_cast<int>(places.size()), static_cast<int>(sum.from.size()), sum.completes,
+                        barrier, own(sum.to), sum.index, sum.to.count});
+        for (const Place& place : sum.from)
+          places.push_back(place.receive >= 0 ? brought[static_cast<std::size_t>(place.receive)]
+                                              : own(place));
+      }
+      waits.insert(waits.end(), before.begin(), before.end());
+      copied.insert(copied.end(), after.begin(), after.end());
+      end(row, waits, copied, moves, sums);
+      rows.push_back(row);
+    }
+    waits.insert(waits.end(), readers.begin(), readers.end());
+    FusedStep last = {};
+    end(last, waits, copied, moves, sums);
+    rows.push_back(last);
+    tables_here_ = std::make_shared<Tables>(Tables{gpu_table(rows),
+                                                   gpu_table(waits),
+                                                   gpu_table(copied),
+                                                   gpu_table(moves),
+                                                   gpu_table(sums),
+                                                   gpu_table(places),
+                                                   gpu_memory<T>(scratch_elements()),
+                                                   {}});
+    Tables& t = *tables_here_;
+    t.plan = {static_cast<int>(steps().size()),
+              t.rows.get(),
+              t.waits.get(),
+              t.copied.get(),
+              t.moves.get(),
+              t.sums.get(),
+              t.places.get()};
+  }
+  static void end(FusedStep& row, const std::vector<int>& waits, const std::vector<int>& copied,
+                  const std::vector<FusedMove>& moves, const std::vector<FusedSum>& sums) {
+    row.waits = static_cast<int>(waits.size());
+    row.copied = static_cast<int>(copied.size());
+    row.moves = static_cast<int>(moves.size());
+    row.sums = static_cast<int>(sums.size());
+  }
+  const ExchangeMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
+  // One stores where the other one stores or reads.
+  static bool conflict(const Step& step, const Sum& a, const Sum& b) {
+    if (a.completes == 1) return false;
+    return (b.completes != 1 && a.to.same_slot(b.to)) ||
+           std::any_of(b.from.begin(), b.from.end(), [&](const Place& place) {
+             return (place.receive < 0 ? place : step.to[static_cast<std::size_t>(place.receive)])
+                 .same_slot(a.to);
+           });
+  }
+
+  std::shared_ptr<Tables> tables_here_ = {};
+};
+
+}  // namespace chorale
