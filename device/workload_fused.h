@@ -274,7 +274,11 @@ struct ExchangePhase {
         Several<T, 1> sum = {{*element(at(block, places[0]), places[0].begin + e)}};
         for (int k = 1; k < row.operands; ++k)
           sum.of[0] = combined<op>(sum.of[0], *element(at(block, places[k]), places[k].begin + e));
-        if (row.completes != 1) *element(to, row.to.begin + e) = sum.of[0];
+        if (row.completes != 1) {
+          T* const result = element(to, row.to.begin + e);
+          if (row.operands > 1 || result != element(at(block, places[0]), places[0].begin + e))
+            *result = sum.of[0];
+        }
         apply(row, e, sum, mine, totals);
       }
       return;
@@ -282,7 +286,10 @@ struct ExchangePhase {
     CHORALE_UNROLL
     for (int k = 0; k < kFew; ++k)
       if (k < row.operands) first[k] = at(block, places[k]).at(places[k].begin);
-    T* const result = row.completes == 1 ? nullptr : to.at(row.to.begin);
+    // What is put where it lies stays there: others may be reading it.
+    const bool stays = row.operands == 1 && row.completes != 1 && to.at(row.to.begin) == first[0];
+    if (stays && row.completes == 0) return;
+    T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
     const int operands = row.operands;
     for_several(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
       constexpr int count = decltype(width)::value;

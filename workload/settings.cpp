@@ -8,14 +8,14 @@
 namespace chorale {
 namespace {
 
-using Kind = OpenSetting::Kind;
+using SettingKind = OpenSetting::Kind;
 
 void add_points(const CollectiveWork& collective, const WorkloadPrices& prices,
                 std::vector<OpenSetting>& settings) {
   if (collective.kind == OperationKind::Send) return;
   const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
   if (price == nullptr || price->points.size() < 2) return;
-  OpenSetting setting{.kind = Kind::Point, .name = collective.name, .points = price->points};
+  OpenSetting setting{.kind = SettingKind::Point, .name = collective.name, .points = price->points};
   std::ranges::stable_sort(setting.points, {}, &Cost::steps);
   settings.push_back(std::move(setting));
 }
@@ -32,12 +32,13 @@ void add_pieces(const std::vector<UnitWork>& work, const DeviceNumbers& device,
       handed_over = std::max(handed_over, work[end - 1].handed_over);
     std::vector<int> pieces = possible_pieces(handed_over, device);
     if (end > i + 1 && pieces.size() > 1)
-      settings.push_back({.kind = Kind::Pieces, .name = work[i].unit.overlap, .numbers = std::move(pieces)});
+      settings.push_back(
+          {.kind = SettingKind::Pieces, .name = work[i].unit.overlap, .numbers = std::move(pieces)});
     i = end;
   }
 }
 
-OpenSetting numbers_of(Kind kind, const std::vector<int>& values, int usual) {
+OpenSetting numbers_of(SettingKind kind, const std::vector<int>& values, int usual) {
   const auto it = std::ranges::find(values, usual);
   return {.kind = kind,
           .numbers = values,
@@ -45,8 +46,8 @@ OpenSetting numbers_of(Kind kind, const std::vector<int>& values, int usual) {
 }
 
 int* number_of(Execution& execution, const OpenSetting& setting) {
-  if (setting.kind == Kind::Block) return &execution.block;
-  if (setting.kind == Kind::Channels) return &execution.channels;
+  if (setting.kind == SettingKind::Block) return &execution.block;
+  if (setting.kind == SettingKind::Channels) return &execution.channels;
   auto it = std::ranges::find(execution.pieces, setting.name, &ChosenPieces::overlap);
   if (it == execution.pieces.end())
     it = execution.pieces.insert(it, {.overlap = setting.name, .pieces = setting.numbers.front()});
@@ -68,14 +69,14 @@ std::vector<OpenSetting> open_settings(const Workload& workload, const WorkloadP
     }
   add_pieces(work, prices.device, settings);
   if (sums && values.blocks.size() > 1)
-    settings.push_back(numbers_of(Kind::Block, values.blocks, values.usual_block));
+    settings.push_back(numbers_of(SettingKind::Block, values.blocks, values.usual_block));
   if (values.channels.size() > 1)
-    settings.push_back(numbers_of(Kind::Channels, values.channels, values.usual_channels));
+    settings.push_back(numbers_of(SettingKind::Channels, values.channels, values.usual_channels));
   return settings;
 }
 
 std::size_t value_of(const Execution& execution, const OpenSetting& setting) {
-  if (setting.kind == Kind::Point) {
+  if (setting.kind == SettingKind::Point) {
     const Cost* const cost = point_of(execution, setting.name);
     const auto it = cost == nullptr ? setting.points.end() : std::ranges::find(setting.points, *cost);
     return it == setting.points.end() ? setting.usual : static_cast<std::size_t>(it - setting.points.begin());
@@ -89,7 +90,7 @@ std::size_t value_of(const Execution& execution, const OpenSetting& setting) {
 }
 
 Execution with_value(Execution execution, const OpenSetting& setting, std::size_t value) {
-  if (setting.kind != Kind::Point) {
+  if (setting.kind != SettingKind::Point) {
     *number_of(execution, setting) = setting.numbers.at(value);
     return execution;
   }

@@ -17,7 +17,7 @@
 namespace chorale {
 namespace {
 
-using Kind = WiringNode::Kind;
+using NodeKind = WiringNode::Kind;
 
 constexpr std::size_t kMostDimensions = 16;
 
@@ -159,7 +159,7 @@ void join_unit(Wiring& wiring, const Dimension& dimension, const std::vector<int
     for (int i = 0; i < n; ++i)
       for (int k = i + 1; k < n; ++k) wiring.join(unit[i], unit[k], dimension.gbs, us);
   } else if (dimension.shape == "Switch") {
-    const int hub = wiring.add(Kind::Network, "switch of " + where);
+    const int hub = wiring.add(NodeKind::Network, "switch of " + where);
     for (int rank : unit) wiring.join(rank, hub, dimension.gbs, us);
   }
 }
@@ -198,7 +198,7 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   if (lines > 1'000'000) throw InputError(file, "makes over a million links", "use fewer ranks");
   Wiring wiring;
   std::vector<std::string> words;
-  for (Rank n = 0; n < ranks; ++n) wiring.add(Kind::Gpu, fmt::format("npu {}", n));
+  for (Rank n = 0; n < ranks; ++n) wiring.add(NodeKind::Gpu, fmt::format("npu {}", n));
   int stride = 1;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const Dimension& dimension = dimensions[d];
@@ -266,7 +266,7 @@ Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   }
   Wiring wiring;
   for (int n = 0; n < nodes; ++n)
-    wiring.add(is_switch[n] ? Kind::Network : Kind::Gpu,
+    wiring.add(is_switch[n] ? NodeKind::Network : NodeKind::Gpu,
                fmt::format("{} {}", is_switch[n] ? "switch" : "node", n));
   if (nodes - std::ranges::count(is_switch, true) > kMostRanks)
     throw InputError(where(0), fmt::format("makes more than {} ranks", kMostRanks), "use fewer");

@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-using Kind = HostPart::Kind;
+using PartKind = HostPart::Kind;
 
 // Microseconds, of the usual order: no format says them. Two halves of a way through a switch add up to what
 // named machines have (topology/builders.cpp).
@@ -35,7 +35,7 @@ class HostWiring {
   void add_gpus() {
     std::vector<int> gpus;
     for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
+      if (host_.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
     std::ranges::stable_sort(gpus, {}, [&](int p) { return host_.parts[p].number; });
     for (int p : gpus) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
   }
@@ -43,7 +43,7 @@ class HostWiring {
   // Everything but the GPUs, which are numbered first.
   void add_rest(int network) {
     for (const HostCable& cable : host_.cables) {
-      const bool direct = kind(cable.src) == Kind::Gpu && kind(cable.dst) == Kind::Gpu;
+      const bool direct = kind(cable.src) == PartKind::Gpu && kind(cable.dst) == PartKind::Gpu;
       wiring_.lines.push_back(
           {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? kCableAlpha : kNvSwitchPortAlpha});
     }
@@ -54,7 +54,7 @@ class HostWiring {
   }
 
  private:
-  Kind kind(int part) const { return host_.parts[part].kind; }
+  PartKind kind(int part) const { return host_.parts[part].kind; }
 
   int node_of(int part) {
     if (node_[part] < 0) node_[part] = new_node(part, "");
@@ -62,11 +62,11 @@ class HostWiring {
   }
 
   int new_node(int part, const std::string& suffix) {
-    const WiringNode::Kind as = kind(part) == Kind::Cpu         ? WiringNode::Kind::Cpu
-                                : kind(part) == Kind::PciSwitch ? WiringNode::Kind::PciSwitch
-                                : kind(part) == Kind::NvSwitch  ? WiringNode::Kind::NvSwitch
-                                : kind(part) == Kind::Nic       ? WiringNode::Kind::Nic
-                                                                : WiringNode::Kind::Gpu;
+    const WiringNode::Kind as = kind(part) == PartKind::Cpu         ? WiringNode::Kind::Cpu
+                                : kind(part) == PartKind::PciSwitch ? WiringNode::Kind::PciSwitch
+                                : kind(part) == PartKind::NvSwitch  ? WiringNode::Kind::NvSwitch
+                                : kind(part) == PartKind::Nic       ? WiringNode::Kind::Nic
+                                                                    : WiringNode::Kind::Gpu;
     return wiring_.add(as, host_.parts[part].name + suffix);
   }
 
@@ -75,12 +75,12 @@ class HostWiring {
     std::vector<int> group(host_.parts.size());
     std::iota(group.begin(), group.end(), 0);
     for (const HostCable& cable : host_.cables) {
-      if (kind(cable.src) == Kind::Cpu || kind(cable.dst) == Kind::Cpu) return false;
+      if (kind(cable.src) == PartKind::Cpu || kind(cable.dst) == PartKind::Cpu) return false;
       group[root_of(group, cable.src)] = root_of(group, cable.dst);
     }
     std::set<int> groups;
     for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == Kind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
+      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
     return groups.size() <= 1;
   }
 
@@ -89,10 +89,10 @@ class HostWiring {
     for (std::size_t i = 0; i < host_.parts.size(); ++i) {
       const int p = static_cast<int>(i);
       const HostPart& part = host_.parts[p];
-      if (part.kind == Kind::NvSwitch || (part.kind == Kind::Nic && !networked_)) continue;
-      if (part.kind == Kind::Cpu) cpus.push_back(node_of(p));
+      if (part.kind == PartKind::NvSwitch || (part.kind == PartKind::Nic && !networked_)) continue;
+      if (part.kind == PartKind::Cpu) cpus.push_back(node_of(p));
       if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciAlpha);
-      if (part.kind == Kind::Nic) wiring_.join(node_of(p), network, part.net_gbs, port_alpha(part));
+      if (part.kind == PartKind::Nic) wiring_.join(node_of(p), network, part.net_gbs, port_alpha(part));
     }
     for (std::size_t a = 0; a < cpus.size(); ++a)
       for (std::size_t b = a + 1; b < cpus.size(); ++b)
@@ -135,8 +135,8 @@ class HostWiring {
   void reach_network(int network) {
     std::vector<int> gpus, nics;
     for (std::size_t p = 0; p < host_.parts.size(); ++p) {
-      if (host_.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
-      if (host_.parts[p].kind == Kind::Nic) nics.push_back(static_cast<int>(p));
+      if (host_.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
+      if (host_.parts[p].kind == PartKind::Nic) nics.push_back(static_cast<int>(p));
     }
     std::set<std::pair<int, int>> pairs;
     const auto nearest = [&](int from, const std::vector<int>& to, bool from_gpu) {
@@ -155,7 +155,7 @@ class HostWiring {
     }
     std::map<int, std::pair<int, int>> both;  // by part: its nodes on ways out and on ways in
     const auto nodes_of = [&](int part) {
-      if (kind(part) == Kind::Gpu) return std::pair(node_[part], node_[part]);
+      if (kind(part) == PartKind::Gpu) return std::pair(node_[part], node_[part]);
       const auto [at, added] = both.try_emplace(part);
       if (added) {
         at->second.first = new_node(part, " out");
@@ -164,7 +164,7 @@ class HostWiring {
       return at->second;
     };
     for (const auto& [a, b] : hops) {
-      const double alpha = kind(a) == Kind::Cpu && kind(b) == Kind::Cpu ? kSocketAlpha : kPciAlpha;
+      const double alpha = kind(a) == PartKind::Cpu && kind(b) == PartKind::Cpu ? kSocketAlpha : kPciAlpha;
       wiring_.lines.push_back({nodes_of(a).first, nodes_of(b).first, gbs_between(a, b), alpha});
       wiring_.lines.push_back({nodes_of(b).second, nodes_of(a).second, gbs_between(a, b), alpha});
     }
@@ -181,19 +181,19 @@ class HostWiring {
   std::vector<int> node_;  // of the wiring, by part; -1: none yet
 };
 
-int count_of(const Host& host, Kind kind) {
+int count_of(const Host& host, PartKind kind) {
   return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
 }
 
 std::string contents_of(const Host& host) {
-  std::vector<std::string> words = {counted(count_of(host, Kind::Gpu), "GPU")};
-  const auto add = [&](Kind kind, const std::string& one, const std::string& many) {
+  std::vector<std::string> words = {counted(count_of(host, PartKind::Gpu), "GPU")};
+  const auto add = [&](PartKind kind, const std::string& one, const std::string& many) {
     if (count_of(host, kind) > 0) words.push_back(counted(count_of(host, kind), one, many));
   };
-  add(Kind::Nic, "NIC", "NICs");
-  add(Kind::NvSwitch, "NVSwitch", "NVSwitches");
-  add(Kind::PciSwitch, "PCI switch", "PCI switches");
-  add(Kind::Cpu, "CPU", "CPUs");
+  add(PartKind::Nic, "NIC", "NICs");
+  add(PartKind::NvSwitch, "NVSwitch", "NVSwitches");
+  add(PartKind::PciSwitch, "PCI switch", "PCI switches");
+  add(PartKind::Cpu, "CPU", "CPUs");
   return joined(words);
 }
 
@@ -209,11 +209,11 @@ Wiring wiring_of(const std::vector<Host>& hosts) {
   Wiring wiring;
   int gpus = 0, nics = 0;
   for (const Host& host : hosts) {
-    gpus += count_of(host, Kind::Gpu);
-    nics += count_of(host, Kind::Nic);
+    gpus += count_of(host, PartKind::Gpu);
+    nics += count_of(host, PartKind::Nic);
     if (gpus > kMostRanks)
       throw InputError(host.file, fmt::format("makes more than {} GPUs", kMostRanks), "import fewer nodes");
-    if (hosts.size() > 1 && count_of(host, Kind::Nic) == 0)
+    if (hosts.size() > 1 && count_of(host, PartKind::Nic) == 0)
       throw InputError(host.file, "has no NIC, so nothing joins its GPUs with other nodes",
                        "import a single node, or use a file with its NICs");
   }

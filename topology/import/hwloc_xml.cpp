@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-using Kind = HostPart::Kind;
+using PartKind = HostPart::Kind;
 
 constexpr int kMostObjects = 4096;        // of a matrix
 constexpr double kMostMegabytes = 1e9;    // a second
@@ -80,22 +80,23 @@ class HwlocReader {
     const std::string type = object.text("type");
     if (type == "Package") read_cpu_info(object);
     if (type == "Bridge" && object.text_or("bridge_type", "0-1").starts_with("0")) {
-      if (above < 0) above = add({.kind = Kind::Cpu, .name = "cpu"});
+      if (above < 0) above = add({.kind = PartKind::Cpu, .name = "cpu"});
     } else if (type == "Bridge") {
-      above =
-          add({Kind::PciSwitch, "pci " + object.text("pci_busid"), above_or_cpu(above), 0, pci_rate(object)});
+      above = add(
+          {PartKind::PciSwitch, "pci " + object.text("pci_busid"), above_or_cpu(above), 0, pci_rate(object)});
     } else if (type == "PCIDev") {
       return read_device(object, above);
     } else if (std::ranges::any_of(object.children("object"), [](const XmlElement& child) {
                  return child.text_or("type", "") == "Bridge";
                })) {
-      above = add({.kind = Kind::Cpu, .name = fmt::format("{} {}", type, object.text_or("os_index", "0"))});
+      above =
+          add({.kind = PartKind::Cpu, .name = fmt::format("{} {}", type, object.text_or("os_index", "0"))});
       ++cpus_;
     }
     for (const XmlElement& child : object.children("object")) read_object(child, above);
   }
 
-  int above_or_cpu(int above) { return above >= 0 ? above : add({.kind = Kind::Cpu, .name = "cpu"}); }
+  int above_or_cpu(int above) { return above >= 0 ? above : add({.kind = PartKind::Cpu, .name = "cpu"}); }
 
   void read_cpu_info(const XmlElement& package) {
     for (const XmlElement& info : package.children("info")) {
@@ -128,14 +129,14 @@ class HwlocReader {
     const bool computes = has_backend(device);
     int part = -1;
     if (device.text_or("subtype", "") == "NVSwitch") {
-      part = add({.kind = Kind::NvSwitch, .name = "NVSwitch " + bus});
+      part = add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
-      part = add(
-          {Kind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_, pci_rate(device)});
+      part = add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_,
+                  pci_rate(device)});
       ++gpus_;
     } else if (kind == "0207" || (kind.starts_with("02") && has_verbs(device))) {
       const double up = pci_rate(device);
-      add({.kind = Kind::Nic,
+      add({.kind = PartKind::Nic,
            .name = "nic " + bus,
            .parent = above_or_cpu(above),
            .up_gbs = up,
@@ -220,8 +221,8 @@ class HwlocReader {
   void join_nvswitches() {
     std::map<int, std::map<int, double>> gpus_of;  // by switch, what each GPU sends to it
     for (const HostCable& cable : host_.cables) {
-      const bool from = host_.parts[cable.src].kind == Kind::NvSwitch,
-                 to = host_.parts[cable.dst].kind == Kind::NvSwitch;
+      const bool from = host_.parts[cable.src].kind == PartKind::NvSwitch,
+                 to = host_.parts[cable.dst].kind == PartKind::NvSwitch;
       if (from && to) return;
       if (to) gpus_of[cable.dst][cable.src] += cable.gbs;
     }

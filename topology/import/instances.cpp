@@ -16,7 +16,7 @@
 namespace chorale {
 namespace {
 
-using Kind = HostPart::Kind;
+using PartKind = HostPart::Kind;
 
 enum class Joint { NvSwitch, Dgx1, Pairs, None };
 
@@ -57,7 +57,7 @@ std::string names() {
   return joined(all);
 }
 
-int count_parts(const Host& host, Kind kind) {
+int count_parts(const Host& host, PartKind kind) {
   return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
 }
 
@@ -74,7 +74,7 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
     if (file.find(each.in_file) != std::string::npos) return {&each, "by the file's name"};
   std::vector<const Instance*> fitting;
   for (const Instance& each : kInstances)
-    if (each.gpus == count_parts(host, Kind::Gpu) && each.nics == count_parts(host, Kind::Nic) &&
+    if (each.gpus == count_parts(host, PartKind::Gpu) && each.nics == count_parts(host, PartKind::Nic) &&
         (skeleton.gpu_id.empty() || skeleton.gpu_id == each.gpu_id) &&
         (fitting.empty() || std::string(fitting.back()->name) != each.name))
       fitting.push_back(&each);
@@ -91,7 +91,7 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
   };
   switch (instance.joint) {
     case Joint::NvSwitch: {
-      host.parts.push_back({.kind = Kind::NvSwitch, .name = "NVSwitch"});
+      host.parts.push_back({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
       for (int gpu : gpus) cable(gpu, static_cast<int>(host.parts.size()) - 1, instance.nvlinks);
       break;
     }
@@ -118,8 +118,8 @@ Host completed(PciSkeleton skeleton, const std::string& named) {
   Host& host = skeleton.host;
   std::vector<int> gpus;
   for (std::size_t p = 0; p < host.parts.size(); ++p) {
-    if (host.parts[p].kind == Kind::Gpu) gpus.push_back(static_cast<int>(p));
-    if (host.parts[p].kind == Kind::Nic) host.parts[p].net_gbs = instance->nic_gbits / 8;
+    if (host.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
+    if (host.parts[p].kind == PartKind::Nic) host.parts[p].net_gbs = instance->nic_gbits / 8;
   }
   if (static_cast<int>(gpus.size()) != instance->gpus)
     throw InputError(host.file,

@@ -18,7 +18,7 @@
 namespace chorale {
 namespace {
 
-using Kind = HostPart::Kind;
+using PartKind = HostPart::Kind;
 
 constexpr int kMostCount = 10'000;           // NVLinks between two
 constexpr double kMostMegabits = 1e8;        // 100 Tb/s
@@ -72,7 +72,7 @@ class NcclReader {
   void read_cpu(const XmlElement& cpu) {
     hosts_.insert(cpu.text_or("host_hash", ""));
     const std::string number = cpu.text("numaid");
-    const int at = add({.kind = Kind::Cpu, .name = "cpu " + number});
+    const int at = add({.kind = PartKind::Cpu, .name = "cpu " + number});
     const auto optional = [&](const char* key) { return cpu.has(key) ? cpu.integer(key, -1, 1 << 20) : 0; };
     host_.socket_gbs = socket_gbs(cpu.text_or("arch", ""), cpu.text_or("vendor", ""), optional("familyid"),
                                   optional("modelid"));
@@ -116,25 +116,25 @@ class NcclReader {
     const std::vector<XmlElement> gpus = pci.children("gpu"), nics = pci.children("nic");
     const bool holds_more = !pci.children("pci").empty();
     if (!gpus.empty()) {
-      const int above = gpus.size() == 1 ? parent : add({Kind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int above = gpus.size() == 1 ? parent : add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
       for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, above, up);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!nics.empty()) {
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
-      gpu_at_[bus] = add({Kind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
+      gpu_at_[bus] = add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
       ++gpus_;
       if (pci.has("vendor") && pci.has("device"))
         gpu_ids_.insert(in_lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
     } else if (!holds_more && kind.starts_with("0x02")) {
-      add({.kind = Kind::Nic,
+      add({.kind = PartKind::Nic,
            .name = "nic " + bus,
            .parent = parent,
            .up_gbs = up,
            .net_gbs = default_nic_gbs(up)});
       ++nics_without_speed_;
     } else if (holds_more) {
-      const int at = add({Kind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int at = add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
       read_children(pci, at);
     }  // else something that neither computes nor sends
   }
@@ -148,7 +148,8 @@ class NcclReader {
   void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
-    const int at = add({Kind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
+    const int at =
+        add({PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
     gpu_at_[bus] = at;
     ++gpus_;
     ++gpus_described_;
@@ -180,7 +181,7 @@ class NcclReader {
 
   // All ports of a NIC together.
   void read_nic(const XmlElement& nic, int parent, double up, const std::string& bus) {
-    HostPart part{.kind = Kind::Nic, .parent = parent, .up_gbs = up};
+    HostPart part{.kind = PartKind::Nic, .parent = parent, .up_gbs = up};
     int ports = 0;
     for (const XmlElement& net : nic.children()) {
       if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
@@ -208,7 +209,7 @@ class NcclReader {
     if (to.starts_with("0x068001")) return join_both_ways(gpu, cpu_of(gpu), gbs);
     if (to.starts_with("0x0680")) {
       const auto [at, added] = switch_at_.try_emplace(target, -1);
-      if (added) at->second = add({.kind = Kind::NvSwitch, .name = "NVSwitch " + target});
+      if (added) at->second = add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target});
       return join_both_ways(gpu, at->second, gbs);
     }
     const auto other = gpu_at_.find(target);

@@ -23,7 +23,7 @@
 namespace chorale {
 namespace {
 
-using Kind = HostPart::Kind;
+using PartKind = HostPart::Kind;
 
 constexpr std::size_t kMostDevices = 512;
 constexpr int kMostNvlinks = 18;  // of one GPU
@@ -277,11 +277,11 @@ class SmiReader {
       if (!added) return at->second;
       const int number = static_cast<int>(part_of.size()) - 1;
       if (level == 3) {
-        host_.parts.push_back({.kind = Kind::Cpu, .name = fmt::format("cpu of {}", names_[device])});
+        host_.parts.push_back({.kind = PartKind::Cpu, .name = fmt::format("cpu of {}", names_[device])});
       } else {
         const int above = self(self, level + 1, device);
         const char* const what = level == 2 ? "host bridge" : level == 1 ? "upper PCI switch" : "PCI switch";
-        host_.parts.push_back({Kind::PciSwitch, fmt::format("{} {}", what, number), above, 0, up});
+        host_.parts.push_back({PartKind::PciSwitch, fmt::format("{} {}", what, number), above, 0, up});
       }
       return part_of[{level, group[level][device]}] = static_cast<int>(host_.parts.size()) - 1;
     };
@@ -291,11 +291,11 @@ class SmiReader {
       const Device& device = devices_[d];
       if (device.gpu) {
         gpu_parts.push_back(static_cast<int>(host_.parts.size()));
-        host_.parts.push_back({Kind::Gpu, device.name, above, static_cast<int>(d), up});
+        host_.parts.push_back({PartKind::Gpu, device.name, above, static_cast<int>(d), up});
       } else {
         const auto named = nic_names_.find(device.name);
         host_.parts.push_back(
-            {.kind = Kind::Nic,
+            {.kind = PartKind::Nic,
              .name = named == nic_names_.end() ? device.name : device.name + " " + named->second,
              .parent = above,
              .up_gbs = up,
@@ -327,7 +327,7 @@ class SmiReader {
     const bool switched =
         std::ranges::any_of(gpus, [&](const Device* d) { return nvlinks_of(*d) > kMostNvlinks; });
     if (switched) {
-      host_.parts.push_back({.kind = Kind::NvSwitch, .name = "NVSwitch"});
+      host_.parts.push_back({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
       const int hub = static_cast<int>(host_.parts.size()) - 1;
       for (std::size_t g = 0; g < gpus.size(); ++g) {
         int links = 0;

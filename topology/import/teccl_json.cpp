@@ -12,7 +12,7 @@
 namespace chorale {
 namespace {
 
-using Kind = WiringNode::Kind;
+using NodeKind = WiringNode::Kind;
 
 class TecclReader {
  public:
@@ -54,7 +54,8 @@ class TecclReader {
     if (static_cast<long long>(in_chassis) * chassis_ > kMostRanks)
       json_.fail(fmt::format("makes more than {} GPUs", kMostRanks), "use fewer chassis");
     for (int c = 0; c < chassis_; ++c)
-      for (int g = 0; g < in_chassis; ++g) wiring_.add(Kind::Gpu, fmt::format("gpu {} of chassis {}", g, c));
+      for (int g = 0; g < in_chassis; ++g)
+        wiring_.add(NodeKind::Gpu, fmt::format("gpu {} of chassis {}", g, c));
   }
 
   // Two rings over eight GPUs.
@@ -82,7 +83,7 @@ class TecclReader {
       wiring_.lines.push_back({9, 0, 12.5, 1.3});
       return;
     }
-    const int network = wiring_.add(Kind::Network, "network");
+    const int network = wiring_.add(NodeKind::Network, "network");
     for (int c = 0; c < chassis_; ++c) {
       wiring_.lines.push_back({8 * c + 1, network, 12.5, 1.3});
       wiring_.lines.push_back({network, 8 * c, 12.5, 1.3});
@@ -94,7 +95,7 @@ class TecclReader {
     if (chassis_ > 2) json_["chassis"].fail("is 1 or 2 for DGX2", "use 2");
     add_gpus(16);
     for (int c = 0; c < chassis_; ++c) {
-      const int hub = wiring_.add(Kind::NvSwitch, fmt::format("NVSwitch of chassis {}", c));
+      const int hub = wiring_.add(NodeKind::NvSwitch, fmt::format("NVSwitch of chassis {}", c));
       for (int g = 0; g < 16; ++g) wiring_.join(16 * c + g, hub, 125, 0.35);
     }
     if (chassis_ == 2)
@@ -116,10 +117,10 @@ class TecclReader {
       for (const auto& [a, b, width] : kLinks)
         wiring_.join(16 * c + a, 16 * c + b, 50.0 * width, alpha(0, 0.7));
     if (chassis_ == 1) return;
-    const int network = wiring_.add(Kind::Network, "network");
+    const int network = wiring_.add(NodeKind::Network, "network");
     for (int c = 0; c < chassis_; ++c)
       for (int n = 0; n < 8; ++n) {
-        const int nic = wiring_.add(Kind::Nic, fmt::format("nic {} of chassis {}", n, c));
+        const int nic = wiring_.add(NodeKind::Nic, fmt::format("nic {} of chassis {}", n, c));
         wiring_.join(nic, network, 25, alpha(1, 2));
         for (int g : {2 * n, 2 * n + 1}) wiring_.join(16 * c + g, nic, 25, alpha(1, 2));
       }

@@ -16,7 +16,7 @@
 namespace chorale {
 namespace {
 
-using Kind = WiringNode::Kind;
+using NodeKind = WiringNode::Kind;
 constexpr double kSameShare = 1e-6;
 
 class Simplifier {
@@ -36,7 +36,7 @@ class Simplifier {
     std::set<int> from = {}, to = {};  // by node: where its lines come from and lead to
   };
 
-  bool is_gpu(int n) const { return wiring_.nodes[n].kind == Kind::Gpu; }
+  bool is_gpu(int n) const { return wiring_.nodes[n].kind == NodeKind::Gpu; }
 
   // Lines between the same two nodes.
   void add_up() {
@@ -80,9 +80,9 @@ class Simplifier {
   void merge_nvswitches() {
     std::map<int, Shares> shares;
     for (const WiringLine& line : wiring_.lines) {
-      if (wiring_.nodes[line.dst].kind == Kind::NvSwitch && is_gpu(line.src))
+      if (wiring_.nodes[line.dst].kind == NodeKind::NvSwitch && is_gpu(line.src))
         shares[line.dst][line.src].first += line.gbs;
-      if (wiring_.nodes[line.src].kind == Kind::NvSwitch && is_gpu(line.dst))
+      if (wiring_.nodes[line.src].kind == NodeKind::NvSwitch && is_gpu(line.dst))
         shares[line.src][line.dst].second += line.gbs;
     }
     std::map<int, int> into;
@@ -205,7 +205,7 @@ class Simplifier {
 
 }  // namespace
 
-int Wiring::add(Kind kind, std::string name) {
+int Wiring::add(NodeKind kind, std::string name) {
   nodes.push_back({kind, std::move(name)});
   return static_cast<int>(nodes.size()) - 1;
 }
