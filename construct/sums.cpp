@@ -202,23 +202,23 @@ class Planner {
   std::map<std::pair<RankSet, RankSet>, std::optional<Places>> known_ = {};
 };
 
-enum class Choice { Shallow, Spread, Linked };
+enum class TreeShape { Shallow, Spread, Linked };
 
 // One plan for every chunk by one choice. Of roots that are equal to it the one used least so far.
-SumPlan plan_for(Choice choice, const Collective& sums, const std::vector<const Places*>& places) {
+SumPlan plan_for(TreeShape choice, const Collective& sums, const std::vector<const Places*>& places) {
   std::vector<int> used(sums.ranks, 0);
   SumPlan plan;
   for (std::size_t c = 0; c < sums.chunks.size(); ++c) {
     const ChunkSpec& spec = sums.chunks[c];
     const Places& p = *places[c];
-    if (p.carried || (choice == Choice::Linked && p.linked)) {
+    if (p.carried || (choice == TreeShape::Linked && p.linked)) {
       plan.push_back(p.carried ? *p.carried : *p.linked);
     } else if (p.roots.empty()) {
       plan.push_back({});  // nobody wants it
     } else {
       const Rank root = std::ranges::min(p.roots, {}, [&](const Places::Root& r) {
-                          return choice == Choice::Spread ? std::tuple(used[r.rank], r.steps, r.rank)
-                                                          : std::tuple(r.steps, used[r.rank], r.rank);
+                          return choice == TreeShape::Spread ? std::tuple(used[r.rank], r.steps, r.rank)
+                                                             : std::tuple(r.steps, used[r.rank], r.rank);
                         }).rank;
       ++used[root];
       plan.push_back({.gathers = {{.from = spec.pre, .roots = {root}}}});
@@ -406,7 +406,7 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
   std::vector<SumPlan> tried;
   std::vector<Schedule> best;
   // The first is made in any case. Choices that come to the same plan make it once.
-  for (Choice choice : {Choice::Shallow, Choice::Linked, Choice::Spread}) {
+  for (TreeShape choice : {TreeShape::Shallow, TreeShape::Linked, TreeShape::Spread}) {
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
     if (!tried.empty() && !effort.affords(1)) break;
