@@ -50,7 +50,7 @@ class NcclReader {
       if (child.name() == "cpu")
         read_cpu(child);
       else if (child.name() == "graphs")
-        host_.read.push_back(
+        host_.read.emplace_back(
             "<graphs> is ignored: rings and trees that NCCL chose are no part of the machine");
       else
         child.fail("is not known in <system>", "only <cpu> is");
