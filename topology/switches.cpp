@@ -33,6 +33,7 @@ class Routes {
   }
   const std::vector<std::vector<LinkId>>& all() const { return routes_; }
   const std::string& why_too_many() const { return why_too_many_; }  // empty: these are all
+  bool only_shortest() const { return shortest_; }
 
  private:
   // Hops from a rank through switches.
@@ -105,7 +106,9 @@ Topology flatten(const Topology& topology) {
   if (!routes.why_too_many().empty())
     throw InputError("topology " + topology.name, "has " + routes.why_too_many() + " through its switches",
                      "describe switches that act as one by one switch");
-  Topology flat{.name = topology.name, .ranks = topology.ranks};
+  // Whatever is proven of this machine is proven for these ways alone, and says so by its name.
+  Topology flat{.name = topology.name + (routes.only_shortest() ? " by its shortest ways" : ""),
+                .ranks = topology.ranks};
   std::vector<std::vector<LinkId>> users(topology.links.size());  // routes over each physical link
   for (const std::vector<LinkId>& route : routes.all()) {
     Link link = topology.links[route.front()];

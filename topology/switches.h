@@ -6,7 +6,8 @@
 namespace chorale {
 
 // Every route rank -> switches -> rank without a repeated node, or, where these are too many, every one of the fewest hops
-// between its ends, becomes a direct link: its bandwidth the least
+// between its ends, becomes a direct link; the name then ends with "by its shortest ways", since what is proven of the result
+// holds for these alone. A link's bandwidth is the least
 // on the way, its alpha the sum, its beta the largest. A physical link that several routes use becomes a
 // shared limit with its bandwidth over them; limits of the topology carry over to all routes that use their
 // links. Routes between the same two ranks stay parallel links. A topology without switches is returned as it
