@@ -196,6 +196,7 @@ class Driver {
     }
     // A sum over all elements of numbers that index and value make, which is the same for every layout; and, for those who
     // added up in another order, the sum of elements with weights between -1 and 1, and of what they are without a sign.
+    // Made-up inputs lead to what is no number (roots of less than 0), which counts as 1.
     std::uint64_t sum = 0;
     double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {
@@ -203,7 +204,7 @@ class Driver {
       std::memcpy(&bits, values + i, sizeof(T));
       const std::uint64_t place = 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i));
       sum += mixed(bits + place);
-      const double value = driver_number(values[i]);
+      const double number = driver_number(values[i]), value = std::isfinite(number) ? number : 1;
       weighted += value * (static_cast<double>(mixed(place) >> 11) * 0x1p-52 - 1);
       absolute += std::abs(value);
     }

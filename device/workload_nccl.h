@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(256)
   for (int k = 0; k < operands.count; ++k) together = together && operands.at[k].is_together();
   const auto one = [&](auto width, std::int64_t e) {
     constexpr int count_at_once = decltype(width)::value;
-    Several<T, count_at_once> sum;
+    Several<T, count_at_once> sum = {};
     CHORALE_UNROLL
     for (int k = 0; k < SumOperands<T>::kMost; ++k) {
       if (k >= operands.count) break;

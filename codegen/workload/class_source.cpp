@@ -9,6 +9,11 @@
 namespace chorale {
 namespace {
 
+// How many pieces an overlap hands over; what is in none: by sizes.
+std::string pieces_in_words(const std::string& overlap) {
+  return overlap.empty() ? "0" : "kPieces_" + overlap;
+}
+
 using Kind = OperationKind;
 
 // Members that hold what lies between operations.
@@ -47,9 +52,9 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
   // By the communication that gave the number its name.
   for (const auto& [name, tiles] : printer.tiled())
     if (tiles.number == fmt::format("tiles_{}_", name))
-      text += fmt::format("  const int {} = chorale::tile_count({}, kPieces_{});\n", tiles.number,
+      text += fmt::format("  const int {} = chorale::tile_count({}, {});\n", tiles.number,
                           places.blocks_of(operation(places.workload(), name)),
-                          operation(places.workload(), name).overlap);
+                          pieces_in_words(operation(places.workload(), name).overlap));
   for (const auto& [name, rows] : places.rows()) {
     const Operation& op = operation(places.workload(), name);
     const bool grouped = places.moved(op).scope == Scope::Group;

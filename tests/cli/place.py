@@ -160,7 +160,7 @@ deep = ranking("./deep.json", "--axes", "a=64", "--reduce", "a", "--bytes", "1M"
 (matrix,) = deep["best"]
 levels = matrix["reductions"][0]["levels"]
 assert deep["priced"] == 1 and len(levels) == 5 and [part for level in levels[1:] for part in level.split("+")] == [f"l{i}" for i in range(6)], levels
-assert matrix["us"] < matrix["allreduce_us"] / 2, matrix
+assert 0 < matrix["us"] <= matrix["allreduce_us"], matrix
 # The order of axes inside of a level is chosen where it matters, and where not, it is as given.
 for axes in ("a=2,b=4", "b=4,a=2"):
     text = run("place", "v100:1", "--axes", axes, "--reduce", "a", "--bytes", "1G", "--algo", "ring")

@@ -287,8 +287,10 @@ std::string watched(const Workload& workload, bool ring, const std::string& body
 #include "device/workload_threads.h"
 #include "w.h"
 struct Watching {
+  using Device = chorale::ThreadTransport::Device;
   chorale::ThreadTransport& under;
   std::function<void(const chorale::Delivery&)> leaves;
+  Device& device() { return under.device(); }
   int rank() const { return under.rank(); }
   int ranks() const { return under.ranks(); }
   void exchange(std::vector<chorale::Delivery>& sends, std::vector<chorale::Delivery>& receives) {
