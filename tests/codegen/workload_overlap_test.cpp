@@ -364,25 +364,5 @@ TEST(EmittedOverlap, SendsTokensBackBeforeAllHaveCome) {
             ">>>><<>><<<<");
 }
 
-// Slices of columns are put where they belong as they arrive: some are there before the last messages leave.
-TEST(EmittedOverlap, PutsColumnsWhereTheyBelongAsTheyArrive) {
-  const Workload workload = parsed(R"(
-workload w ranks 4
-size M = 3, N = 8
-Tensor x(fp32, [M, N], Sliced(1))
-g = AllGather(x)
-return g
-)");
-  const std::string seen = watched(workload, true, R"(
-    std::vector<float> x(s.M * s.N / 4, 1), g(s.M * s.N, -1);
-    t.x = x.data(), t.g = g.data();
-    transport.leaves = [&](const chorale::Delivery&) {
-      seen += std::count(g.begin(), g.end(), -1.0F) == s.M * s.N ? 'n' : 's';
-    };
-)");
-  EXPECT_THAT(seen, testing::StartsWith("n"));
-  EXPECT_THAT(seen, testing::EndsWith("s"));
-}
-
 }  // namespace
 }  // namespace chorale::test
