@@ -201,12 +201,12 @@ refused = subprocess.run([chorale, "emit", "custom.json", "--target", "msccl-xml
 assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1, refused
 assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no name for the collective down; use --target json\n", refused.stderr), refused
 assert not (work / "none").exists()
-run(chorale, "frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "longer.json")
+run(chorale, "frontier", "ring:6", "allreduce", "--max-chunks", "6", "--json", "longer.json")
 for quiet in [[], ["-q"]]:
     some = subprocess.run([chorale, "emit", "longer.json", "--most-steps", "4", "-o", "some", *quiet], capture_output=True, text=True, cwd=work)
-    assert some.returncode == 2 and some.stdout == ("" if quiet else "some/dgx1_allgather_0.xml\n"), some
+    assert some.returncode == 2 and some.stdout == ("" if quiet else "some/ring_6_allreduce_0.xml\nsome/ring_6_allreduce_2.xml\n"), some
     assert [line.split(":")[:3] for line in some.stderr.splitlines()] == [["chorale", " error", " point 1 is not written"]], some
-    assert [path.name for path in (work / "some").iterdir()] == ["dgx1_allgather_0.xml"]
+    assert sorted(path.name for path in (work / "some").iterdir()) == ["ring_6_allreduce_0.xml", "ring_6_allreduce_2.xml"]
 run(chorale, "frontier", "dgx1", "alltoall", "--max-steps", "1", "--json", "none.json", code=20)
 assert "none.json: has no point to write" in run(chorale, "emit", "none.json", code=2)
 
