@@ -134,8 +134,7 @@ void tune_options(CLI::App& app, Command& parsed) {
       "a\n"
       "limit, 130 interrupted\n"
       "examples:\n  chorale tune examples/adam.chorale --machine ring:4 --set N=64M\n"
-      "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html\n"
-      "  chorale tune examples/sgd.chorale --machine ring:4 --measure 3 --transport mpi");
+      "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html");
   auto options = std::make_shared<TuneCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);
