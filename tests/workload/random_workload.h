@@ -267,6 +267,7 @@ class RandomWorkload {
       if (dice_.one_in(3))
         if (const Name more = add_pointwise({other}, expression(1, 1)); !more.empty()) other = more;
       if (dice_.one_in(8)) reduced(other);
+      if (dice_.one_in(8)) scalar_sums(x);
       if (std::ranges::count(names, other) == 0) names.push_back(other);
     }
     const Cast cast{.is = dice_.one_in(4), .to = element()};
@@ -321,6 +322,12 @@ class RandomWorkload {
     Name summands = add_pointwise({x}, few, {.is = true, .to = element()});
     if (!summands.empty() && dice_.one_in(3)) summands = add_pointwise({summands}, operand(0) * operand(0));
     return summands.empty() ? Name{} : communicate(OperationKind::ReduceTensor, summands);
+  }
+
+  // Two, as LAMB has two norms.
+  void scalar_sums(const Name& x) {
+    for (int i = 0; i < 2; ++i)
+      if (const Name local = reduced(x); !local.empty()) communicate(OperationKind::AllReduce, local);
   }
 
   Name whole_sum(const Name& x) {
