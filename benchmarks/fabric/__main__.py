@@ -276,38 +276,44 @@ def parsed():
     return arguments
 
 
-def main():
-    if sys.argv[1:] == ["clean"]:
-        print("\n".join(clean()) or "nothing was left")
-        return 0
-    arguments = parsed()
+def studied(arguments):
+    """The exit code."""
     reason = why_not()
     if reason:
         print(f"SKIPPED: no fabric here: {reason}", file=sys.stderr)
         return 77
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     mpi = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     print(f"{os.cpu_count()} hardware threads, {mpi}, kernel {os.uname().release}; commit {commit}; {time.strftime('%Y-%m-%d', time.gmtime())}; medians of "
           f"{arguments.iterations}", flush=True)
     failures = 0
+    for name in arguments.machines:
+        machine = machine_of(name, arguments.chorale, arguments.unit)
+        with Network(machine) as network:
+            study = Study(arguments, machine, network)
+            study.check()  # before any number counts
+            for part in arguments.parts:
+                if part != "check":
+                    getattr(study, part)()
+            failures += study.failures
+    return 1 if failures else 0
+
+
+def main():
+    if sys.argv[1:] == ["clean"]:
+        print("\n".join(clean()) or "nothing was left")
+        return 0
+    arguments = parsed()
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where the caller has them ignored, as a shell's background jobs have SIGINT
+        signal.signal(number, signal.default_int_handler)
     try:
-        for name in arguments.machines:
-            machine = machine_of(name, arguments.chorale, arguments.unit)
-            with Network(machine) as network:
-                study = Study(arguments, machine, network)
-                study.check()  # before any number counts
-                for part in arguments.parts:
-                    if part != "check":
-                        getattr(study, part)()
-                failures += study.failures
+        return studied(arguments)
     except Refused as error:
         print(f"fabric: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("fabric: interrupted; all is taken down", file=sys.stderr)
         return 130
-    return 1 if failures else 0
 
 
 if __name__ == "__main__":
