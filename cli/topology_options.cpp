@@ -87,7 +87,7 @@ void discover_options(CLI::App* sub, Command& parsed) {
 
 void import_options(CLI::App* sub, Command& parsed) {
   auto options = std::make_shared<ImportCommand>();
-  CLI::App* const import =
+  CLI::App* const of_files =
       command(*sub, "import", "Read a machine from files of NCCL, nvidia-smi, hwloc and others",
               "Formats: NCCL's and RCCL's topology XML, 'nvidia-smi topo -m', hwloc's XML, JSON of\n"
               "msccl-tools, TACCL and TE-CCL, ASTRA-sim's networks. Several files are nodes.\n" +
@@ -95,16 +95,15 @@ void import_options(CLI::App* sub, Command& parsed) {
                   "examples:\n  chorale topology import examples/node.xml -o node.json\n"
                   "  chorale topology import examples/node.xml --nodes 4 -o four.json\n"
                   "  chorale topology import examples/node.xml --json report.json");
-  import->add_option("files", options->files, "What describes the machine, or a node each")
+  of_files->add_option("files", options->files, "What describes the machine, or a node each")
       ->required()
       ->option_text("FILE...");
-  imported_options(import, *options);
-  limits(import, options->limits, "");
-  import->final_callback([options, &parsed] { parsed = *options;
-});
-}  // namespace
+  imported_options(of_files, *options);
+  limits(of_files, options->limits, "");
+  of_files->final_callback([options, &parsed] { parsed = *options; });
+}
 
-}  // namespace chorale
+}  // namespace
 
 void topology_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
