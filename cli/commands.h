@@ -18,6 +18,7 @@ Outcome perform(const Message&, Supervisor&);
 Outcome perform(const TopologyCommand&, Supervisor&);
 Outcome perform(const ImportCommand&, Supervisor&);
 Outcome perform(const DiscoverCommand&, Supervisor&);
+Outcome perform(const CalibrateCommand&, Supervisor&);
 Outcome perform(const SynthesizeCommand&, Supervisor&);
 Outcome perform(const FrontierCommand&, Supervisor&);
 Outcome perform(const CheckCommand&, Supervisor&);

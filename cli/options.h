@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/calibrate.h"
 #include "api/compile.h"
 #include "api/report.h"
 #include "api/run.h"
@@ -59,6 +60,17 @@ struct DiscoverCommand {
   ImportOptions options = {};
   std::string output = {}, json = {};  // as of an import
   Limits limits = {};
+};
+
+struct CalibrateCommand {
+  std::string machine = {};
+  MachineChanges changes = {};
+  CalibrateOptions options = {};
+  std::vector<LinkLog> logs = {};  // what others measured; none: it is measured here
+  std::string output = {};         // where to write the machine, if anywhere
+  std::string json = {};           // and what was measured
+  Limits limits = {.memory = Limits::kAllMemory};
+  ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct SearchSettings {  // what synthesize and frontier share
@@ -278,10 +290,10 @@ struct TuneCommand {
   Limits limits = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, SynthesizeCommand,
-                             FrontierCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand,
-                             BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                             BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
+using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
+                             SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand, RunCommand,
+                             ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
+                             ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
 
 struct Invocation {
   Command command = {};

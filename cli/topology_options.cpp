@@ -1,4 +1,4 @@
-// Machines: listed, shown, and read from files of others.
+// Machines: listed, shown, read from files of others, and measured.
 #include <fmt/format.h>
 
 #include "cli/option_kinds.h"
@@ -103,6 +103,61 @@ void import_options(CLI::App* sub, Command& parsed) {
   of_files->final_callback([options, &parsed] { parsed = *options; });
 }
 
+// "0-1=osu.txt"
+LinkLog link_log(const Text& value) {
+  const std::size_t dash = value.find('-'), equals = value.find('=');
+  if (equals == Text::npos || dash > equals || equals + 1 == value.size())
+    throw InputError("--log", "'" + value.substr(0, 60) + "' is no log of two ranks",
+                     "use A-B=FILE, such as 0-1=osu_latency.txt");
+  return {.src = static_cast<Rank>(parse_integer("--log", value.substr(0, dash), 0, kMostRank)),
+          .dst = static_cast<Rank>(
+              parse_integer("--log", value.substr(dash + 1, equals - dash - 1), 0, kMostRank)),
+          .file = value.substr(equals + 1)};
+}
+
+void calibrate_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "calibrate", "Measure what the links of a machine take, and write that into its description",
+      "Under mpirun, a process a rank: messages between two ranks tell the latency (alpha)\n"
+      "and rate (beta) of each class of links; then all links at once, how much slower they\n"
+      "are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
+      "osu_latency and osu_bw. docs/topologies.md, 'Measured numbers'.\n" +
+          kPlainExitCodes +
+          "examples:\n"
+          "  mpirun --oversubscribe -n 4 chorale calibrate ring:4 -o r.json\n"
+          "  mpirun --oversubscribe -n 2 chorale calibrate full:2 --times 5 --json c.json");
+  auto options = std::make_shared<CalibrateCommand>();
+  sub->add_option("machine", options->machine, "A machine ('chorale topology list') or a JSON file")
+      ->required()
+      ->option_text("NAME|FILE");
+  machine_changes(sub, options->changes);
+  text(sub, "-o,--output", options->output, "FILE", "Write the machine there; - is standard output");
+  text(sub, "--json", options->json, "FILE", "Write what was measured there; - is standard output");
+  sub->add_option_function<std::vector<Text>>(
+         "--log",
+         [options](const std::vector<Text>& values) {
+           for (const Text& each : values) options->logs.push_back(link_log(each));
+         },
+         "Take the times of messages between ranks A and B from there, instead of measuring")
+      ->option_text("A-B=FILE ...");
+  size(sub, "--from", options->options.from, "The shorter of the messages that tell the rate (64K)");
+  size(sub, "--to", options->options.to, "The longer one (1M)");
+  integer(sub, "--pairs", options->options.pairs, 1, 1'000'000, "N",
+          "Pairs of ranks for each class of links, at the most (4)");
+  integer(sub, "--times", options->options.times, 1, 1'000'000, "N",
+          "How often each message is sent; medians count (21)");
+  sub->add_flag_callback(
+      "--alone", [options] { options->options.crowds = false; }, "Leave out all links at once");
+  duration(sub, "--wait", options->options.timeout, "Give up when a rank waits longer than T (60)");
+  progress(sub, options->progress);
+  limits(sub, options->limits, "");
+  sub->final_callback([options, sub, &parsed] {
+    only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"}, options->logs.empty(),
+             "measuring, without --log");
+    parsed = *options;
+  });
+}
+
 }  // namespace
 
 void topology_options(CLI::App& app, Command& parsed) {
@@ -116,6 +171,7 @@ void topology_options(CLI::App& app, Command& parsed) {
   show_machine_options(sub, parsed);
   import_options(sub, parsed);
   discover_options(sub, parsed);
+  calibrate_options(app, parsed);
 }
 
 }  // namespace chorale

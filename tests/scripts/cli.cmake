@@ -34,3 +34,5 @@ set_tests_properties(cli.workload PROPERTIES TIMEOUT 300)
 add_test(NAME cli.import COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/import.py $<TARGET_FILE:chorale>
                                  ${PROJECT_SOURCE_DIR}/../shared)
 set_tests_properties(cli.import PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
+add_test(NAME cli.calibrate COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/calibrate.py $<TARGET_FILE:chorale>)
+set_tests_properties(cli.calibrate PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")

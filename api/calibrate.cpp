@@ -1,0 +1,90 @@
+#include "api/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/files.h"
+#include "runtime/message_times.h"
+#include "runtime/mpi_session.h"
+#include "topology/import/timing_log.h"
+#include "topology/machines.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
+
+// us for each byte of unit, by crowd.
+std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transport,
+                             const CalibrateOptions& options, const std::function<void()>& one_more) {
+  std::vector<double> result;
+  for (const Crowd& crowd : crowds) {
+    const auto us = [&](std::int64_t bytes) {
+      std::vector<RankMessage> messages = crowd.messages;
+      for (RankMessage& message : messages) message.bytes *= bytes;
+      return all_at_once(transport, messages, options.times).median;
+    };
+    const double less = us(options.from), more = us(options.to);
+    result.push_back(std::max(0.0, more - less) / static_cast<double>(options.to - options.from));
+    one_more();
+  }
+  return result;
+}
+
+void require(const Topology& machine, const CalibrateOptions& options, int processes) {
+  if (processes != machine.ranks)
+    throw InputError(machine.name,
+                     fmt::format("has {} ranks, and there are {} processes", machine.ranks, processes),
+                     fmt::format("use mpirun -n {} chorale calibrate ...", machine.ranks));
+  if (options.from <= kShort || options.to <= options.from)
+    throw InputError("calibrate", fmt::format("{} and {} bytes tell no rate", options.from, options.to),
+                     fmt::format("use two sizes over {}, the smaller one first", kShort));
+}
+
+}  // namespace
+
+Topology described_machine(const std::string& spec_or_file, const MachineChanges& changes) {
+  return load_topology(spec_or_file, changes);
+}
+
+Calibration calibrate(const Topology& machine, MpiSession& session, const CalibrateOptions& options) {
+  require(machine, options, session.ranks());
+  const auto transport = session.transport(options.timeout);
+  const auto pairs = pairs_to_measure(machine, options.pairs);
+  const std::vector<Crowd> crowds = options.crowds ? crowds_to_measure(machine) : std::vector<Crowd>();
+  std::size_t done = 0;
+  const auto one_more = [&] {
+    if (options.progress)
+      options.progress(fmt::format("{} of {} measured", ++done, pairs.size() + crowds.size()));
+  };
+  std::vector<MessageTime> times;
+  for (const auto& [src, dst] : pairs) {
+    for (const std::int64_t bytes : {kShort, options.from, options.to}) {
+      const RankMessage message = {src, dst, bytes};
+      times.push_back({message, ping_pong(*transport, message, options.times)});
+    }
+    one_more();
+  }
+  Calibration result = calibrated(machine, times, "calibrate");
+  share(result, crowds, measured(crowds, *transport, options, one_more));
+  return result;
+}
+
+Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs) {
+  std::vector<MessageTime> times;
+  for (const LinkLog& each : logs) {
+    if (std::max(each.src, each.dst) >= machine.ranks || each.src == each.dst)
+      throw InputError("--log", fmt::format("{}-{} are no two ranks of {}", each.src, each.dst, machine.name),
+                       fmt::format("use ranks 0 to {}", machine.ranks - 1));
+    const TimingLog log = read_timing_log(read_file(each.file), each.file);
+    for (std::size_t i = 0; i < log.us.size(); ++i)
+      times.push_back({.message = {each.src, each.dst, log.bytes[i]},
+                       .us = {log.us[i], log.us[i], log.us[i]},
+                       .by_itself = !log.rates_only});
+  }
+  return calibrated(machine, times, "--log");
+}
+
+}  // namespace chorale

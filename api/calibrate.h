@@ -1,0 +1,44 @@
+// A machine with the latencies and rates that its links have: measured here, or by others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cost/calibration.h"
+#include "ir/machine_changes.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+class MpiSession;
+
+struct CalibrateOptions {
+  std::int64_t from = 64 << 10, to = 1 << 20;  // bytes of the messages that tell the rate
+  int pairs = 4;                               // of each class of links, at the most
+  int times = 21;                              // each message, of which the median counts
+  bool crowds = true;                          // also all links at once
+  std::chrono::milliseconds timeout{60'000};   // of a rank that waits for another
+  std::function<void(const std::string& doing)> progress = {};
+};
+
+// What another program measured between two ranks.
+struct LinkLog {
+  Rank src = 0, dst = 0;
+  std::string file = {};
+};
+
+// A machine as it is described, with its switches, by name or from a file; the numbers are written into that.
+Topology described_machine(const std::string& spec_or_file, const MachineChanges& = {});
+
+// All processes of the session call this, and get the same answer. Throws InputError where they are not as many as the
+// machine's ranks, or a class of links takes no longer for more bytes; Hang.
+Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
+
+// By logs, of which each tells of the links on its pair's way (topology/import/timing_log.h). Throws InputError.
+Calibration calibrate(const Topology&, const std::vector<LinkLog>&);
+
+}  // namespace chorale

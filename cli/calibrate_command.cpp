@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include "api/calibrate.h"
+#include "api/run.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "ir/json_writer.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+std::string alike(const Topology& machine, const LinkClass& links) {
+  const auto end = [&](Node n) {
+    return n < machine.ranks ? fmt::format("{}", n) : fmt::format("switch {}", n - machine.ranks);
+  };
+  return fmt::format("{} like {} -> {}", counted(std::ssize(links.links), "link"), end(links.described.src),
+                     end(links.described.dst));
+}
+
+double gbs(const Link& link, double beta_us_per_byte) {
+  return 1e-3 * link.bandwidth / beta_us_per_byte;
+}
+
+std::string in_words(const Calibration& calibration) {
+  std::vector<std::vector<std::string>> rows = {
+      {"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}};
+  for (const CalibratedClass& each : calibration.classes) {
+    const Link& was = each.links.described;
+    std::vector<std::string> row = {alike(calibration.machine, each.links),
+                                    "-",
+                                    "-",
+                                    fmt::format("{:.2f}", was.alpha_us),
+                                    "-",
+                                    "-",
+                                    "-",
+                                    fmt::format("{:.4g}", gbs(was, was.beta_us_per_byte))};
+    if (each.alpha_us) {
+      row[1] = fmt::format("{:.2f}", each.alpha_us->median);
+      row[2] = fmt::format("{:.2f}-{:.2f}", each.alpha_us->least, each.alpha_us->most);
+    }
+    if (each.beta_us_per_byte) {
+      const Spread& beta = *each.beta_us_per_byte;
+      row[4] = fmt::format("{:.4g}", gbs(was, beta.median));
+      row[5] = fmt::format("{:.4g}-{:.4g}", gbs(was, beta.most), gbs(was, beta.least));
+      row[6] = fmt::format("{:.4g}", gbs(was, beta.median * each.shared));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::string text = table(rows, "lrRrrRrr");
+  for (const CalibratedCrowd& crowd : calibration.crowds)
+    text += fmt::format("{}: {:.2f} times as long as links by themselves\n", crowd.name,
+                        crowd.us_per_byte / crowd.alone);
+  for (const CalibratedClass& each : calibration.classes)
+    if (!each.alpha_us || !each.beta_us_per_byte)
+      text += fmt::format("nothing tells the {} of {}: as described\n",
+                          each.alpha_us           ? "rate"
+                          : each.beta_us_per_byte ? "latency"
+                                                  : "latency and rate",
+                          alike(calibration.machine, each.links));
+  return text;
+}
+
+std::string json(const std::optional<Spread>& spread) {
+  return spread ? fmt::format(R"({{"least":{},"median":{},"most":{}}})", spread->least, spread->median,
+                              spread->most)
+                : "null";
+}
+
+std::string json_of(const Calibration& calibration) {
+  std::vector<std::string> classes, crowds;
+  for (const CalibratedClass& each : calibration.classes) {
+    std::string links;
+    for (const LinkId l : each.links.links) links += fmt::format("{}{}", links.empty() ? "" : ",", l);
+    classes.push_back(fmt::format(R"({{"links":[{}],"alpha_us":{},"beta_us_per_byte":{},"shared":{}}})",
+                                  links, json(each.alpha_us), json(each.beta_us_per_byte), each.shared));
+  }
+  for (const CalibratedCrowd& each : calibration.crowds)
+    crowds.push_back(fmt::format(R"({{"name":{},"us_per_byte":{},"alone_us_per_byte":{}}})",
+                                 quoted(each.name), each.us_per_byte, each.alone));
+  return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
+                     quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
+}
+
+Outcome told(const CalibrateCommand& command, const Calibration& calibration) {
+  Outcome outcome{.text = in_words(calibration)};
+  if (!command.output.empty()) deliver(command.output, to_json(calibration.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, json_of(calibration), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
+  if (command.output == kStandardOutput && command.json == kStandardOutput)
+    throw InputError("--json", "standard output cannot hold two files", "give one of them a name");
+  const Topology topology = described_machine(command.machine, command.changes);
+  if (speaks()) {
+    require_writable_file("-o", command.output);
+    require_writable_file("--json", command.json);
+  }
+  if (!command.logs.empty()) return told(command, calibrate(topology, command.logs));
+  if (!started_by_mpirun())
+    throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
+                     fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
+  try {
+    const auto session = join_processes();
+    CalibrateOptions options = command.options;
+    supervisor.want_progress(command.progress);
+    if (ProgressLine& line = supervisor.progress(); rank_of(*session) == 0 && line.wanted())
+      options.progress = [&line](const std::string& doing) { line.show(doing); };
+    const Calibration calibration = calibrate(topology, *session, options);
+    if (rank_of(*session) != 0) return {};
+    supervisor.take_floor();
+    return told(command, calibration);
+  } catch (const Hang& hang) {
+    throw hung("calibrate", hang);
+  }
+}
+
+}  // namespace chorale

@@ -1,0 +1,82 @@
+#include "runtime/message_times.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ir/posting_order.h"
+
+namespace chorale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+struct Postings {
+  std::vector<std::vector<std::byte>> memory = {};
+  std::vector<MessageTransfer> sends = {}, recvs = {};
+
+  void add(std::vector<MessageTransfer>& to, int message, Rank peer, std::int64_t bytes) {
+    memory.emplace_back(static_cast<std::size_t>(bytes), std::byte{1});
+    to.push_back({.message = message, .peer = peer, .data = memory.back().data(), .bytes = bytes});
+  }
+};
+
+Postings postings(const Transport& transport, std::span<const RankMessage> messages) {
+  const Rank rank = transport.rank();
+  Postings result;
+  for (std::size_t m = 0; m < messages.size(); ++m) {
+    const auto& [src, dst, bytes] = messages[m];
+    if (src == rank) result.add(result.sends, static_cast<int>(m), dst, bytes);
+    if (dst == rank) result.add(result.recvs, static_cast<int>(m), src, bytes);
+  }
+  const int ranks = transport.ranks();
+  std::ranges::stable_sort(result.sends, {},
+                           [&](const MessageTransfer& t) { return posting_distance(rank, t.peer, ranks); });
+  std::ranges::stable_sort(result.recvs, {},
+                           [&](const MessageTransfer& t) { return posting_distance(t.peer, rank, ranks); });
+  return result;
+}
+
+// What one rank knows, to all: nobody else's is more than 0.
+Spread told(Transport& transport, const Spread& known) {
+  return {.least = transport.all_reduce(ReduceOp::Max, known.least),
+          .median = transport.all_reduce(ReduceOp::Max, known.median),
+          .most = transport.all_reduce(ReduceOp::Max, known.most)};
+}
+
+}  // namespace
+
+Spread ping_pong(Transport& transport, const RankMessage& message, int times) {
+  const auto& [src, dst, bytes] = message;
+  const std::vector<RankMessage> there = {{src, dst, bytes}}, back = {{dst, src, bytes}};
+  const Postings first = postings(transport, there), second = postings(transport, back);
+  std::vector<double> us;
+  transport.barrier();
+  for (int i = -1; i < times; ++i) {
+    const Clock::time_point start = Clock::now();
+    if (transport.rank() == src || transport.rank() == dst) {
+      transport.exchange(0, first.sends, first.recvs);
+      transport.exchange(1, second.sends, second.recvs);
+    }
+    if (i >= 0) us.push_back(us_since(start) / 2);
+  }
+  return told(transport, transport.rank() == src ? spread_of(std::move(us)) : Spread());
+}
+
+Spread all_at_once(Transport& transport, std::span<const RankMessage> messages, int times) {
+  const Postings mine = postings(transport, messages);
+  std::vector<double> us;
+  for (int i = -1; i < times; ++i) {
+    transport.barrier();
+    const Clock::time_point start = Clock::now();
+    transport.exchange(0, mine.sends, mine.recvs);
+    const double last = transport.all_reduce(ReduceOp::Max, us_since(start));
+    if (i >= 0) us.push_back(last);
+  }
+  return spread_of(std::move(us));
+}
+
+}  // namespace chorale

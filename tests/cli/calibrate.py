@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""chorale calibrate: under mpirun, by logs of others, and with wrong input. No time is looked at, but that it is one.
+
+Usage: calibrate.py CHORALE
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_calibrate_"))
+
+
+def run(*command, code=0):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=work, timeout=200)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def measured(ranks, *arguments, code=0):
+    return run("mpirun", "--oversubscribe", "-n", ranks, chorale, "calibrate", *arguments, code=code)
+
+
+def refused(words, *arguments):
+    done = run(chorale, "calibrate", *arguments, code=2)
+    assert words in done.stderr and len(done.stderr.splitlines()) <= 2, done.stderr
+
+
+before = json.loads(run(chorale, "topology", "show", "dgx1", "--json").stdout)
+two_kinds = {**before, "topology": "two kinds", "ranks": 3, "switches": 0, "limits": [],
+             "links": [{**before["links"][0], "src": a, "dst": b, "bandwidth": 1 + (a + b == 1)} for a in range(3) for b in range(3) if a != b]}
+(work / "two.json").write_text(json.dumps(two_kinds))
+done = measured(3, "two.json", "--times", 5, "--to", "256K", "-o", "mine.json", "--json", "said.json")
+assert "2 links like 0 -> 1" in done.stdout and "4 links like" in done.stdout, done.stdout
+mine, said = json.loads((work / "mine.json").read_text()), json.loads((work / "said.json").read_text())
+assert len(said["classes"]) == 2 and len(said["together"]) == 2, said
+for each in said["classes"]:
+    for spread in (each["alpha_us"], each["beta_us_per_byte"]):
+        assert 0 <= spread["least"] <= spread["median"] <= spread["most"], each
+    assert each["shared"] >= 1, each
+    for number in each["links"]:
+        link = mine["links"][number]
+        assert abs(link["beta_us_per_byte"] - each["beta_us_per_byte"]["median"] * each["shared"]) <= 1e-9 * link["beta_us_per_byte"], (link, each)
+        assert link["alpha_us"] == each["alpha_us"]["median"], (link, each)
+assert [(l["src"], l["dst"], l["bandwidth"]) for l in mine["links"]] == [(l["src"], l["dst"], l["bandwidth"]) for l in two_kinds["links"]]
+run(chorale, "frontier", "mine.json", "allgather", "-q")  # it is a machine like any other
+# Switches stay, and get numbers; --alone leaves out the rest.
+star = {**two_kinds, "topology": "star", "ranks": 2, "switches": 1,
+        "links": [{**before["links"][0], "src": a, "dst": b, "bandwidth": 1} for a, b in ((0, 2), (2, 0), (1, 2), (2, 1))]}
+(work / "star.json").write_text(json.dumps(star))
+said = json.loads(measured(2, "star.json", "--times", 3, "--to", "128K", "--pairs", 1, "--alone", "-q", "--json", "-").stdout)
+assert said["together"] == [] and said["classes"][0]["shared"] == 1, said
+measured(2, "ring:4", code=2)
+
+# Logs.
+(work / "latency.txt").write_text("# OSU MPI Latency Test v7.2\n# Size  Latency (us)\n1 2.5\n1000 3\n")
+(work / "rate.txt").write_text("# OSU MPI Bandwidth Test v7.2\n# Size  Bandwidth (MB/s)\n1000000 10000\n2000000 10000\n")
+done = run(chorale, "calibrate", "two.json", "--log", "0-1=latency.txt", "0-1=rate.txt", "-o", "logged.json")
+assert "nothing tells the latency and rate of 4 links like" in done.stdout, done.stdout
+links = json.loads((work / "logged.json").read_text())["links"]
+fast = [link for link in links if link["bandwidth"] == 2]
+assert len(fast) == 2 and all(abs(link["beta_us_per_byte"] - 2e-4) < 1e-12 and abs(link["alpha_us"] - 2.4999) < 1e-9 for link in fast), fast
+assert [link for link in links if link["bandwidth"] == 1] == [link for link in two_kinds["links"] if link["bandwidth"] == 1]
+refused("was not started by mpirun", "ring:4")
+refused("is no log of two ranks", "ring:4", "--log", "0=latency.txt")
+refused("are no two ranks of ring:4", "ring:4", "--log", "0-4=latency.txt")
+refused("nothing leads 0 -> 2", "ring:4", "--log", "0-2=latency.txt")
+refused("is no log that is known", "ring:4", "--log", "0-1=two.json")
+refused("cannot be read", "ring:4", "--log", "0-1=nothing.txt")
+refused("--times", "ring:4", "--log", "0-1=latency.txt", "--times", "3")
+refused("standard output cannot hold two", "ring:4", "--log", "0-1=latency.txt", "-o", "-", "--json", "-")
+assert not list(work.glob("*.tmp*")) and not (work / "f.json").exists()
+shutil.rmtree(work)
+print("calibrate measures, reads logs, and says what is wrong")

@@ -1,0 +1,104 @@
+// nccl-tests: columns size, count, type, redop, root, time (us), ...; lines of # around them, of which newer ones name the
+// test. OSU: a title "# OSU MPI Latency Test v7.2", then lines of size and number: microseconds, or MB/s.
+#include "topology/import/timing_log.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "ir/error.h"
+#include "ir/shown.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostLines = 100'000;
+
+enum class LogKind { Unknown, Nccl, Latency, Bandwidth };
+
+class LogReader {
+ public:
+  LogReader(std::string_view text, const std::string& file) : text_(std::string(text)), file_(file) {}
+
+  TimingLog read() {
+    for (std::string line; std::getline(text_, line);) {
+      if (++line_ > kMostLines)
+        throw InputError(file_, fmt::format("has over {} lines", kMostLines), "give the log of one run");
+      const std::size_t at = line.find_first_not_of(" \t\r");
+      if (at == line.npos) continue;
+      if (line[at] == '#')
+        title(line);
+      else if (kind_ != LogKind::Unknown && line[at] >= '0' && line[at] <= '9')
+        row(line);
+    }
+    if (kind_ == LogKind::Unknown)
+      throw InputError(file_, "is no log that is known", "give one of sendrecv_perf, osu_latency or osu_bw");
+    if (log_.bytes.empty()) throw InputError(file_, "has no times in it", "give the log of a whole run");
+    log_.kind = kind_ == LogKind::Nccl      ? "nccl-tests"
+                : kind_ == LogKind::Latency ? "OSU's latency"
+                                            : "OSU's bandwidth";
+    log_.rates_only = kind_ == LogKind::Bandwidth;
+    return std::move(log_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
+    throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
+  }
+
+  void title(const std::string& line) {
+    const auto has = [&](const char* words) { return line.find(words) != line.npos; };
+    if (has("OSU") && has("Test")) {  // "# OSU MPI-CUDA Latency Test v7.2"
+      std::istringstream words(line);
+      std::string hash, osu, mpi, what, test;
+      words >> hash >> osu >> mpi >> what >> test;
+      if (osu != "OSU" || !mpi.starts_with("MPI") || test != "Test" ||
+          (what != "Latency" && what != "Bandwidth"))
+        fail("is of another test: " + shown(line).substr(0, 60), "give one of osu_latency or osu_bw");
+      kind_ = what == "Latency" ? LogKind::Latency : LogKind::Bandwidth;
+    } else if (has("_perf") && !has("sendrecv_perf")) {
+      fail("is of another collective: " + shown(line).substr(0, 60),
+           "give a log of sendrecv_perf: others tell of no single link");
+    } else if (has("redop") && has("busbw")) {
+      kind_ = LogKind::Nccl;
+    }
+  }
+
+  double number(const std::string& word) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0)
+      fail("'" + shown(word).substr(0, 40) + "' is no number that is wanted here", "give the log as it was");
+    return value;
+  }
+
+  void row(const std::string& line) {
+    std::istringstream split(line);
+    std::vector<std::string> words;
+    for (std::string word; split >> word;) words.push_back(word);
+    const std::size_t column = kind_ == LogKind::Nccl ? 5 : 1;
+    if (words.size() <= column) fail("ends before its time", "give the log as it was");
+    const double bytes = number(words[0]), value = number(words[column]);
+    if (bytes > 1e15) fail("has a message of more than 10^15 bytes", "give the log as it was");
+    if (bytes == 0) return;
+    if (!(value > 0)) fail("has a time or rate of 0", "measure again, or leave the line out");
+    log_.bytes.push_back(static_cast<std::int64_t>(bytes));
+    log_.us.push_back(kind_ == LogKind::Bandwidth ? bytes / value : value);  // MB/s are bytes a microsecond
+  }
+
+  std::istringstream text_;
+  const std::string file_;
+  std::size_t line_ = 0;
+  LogKind kind_ = LogKind::Unknown;
+  TimingLog log_ = {};
+};
+
+}  // namespace
+
+TimingLog read_timing_log(std::string_view text, const std::string& file) {
+  return LogReader(text, file).read();
+}
+
+}  // namespace chorale
