@@ -81,7 +81,8 @@ for name, with_ours in [("plain", None), ("replaced", four)]:
     _, log = under_mpi(4, "hpcc", with_ours, cwd=folder)
     text = (folder / "hpccoutf.txt").read_text()
     assert "Success=1" in text and "FAILED" not in text, text[-2000:]
-    results.append((text.count("PASSED"), re.findall(r"Found \d+ errors", text)))
+    # Lines by CPU time are left out by hpcc where that was too short for its clock.
+    results.append((len(re.findall(r"^(?!CPU).*PASSED", text, re.M)), re.findall(r"Found \d+ errors", text)))
 assert results[0] == results[1] and results[0][0] > 5, results
 assert used(log)[0] > 100, log
 print(f"{ours} collectives replaced, results unchanged; hpcc: {used(log)[0]} replaced, {results[1][0]} checks passed as without")
