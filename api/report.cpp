@@ -8,6 +8,7 @@
 #include "codegen/pages/place_html.h"
 #include "cost/cost.h"
 #include "cost/format.h"
+#include "cost/program_time.h"
 #include "ir/words.h"
 #include "pareto/explain.h"
 
@@ -27,6 +28,25 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
   std::vector<std::string> words(result.points.size());
   for (std::size_t k = 0; k < which.size(); ++k) words[which[k]] = format_range(sizes[k]);
   return words;
+}
+
+std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+  std::vector<SizeRow> rows;
+  if (result.points.empty()) return rows;
+  const Rate bound = rate_bound(result);
+  const TimeBound least(result.topology, result.collective,
+                        static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks));
+  for (const std::int64_t bytes : block_bytes) {
+    const double size = static_cast<double>(bytes);
+    SizeRow row{.block_bytes = bytes, .least_us = least.us(size)};
+    for (std::size_t p = 0; p < result.points.size(); ++p)
+      if (const double us = point_us(result.topology, result.points[p], size); p == 0 || us < row.us) {
+        row.point = static_cast<int>(p);
+        row.us = us;
+      }
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 std::string proven_by(const Result& result, const Point& point) {

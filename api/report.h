@@ -1,6 +1,7 @@
 // What a result says, for people: in words for tables, and as pages.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,18 @@ std::string proven_by(const Result&, const Point&);
 
 // Rounds per chunk that no schedule has fewer of, whatever its chunks and steps; 0/1 if no claim shows any.
 Rate rate_bound(const Result&);
+
+// What is fastest at a size, whether it is on the frontier or not.
+struct SizeRow {
+  std::int64_t block_bytes = 0;
+  int point = 0;
+  double us = 0;  // that it should take, each link by its own numbers (point_us, cost/program_time.h)
+  double least_us =
+      0;  // that no schedule is faster than: the larger of a bound on latency and one on the rate
+};
+
+// A row a size; none for a result without points.
+std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes);
 
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the frontier
 // plotted; the hierarchy with the groups of each step.

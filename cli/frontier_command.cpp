@@ -57,7 +57,9 @@ Outcome told(const FrontierCommand& command, Result result, Stopped stopped) {
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, command.model);
-  Outcome outcome{.exit_code = exit_code(result), .text = text + bound_line(result) + completeness(result)};
+  text += bound_line(result);
+  if (!listed.empty() && !command.bytes.empty()) text += sizes_table(result, command.bytes);
+  Outcome outcome{.exit_code = exit_code(result), .text = text + completeness(result)};
   if (!command.search.json.empty()) deliver(command.search.json, to_json(result), outcome);
   return outcome;
 }

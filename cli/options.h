@@ -104,7 +104,8 @@ struct FrontierCommand {
   int max_steps = kAnySteps;
   int jobs = 1;
   SizeModel model = {};
-  bool all = false;  // list points that others dominate, too
+  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is told
+  bool all = false;                      // list points that others dominate, too
 };
 
 struct CheckCommand {
@@ -122,6 +123,8 @@ struct ShowCommand {
   std::string html = {};
   std::optional<int> point = {};
   SizeModel model = {};
+  std::vector<std::int64_t> bytes = {};  // as of a frontier
+  std::string json = {};                 // where to write what is told of them, if anywhere
   Limits limits = {};
 };
 

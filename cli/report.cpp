@@ -9,6 +9,7 @@
 #include "cli/layout.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "ir/json_writer.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -58,6 +59,30 @@ std::string bound_line(const Result& result) {
   if (over == under) return text + "; the best here has no more\n";
   return text + fmt::format("; the best here has {:.1f} % more\n",
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
+}
+
+std::string sizes_table(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+  std::vector<std::vector<std::string>> rows = {
+      {"block", "#", "steps", "rounds/chunk", "method", "time", "times the bound"}};
+  for (const SizeRow& each : best_by_size(result, block_bytes)) {
+    const Point& point = result.points[each.point];
+    rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),
+                    std::to_string(point.cost.steps), fraction(point.cost.rounds, point.cost.chunks),
+                    name_of(point.method), format_us(each.us),
+                    each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
+  }
+  return table(rows, "rrrrlrr") + (rate_bound(result).rounds > 0
+                                       ? ""
+                                       : "(no claim bounds the rate: the bound is one on latency alone)\n");
+}
+
+std::string sizes_json(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+  std::vector<std::string> rows;
+  for (const SizeRow& each : best_by_size(result, block_bytes))
+    rows.push_back(fmt::format(R"({{"block_bytes":{},"point":{},"us":{},"least_us":{}}})", each.block_bytes,
+                               each.point, each.us, each.least_us));
+  return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
+                     quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
 }
 
 std::string openings_in_words(const Result& result) {

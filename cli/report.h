@@ -1,6 +1,7 @@
 // Results as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ std::string points_table(const Result&, const std::vector<int>& chosen, const Si
 // What no schedule can beat, whatever its steps and chunks, and whether the result reaches it; "" if no claim
 // says so.
 std::string bound_line(const Result&);
+
+// Which point is the fastest at each size, and how far from the bound.
+std::string sizes_table(const Result&, const std::vector<std::int64_t>& block_bytes);
+std::string sizes_json(const Result&, const std::vector<std::int64_t>& block_bytes);
 
 // What is still open, a line each: incumbent, bound and gap in rounds a chunk, by steps.
 std::string openings_in_words(const Result&);

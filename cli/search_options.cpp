@@ -65,6 +65,9 @@ void frontier_options(CLI::App& app, Command& parsed) {
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   size_model(sub, options->model);
+  sizes(sub, "--bytes", options->bytes,
+        "Tell the fastest point for blocks of these sizes, each link by its own numbers, and how far it is "
+        "from the bound: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
@@ -102,9 +105,10 @@ void check_options(CLI::App& app, Command& parsed) {
 }
 
 void show_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(
-      app, "show", "Print a result step by step, or as a page to look at",
-      kPlainExitCodes + "examples:\n  chorale show f.json --point 1\n  chorale show f.json --html f.html");
+  CLI::App* const sub = command(app, "show", "Print a result step by step, or as a page to look at",
+                                kPlainExitCodes +
+                                    "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
+                                    "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   text(sub, "--html", options->html, "FILE",
@@ -112,8 +116,16 @@ void show_options(CLI::App& app, Command& parsed) {
        "output");
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
+  sizes(sub, "--bytes", options->bytes,
+        "Tell the fastest point for blocks of these sizes instead, as 'frontier --bytes'");
+  text(sub, "--json", options->json, "FILE", "Write that there, too");
   limits(sub, options->limits, "");
-  sub->final_callback([options, &parsed] { parsed = *options; });
+  sub->final_callback([sub, options, &parsed] {
+    only_for(sub, {"--json"}, !options->bytes.empty(), "--bytes");
+    if (options->html == "-" && options->json == "-")
+      throw InputError("--json", "standard output cannot hold two files", "give one of them a name");
+    parsed = *options;
+  });
 }
 
 void classic_options(CLI::App& app, Command& parsed) {

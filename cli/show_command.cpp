@@ -12,16 +12,21 @@ namespace chorale {
 
 Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   require_writable_file("--html", command.html);
+  require_writable_file("--json", command.json);
   const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   Outcome outcome{.text = heading(result) + points_table(result, chosen, command.model) + bound_line(result)};
+  if (!command.bytes.empty()) {
+    outcome.text += sizes_table(result, command.bytes);
+    if (!command.json.empty()) deliver(command.json, sizes_json(result, command.bytes), outcome);
+  }
   if (!command.html.empty()) {
     const std::string page = to_page(result, command.model);
     supervisor.take_floor();
     deliver(command.html, page, outcome);
     return outcome;
   }
-  for (int i : chosen) {
+  for (int i : command.bytes.empty() ? chosen : std::vector<int>()) {
     const Point& point = result.points[i];
     outcome.text +=
         fmt::format("\npoint {}: {}\n", i, name_of(point.method)) + schedule_text(result.topology, point);

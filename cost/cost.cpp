@@ -3,8 +3,10 @@
 // points are few, and a step of the walk looks at all of them.
 #include "cost/cost.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <queue>
 
 namespace chorale {
 namespace {
@@ -19,7 +21,73 @@ bool flatter(const Cost& a, const Cost& b) {
   return rates < 0 || (rates == 0 && a.steps < b.steps);
 }
 
+constexpr std::size_t kMostWork = 100'000'000;
+
+// By node: the least sum of alphas on a way there from the rank.
+std::vector<double> latencies_from(const Topology& topology, const std::vector<std::vector<LinkId>>& out,
+                                   Rank from) {
+  std::vector<double> least(static_cast<std::size_t>(topology.ranks), kAnySize);
+  using Reached = std::pair<double, Node>;
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;
+  least[from] = 0;
+  for (open.push({0.0, from}); !open.empty();) {
+    const auto [us, node] = open.top();
+    open.pop();
+    if (us > least[node]) continue;
+    for (const LinkId l : out[node]) {
+      const Link& link = topology.links[l];
+      if (us + link.alpha_us >= least[link.dst]) continue;
+      least[link.dst] = us + link.alpha_us;
+      open.push({least[link.dst], link.dst});
+    }
+  }
+  return least;
+}
+
+// Of the chunk that has the longest way, or, where there are too many to look at, of one link.
+double least_latency_us(const Topology& topology, const Collective& collective) {
+  if (static_cast<std::size_t>(topology.ranks) * topology.links.size() > kMostWork) {
+    double least = kAnySize;
+    for (const Link& link : topology.links) least = std::min(least, link.alpha_us);
+    const bool moves = std::ranges::any_of(collective.chunks, [](const ChunkSpec& chunk) {
+      return std::ranges::any_of(chunk.post, [&](Rank to) { return !starts_at(chunk, to); });
+    });
+    return moves ? least : 0;
+  }
+  std::vector<std::vector<LinkId>> out(static_cast<std::size_t>(topology.ranks));
+  for (LinkId l = 0; l < static_cast<LinkId>(topology.links.size()); ++l)
+    out[topology.links[l].src].push_back(l);
+  std::vector<std::vector<double>> known(static_cast<std::size_t>(topology.ranks));
+  double longest = 0;
+  const ChunkSpec* last = nullptr;
+  for (const ChunkSpec& chunk : collective.chunks) {
+    if (last != nullptr && last->pre == chunk.pre && last->post == chunk.post) continue;
+    last = &chunk;
+    for (const Rank to : chunk.post) {
+      double of_all = 0, of_nearest = kAnySize;
+      for (const Rank from : chunk.pre) {
+        if (known[from].empty()) known[from] = latencies_from(topology, out, from);
+        of_all = std::max(of_all, known[from][to]);
+        of_nearest = std::min(of_nearest, known[from][to]);
+      }
+      longest = std::max(longest, collective.combining ? of_all : of_nearest);
+    }
+  }
+  return longest;
+}
+
 }  // namespace
+
+TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk)
+    : latency_us_(least_latency_us(topology, collective)) {
+  if (topology.links.empty()) return;
+  const auto fastest = std::ranges::min_element(topology.links, {}, &Link::beta_us_per_byte);
+  us_per_byte_ = rounds_per_chunk * fastest->beta_us_per_byte;
+}
+
+double TimeBound::us(double block_bytes) const {
+  return std::max(latency_us_, us_per_byte_ * block_bytes);
+}
 
 AlphaBeta alpha_beta(const Topology& topology) {
   return {.alpha_us = step_alpha_us(topology), .beta_us_per_byte = round_beta_us_per_byte(topology)};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 
@@ -24,6 +25,18 @@ AlphaBeta alpha_beta(const Topology&);
 
 double time_us(const Cost&, const AlphaBeta&, double block_bytes);
 double time_us(const Cost&, const Topology&, double block_bytes);
+
+// No schedule is faster: the larger of what the longest way of a chunk has of alpha, and of a bound on rounds per chunk with
+// the fastest link's beta.
+class TimeBound {
+ public:
+  // Requires a machine without switches.
+  TimeBound(const Topology&, const Collective&, double rounds_per_chunk);
+  double us(double block_bytes) const;
+
+ private:
+  double latency_us_ = 0, us_per_byte_ = 0;
+};
 
 // Bytes of a block from `from` up to but not including `to`, which may be infinity.
 struct SizeRange {

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/cost.h"
 #include "ir/error.h"
 
 namespace chorale {
@@ -199,15 +200,20 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
                      "use a machine of that size");
 }
 
+// A message of a chunk.
+struct ChunkMessage {
+  int step = 0;
+  Rank from = 0, to = 0;
+};
+
 // A rank's epochs are its instructions, each the messages that it sends and receives.
 class EpochTime {
  public:
-  EpochTime(const Program& program, const Topology& topology, double block_bytes)
-      : network_(topology),
-        chunk_bytes_(block_bytes / program.chunks_per_block),
-        messages_(messages_of(program)) {
-    ranks_.resize(program.ranks.size());
-    for (Epochs& epochs : ranks_) epochs.instructions.resize(program.steps);
+  // Messages by their numbers.
+  EpochTime(std::vector<ChunkMessage> messages, int steps, const Topology& topology, double chunk_bytes)
+      : network_(topology), chunk_bytes_(chunk_bytes), messages_(std::move(messages)) {
+    ranks_.resize(static_cast<std::size_t>(topology.ranks));
+    for (Epochs& epochs : ranks_) epochs.instructions.resize(static_cast<std::size_t>(steps));
     for (int m = 0; m < static_cast<int>(messages_.size()); ++m) {
       ranks_[messages_[m].from].instructions[messages_[m].step].sends.push_back(m);
       ranks_[messages_[m].to].instructions[messages_[m].step].receives.push_back(m);
@@ -252,7 +258,7 @@ class EpochTime {
 
   Network network_;
   const double chunk_bytes_;
-  const std::vector<MessageEnds> messages_;
+  const std::vector<ChunkMessage> messages_;
   std::vector<Epochs> ranks_ = {};
   std::vector<int> transfers_ = {};  // by message; -1: not sent yet
   std::vector<State> states_ = {};
@@ -407,7 +413,32 @@ class PeerTime {
 
 ProgramTime program_time(const Program& program, const Topology& topology, double block_bytes) {
   require_ranks(topology, program.ranks.size());
-  return EpochTime(program, topology, block_bytes).run();
+  std::vector<ChunkMessage> messages;
+  for (const MessageEnds& each : messages_of(program))
+    messages.push_back({.step = each.step, .from = each.from, .to = each.to});
+  return EpochTime(std::move(messages), program.steps, topology, block_bytes / program.chunks_per_block)
+      .run();
+}
+
+ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, int chunks_per_block,
+                          double block_bytes) {
+  std::vector<ChunkMessage> messages;
+  for (int s = 0; s < static_cast<int>(schedule.steps.size()); ++s)
+    for (const Send& send : schedule.steps[s].sends)
+      messages.push_back(
+          {.step = s, .from = topology.links[send.link].src, .to = topology.links[send.link].dst});
+  return EpochTime(std::move(messages), static_cast<int>(schedule.steps.size()), topology,
+                   block_bytes / chunks_per_block)
+      .run();
+}
+
+double point_us(const Topology& topology, const Point& point, double block_bytes) {
+  const auto like_first = [&](const Link& link) {
+    return link.alpha_us == topology.links.front().alpha_us &&
+           link.beta_us_per_byte == topology.links.front().beta_us_per_byte;
+  };
+  if (std::ranges::all_of(topology.links, like_first)) return time_us(point.cost, topology, block_bytes);
+  return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;
 }
 
 ProgramTime program_time(const BlockProgram& program, const Topology& topology, double block_bytes,

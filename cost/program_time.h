@@ -21,6 +21,7 @@
 #include <string>
 
 #include "ir/block_program.h"
+#include "ir/frontier.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
 #include "ir/topology.h"
@@ -40,5 +41,12 @@ struct ProgramTime {
 ProgramTime program_time(const Program&, const Topology&, double block_bytes);
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
+
+// Of a schedule, that is, of the program that it is lowered to, before it is.
+ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
+
+// Of a point of a result for that machine: by the formula of cost/cost.h where all links have one alpha and one beta,
+// simulated where they differ, since the formula would take all of them for the worst.
+double point_us(const Topology&, const Point&, double block_bytes);
 
 }  // namespace chorale

@@ -22,6 +22,8 @@
 namespace chorale {
 namespace {
 
+constexpr std::size_t kMostRemembered = 4096;
+
 // A program waits while its ranks read: 1.25 s for 15 MB of points on one core.
 constexpr std::uintmax_t kMostBytesOfAFile = std::uintmax_t{16} << 20, kMostBytes = std::uintmax_t{32} << 20;
 
@@ -110,6 +112,7 @@ void Algorithms::add(Algorithms other) {
     points_.push_back(std::move(other.points_[r]));
   }
   size_ += other.size_;
+  chosen_.clear();
 }
 
 // A program of others has the buffers of the collective that it names: a point that does something else in its place
@@ -120,7 +123,9 @@ bool Algorithms::fits(const CollectiveCall& call, const Choice& choice) const {
 }
 
 bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
-  if (select(results_, call, [&](const Choice& choice) { return fits(call, choice); })) return true;
+  for (int r = 0; r < static_cast<int>(results_.size()); ++r)
+    for (int p = 0; is_for(results_[r], call) && p < static_cast<int>(results_[r].points.size()); ++p)
+      if (results_[r].points[p].on_frontier && fits(call, {.result = r, .point = p})) return true;
   why = size_ == 0 ? "no algorithms were given"
                    : fmt::format("no {} for {} ranks{}", name_of(call.collective), call.ranks,
                                  is_rooted(call.collective) ? fmt::format(" with root {}", call.root) : "");
@@ -129,7 +134,12 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
 
 const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const Lowering& lowered,
                                           std::string& why) {
+  if (const auto known = chosen_.find(call); known != chosen_.end()) return known->second;
   if (!has(call, why)) return nullptr;
+  const auto remembered = [&](const LoadedAlgorithm& algorithm) {
+    if (chosen_.size() >= kMostRemembered) chosen_.clear();
+    return chosen_[call] = &algorithm;
+  };
   const auto usable = [&](const Choice& choice) {
     if (!fits(call, choice)) return false;
     const LoadedAlgorithm& algorithm = *points_[choice.result][choice.point];
@@ -139,13 +149,13 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const Lowe
   // Each turn returns, or leaves one more point that is not usable.
   while (const std::optional<Choice> best = select(results_, call, usable)) {
     LoadedAlgorithm& algorithm = *points_[best->result][best->point];
-    if (algorithm.program) return &algorithm;
+    if (algorithm.program) return remembered(algorithm);
     const Result& result = results_[best->result];
     const Point& point = result.points[best->point];
     try {
       algorithm.program =
           std::make_shared<Program>(lowered(result.topology, point.collective, point.schedule));
-      return &algorithm;
+      return remembered(algorithm);
     } catch (const InputError& error) {
       algorithm.why = error.what();
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class Algorithms {
 
   std::vector<Result> results_ = {};                                        // without their claims
   std::vector<std::vector<std::unique_ptr<LoadedAlgorithm>>> points_ = {};  // of results_
-  int size_ = 0;                                                            // of all frontiers
+  std::map<CollectiveCall, const LoadedAlgorithm*> chosen_ = {};  // programs make the same calls again
+  int size_ = 0;                                                  // of all frontiers
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded

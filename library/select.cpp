@@ -1,19 +1,16 @@
-// All points of results that are for a call are priced anew, by alpha-beta on the machine of their result; no
-// table by size is kept. `usable` is asked only of what would be the best so far, so it may be slow.
+// All points of results that are for a call are priced anew, on the machine of their result; no table by size is kept.
+// `usable` is asked only of what would be the best so far, so it may be slow.
 #include "library/select.h"
 
-#include "cost/cost.h"
+#include "cost/program_time.h"
 
 namespace chorale {
-namespace {
 
 bool is_for(const Result& result, const CollectiveCall& call) {
   const Collective& asked = result.collective;
   return asked.kind == call.collective && asked.custom_name == call.custom_name &&
          asked.ranks == call.ranks && (!is_rooted(asked.kind) || asked.root == call.root);
 }
-
-}  // namespace
 
 CollectiveCall call_of(const Collective& collective, double block_bytes) {
   return {.collective = collective.kind,
@@ -28,11 +25,12 @@ std::optional<Choice> select(std::span<const Result> results, const CollectiveCa
   std::optional<Choice> best;
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
     if (!is_for(results[r], call)) continue;
-    const AlphaBeta machine = alpha_beta(results[r].topology);
     for (int p = 0; p < static_cast<int>(results[r].points.size()); ++p) {
       const Point& point = results[r].points[p];
-      const Choice choice{.result = r, .point = p, .us = time_us(point.cost, machine, call.block_bytes)};
-      if (!point.on_frontier || (best && best->us <= choice.us)) continue;
+      if (!point.on_frontier) continue;
+      const Choice choice{
+          .result = r, .point = p, .us = point_us(results[r].topology, point, call.block_bytes)};
+      if (best && best->us <= choice.us) continue;
       if (!usable || usable(choice)) best = choice;
     }
   }

@@ -1,6 +1,7 @@
 // Which of the algorithms at hand is for a call.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <optional>
 #include <span>
@@ -17,14 +18,18 @@ struct CollectiveCall {
   int ranks = 0;                 // of the group that does it
   Rank root = 0;                 // of collectives that have one
   double block_bytes = 0;        // ir/collective_kind.h says what a block is
+  auto operator<=>(const CollectiveCall&) const = default;
 };
 
 CollectiveCall call_of(const Collective&, double block_bytes);
 
+// Are its points, those on the frontier, for such a call?
+bool is_for(const Result&, const CollectiveCall&);
+
 struct Choice {
   int result = 0;  // which of those that were given
   int point = 0;   // of it
-  double us = 0;   // that it should take, by the numbers of its machine
+  double us = 0;   // that it should take on its machine (point_us, cost/program_time.h)
   bool operator==(const Choice&) const = default;
 };
 

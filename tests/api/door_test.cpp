@@ -12,6 +12,7 @@
 
 #include "api/chorale.h"
 #include "cost/cost.h"
+#include "cost/program_time.h"
 #include "ir/block_program.h"
 #include "semantics/verify_blocks.h"
 #include "topology/switches.h"
@@ -130,6 +131,70 @@ TEST(Select, TakesTheFastestOfThoseForTheCall) {
   }
   EXPECT_GT(found, 200);
   EXPECT_LT(found, 500);
+}
+
+// A slow link that one of two points goes round: by the worst link, the one with fewer rounds would be taken.
+TEST(Select, PricesEachLinkByItsOwnNumbers) {
+  Result result = small("dgx1", "allgather", 6);  // two points are on its frontier
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> factor(0.1, 10);
+  int other_than_the_formula = 0;
+  for (int i = 0; i < 50; ++i) {
+    for (Link& link : result.topology.links) {
+      link.alpha_us = factor(random);
+      link.beta_us_per_byte = 4e-5 * factor(random);
+    }
+    for (const double bytes : {100.0, 1e5, 1e8}) {
+      std::size_t best = result.points.size(), by_formula = best;
+      double least = 0, least_by_formula = 0;
+      for (std::size_t p = 0; p < result.points.size(); ++p) {
+        if (!result.points[p].on_frontier) continue;
+        const double us =
+            schedule_time(result.points[p].schedule, result.topology, result.points[p].cost.chunks, bytes).us;
+        const double formula = time_us(result.points[p].cost, result.topology, bytes);
+        if (best == result.points.size() || us < least) best = p, least = us;
+        if (by_formula == result.points.size() || formula < least_by_formula)
+          by_formula = p, least_by_formula = formula;
+      }
+      const auto chosen = select({&result, 1}, call_of(result.collective, bytes));
+      ASSERT_TRUE(chosen);
+      EXPECT_EQ(chosen->point, static_cast<int>(best));
+      EXPECT_EQ(chosen->us, least);
+      other_than_the_formula += best != by_formula;
+    }
+  }
+  EXPECT_GT(other_than_the_formula, 0);
+}
+
+// The fastest of all points, and never faster than the bound.
+TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
+  std::mt19937 random(6);
+  std::uniform_real_distribution<double> factor(0.2, 5);
+  int rates = 0;
+  for (const char* name : {"allgather", "allreduce", "broadcast", "alltoall"}) {
+    Result result = small("line:4", name);
+    rates += rate_bound(result).rounds > 0;
+    for (int i = 0; i < 20; ++i) {
+      if (i > 0)
+        for (Link& link : result.topology.links) {
+          link.alpha_us = factor(random);
+          link.beta_us_per_byte = 4e-5 * factor(random);
+        }
+      const std::vector<SizeRow> rows = best_by_size(result, {1, 1000, 1 << 20, 1 << 30});
+      ASSERT_EQ(rows.size(), 4u);
+      for (const SizeRow& row : rows) {
+        for (const Point& point : result.points)
+          EXPECT_LE(row.us,
+                    point_us(result.topology, point, static_cast<double>(row.block_bytes)) * (1 + 1e-12));
+        EXPECT_GE(row.us, row.least_us * (1 - 1e-9)) << name << " " << row.block_bytes;
+        EXPECT_GT(row.least_us, 0);
+      }
+    }
+  }
+  EXPECT_GE(rates, 2);
+  Result nothing = small("line:4", "allgather");
+  nothing.points.clear();
+  EXPECT_THAT(best_by_size(nothing, {1}), IsEmpty());
 }
 
 TEST(Compile, EveryTargetGivesFilesUnderTheNameThatIsAskedFor) {

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "codegen/passes/lower.h"
 #include "codegen/passes/relax.h"
+#include "construct/classic.h"
+#include "cost/cost.h"
 #include "ir/error.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
@@ -61,6 +65,38 @@ TEST(ProgramTime, epochs_take_what_their_own_links_take) {
     EXPECT_NEAR(slower.us, (n - 1) * 2 * kBeta * kBytes + kAlpha, 1e-9) << n;
     EXPECT_EQ(slower.busiest, "link 0 -> 1") << n;
   }
+}
+
+// Links of different rates and latencies, some in limits: a schedule takes what the program does that it is lowered to.
+TEST(ScheduleTime, IsThatOfItsProgram) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> factor(0.2, 5);
+  for (int i = 0; i < 40; ++i) {
+    Topology full = test::full(2 + i % 5);
+    for (Link& link : full.links) {
+      link.alpha_us *= factor(random);
+      link.beta_us_per_byte *= factor(random);
+      link.bandwidth = 1 + static_cast<int>(random() % 3);
+    }
+    if (i % 2 == 0 && full.links.size() > 2)
+      full.limits.push_back({.name = "some", .links = {0, 1}, .bandwidth = 1});
+    for (const char* name : {"ring_allreduce", "direct_allgather", "binomial_broadcast", "direct_alltoall"}) {
+      const Point point = classic_algorithm(name, full);
+      const Program program = lower(full, point.collective, point.schedule);
+      for (const double bytes : {0.0, 1000.0, 1e7}) {
+        const ProgramTime time = schedule_time(point.schedule, full, point.cost.chunks, bytes);
+        EXPECT_EQ(time.us, program_time(program, full, bytes).us) << name;
+        EXPECT_EQ(time.us, point_us(full, point, bytes)) << name;
+      }
+    }
+  }
+}
+
+// Where all links are alike it is the formula that prices a point, as tables do.
+TEST(PointTime, OfLinksThatAreAlikeIsTheFormulas) {
+  const Topology ring = test::ring(5);
+  const Point point = classic_algorithm("ring_allgather", ring);
+  EXPECT_DOUBLE_EQ(point_us(ring, point, kBytes), time_us(point.cost, ring, kBytes));
 }
 
 // k pieces through a line of n ranks: the first takes n - 1 hops, the others leave the last link right after
