@@ -27,6 +27,9 @@ SCHEDULES = {  # of the examples: their name, the number of ranks, the transform
     "mlp": ("mlp", 4, LAYER),
     "pipeline": ("pipeline", 2, "fuse(k; send, output); split(sum, rs); reorder(sum; k)"),
     "moe": ("moe", 4, ""),
+    # Products beside communication.
+    "self_attention_beside": ("self_attention", 4, LAYER + "; overlap(o; layer, k)"),
+    "moe_beside": ("moe", 4, "overlap(o; there, up, inner, down, back)"),
 }
 
 parser = argparse.ArgumentParser()

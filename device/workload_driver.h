@@ -2,11 +2,13 @@
 // takes the time.
 //
 //   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
-//        [--channels BLOCKS] [--threads 384] [--patience 60], with -DCHORALE_CUDA
+//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60], with -DCHORALE_CUDA
+//        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on a GPU beside them
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
 // with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out. With
-// -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are all on one GPU, with -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
+// -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are on one GPU or dealt over several, with
+// -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <chrono>
@@ -15,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,8 +48,11 @@ struct DriverOptions {
   int runs = 5;
   std::uint64_t seed = 1;
   std::string in = {}, out = {};
-  int channels = 0, threads = 384;
-  double patience = 60;  // seconds
+#ifdef CHORALE_CUDA
+  GpuRankOptions on_gpus = {};
+  bool graph = false;
+  std::int64_t copy = 0;  // bytes; 0: none
+#endif
 };
 
 inline std::uint64_t mixed(std::uint64_t x) {
@@ -95,11 +101,10 @@ class Driver {
     const int rank = transport_.rank();
     typename Workload::template Program<Transport> program(transport_, sizes_);
     tensors_.seed = options_.seed;
-    Workload::tensors(
-        tensors_, sizes_, rank,
-        [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
+    make_all();
     program.run(tensors_);
     transport_.device().finish();
+    const auto step = prepared_step(program);
     int wrong = 0;
     Workload::tensors(tensors_, sizes_, rank,
                       [&](const DriverTensor& tensor, auto& member, const Share& part) {
@@ -109,7 +114,7 @@ class Driver {
     for (int i = 0; i < options_.runs; ++i) {
       transport_.barrier();
       const auto start = std::chrono::steady_clock::now();
-      program.run(tensors_);
+      step();
       transport_.device().finish();
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
       double longest = 0;
@@ -119,10 +124,56 @@ class Driver {
     if (rank == 0 && options_.runs > 0)
       std::printf("%s: %d ranks, best of %d: %.1f us\n", Workload::kName, Workload::kRanks, options_.runs,
                   1e6 * best);
+#ifdef CHORALE_CUDA
+    transport_.barrier();
+    if (rank == 0 && options_.copy > 0) time_copy();
+    transport_.barrier();
+#endif
     return wrong;
   }
 
  private:
+  void make_all() {
+    memory_.clear();
+    Workload::tensors(
+        tensors_, sizes_, transport_.rank(),
+        [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
+  }
+
+  // What runs after the first one do. A graph has done the first one again, on the same tensors.
+  std::function<void()> prepared_step(typename Workload::template Program<Transport>& program) {
+#ifdef CHORALE_CUDA
+    if (options_.graph) {
+      transport_.barrier();
+      make_all();
+      transport_.record([&] { program.run(tensors_); });
+      transport_.replay();
+      transport_.device().finish();
+      return [this] { transport_.replay(); };
+    }
+#endif
+    return [this, &program] { program.run(tensors_); };
+  }
+#ifdef CHORALE_CUDA
+  // Of so many bytes, from one place of the GPU to another: each is read, and written.
+  void time_copy() {
+    GpuDevice& device = transport_.device();
+    const auto from = device.template memory<char>(options_.copy),
+               to = device.template memory<char>(options_.copy);
+    double best = 1e30;
+    for (int i = 0; i < options_.runs + 1; ++i) {
+      device.finish();
+      const auto start = std::chrono::steady_clock::now();
+      device.copy(to.get(), from.get(), options_.copy);
+      device.finish();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      if (i > 0) best = std::min(best, took.count());
+    }
+    std::printf("copy of %lld bytes, best of %d: %.1f us\n", static_cast<long long>(options_.copy),
+                options_.runs, 1e6 * best);
+  }
+#endif
+
   std::string file(const std::string& folder, const DriverTensor& tensor) const {
     return folder + "/" + tensor.name + "." + std::to_string(transport_.rank());
   }
@@ -269,12 +320,20 @@ DriverOptions driver_options(int argc, char** argv) {
     else if (word == "--out")
       options.out = value, ++i;
 #ifdef CHORALE_CUDA
+    else if (word == "--gpus")
+      options.on_gpus.gpus = std::atoi(value.c_str()), ++i;
     else if (word == "--channels")
-      options.channels = std::atoi(value.c_str()), ++i;
+      options.on_gpus.channels = std::atoi(value.c_str()), ++i;
+    else if (word == "--beside")
+      options.on_gpus.beside = std::atoi(value.c_str()), ++i;
     else if (word == "--threads")
-      options.threads = std::atoi(value.c_str()), ++i;
+      options.on_gpus.threads = std::atoi(value.c_str()), ++i;
+    else if (word == "--graph")
+      options.graph = true;
+    else if (word == "--copy")
+      options.copy = std::atoll(value.c_str()), ++i;
     else if (word == "--patience")
-      options.patience = std::atof(value.c_str()), ++i;
+      options.on_gpus.patience = std::atof(value.c_str()), ++i;
 #endif
     else if (const std::size_t at = word.find('='); at != word.npos)
       options.sizes[word.substr(0, at)] = std::atoll(word.c_str() + at + 1);
@@ -316,7 +375,7 @@ int workload_main(int argc, char** argv) {
       if (wrong != 0) code = 1;
     };
 #ifdef CHORALE_CUDA
-    on_cuda_ranks<Workload::kRanks>({options.channels, options.threads, options.patience}, each);
+    on_cuda_ranks<Workload::kRanks>(options.on_gpus, each);
 #elif defined(CHORALE_NCCL)
     on_nccl_ranks(Workload::kRanks, each);
 #else

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "device/elements.h"
@@ -72,8 +73,9 @@ struct ExchangeTables {
 struct NoSumFunction {
   void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
 };
-// For operands that are there, and results that nobody waits for.
+// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes meanwhile.
 struct NoProgress {
+  static constexpr bool kBeside = false;
   void needs(std::int64_t, std::int64_t) {}
   void has(std::int64_t, std::int64_t) {}
 };
@@ -110,10 +112,10 @@ class ExchangePlan {
     std::vector<Place> finished = {};  // of the output
   };
 
-  // Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a part of each block, of
-  // whole rows of so many elements. Elements have so many bytes.
-  ExchangePlan(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile, int tiles,
-               std::int64_t row, std::int64_t size)
+  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a
+  // part of each block, of whole rows of so many elements.
+  ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
+               int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
         rank_(rank),
         first_(first),
@@ -272,9 +274,9 @@ class Exchange : public ExchangePlan {
  public:
   using Element = T;
 
-  Exchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
-           std::int64_t row = 1)
-      : ExchangePlan(tables, rank, first, std::move(blocks), tile, tiles, row, sizeof(T)) {}
+  template <typename... Rest>
+  Exchange(const ExchangeTables& tables, Rest&&... rest)
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
   // complete sums: void(index of the first in the output, how many, operand, other operand or null).

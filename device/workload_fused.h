@@ -14,12 +14,14 @@
 //   b + 2 + 2 * steps  so is the exchange: everybody who reads here has done so.
 // Before step s it waits until those that it reads from in step s, and those that have read here in step s - 1, are done with
 // step s - 1; what a step reads is stored over in that step only after its readers have copied it. By induction nothing is
-// read before it is there, nor stored over while it is read. Between an exchange and what comes next in the kernel, the
+// read before it is there, nor stored over while it is read. An exchange may be several launches of some steps each: then
+// the end of a step is told by the next launch, which begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
 // channels of a rank wait for each other, since slices of other tensors are other ones.
 //
 // All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host looks, and a
 // launch begins with what it finds at its own door, so that launches can be replayed as a graph. All blocks of all ranks must
-// be resident: a cooperative launch. Waits are bounded (device/counters.h).
+// be resident: a cooperative launch, or one on each of several GPUs that reach each other's memory. Waits are bounded
+// (device/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -136,6 +138,8 @@ class FusedBlock {
     for (int i = thread; i < count && good; i += threads) good = arrived(ranks[i], channel, base_ + progress);
     return __syncthreads_and(good ? 1 : 0) != 0;
   }
+  // A phase goes on that has come so far in the launches before.
+  __device__ void resume(std::uint64_t progress) { base_ = begun_ - progress; }
   // The channels of this rank have done what comes before. At the beginning of a launch they have.
   __device__ bool join() const {
     if (base_ == begun_) return true;
@@ -158,7 +162,7 @@ class FusedBlock {
 
   const FusedGround& ground_;
   const std::uint64_t begun_;
-  std::uint64_t base_;
+  std::uint64_t base_;  // progress when the phase began
 };
 
 // What a rank does in an exchange, in tables that device code can read (made by device/workload_gpu.h).
@@ -199,16 +203,24 @@ struct ExchangePhase {
   FusedPlan plan;
   Lies<T> buffers[3];
   Loop loop;
+  int first,
+      last;  // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
 
   __device__ bool run(FusedBlock& block) const {
-    if (!block.join()) return false;
-    for (int b = 0; b < 3; ++b) block.publish(b, buffers[b]);
-    block.reach(1);
+    FusedStep begin = {};
+    if (first == 0) {
+      if (!block.join()) return false;
+      for (int b = 0; b < 3; ++b) block.publish(b, buffers[b]);
+      block.reach(1);
+    } else {
+      block.resume(2 * static_cast<std::uint64_t>(first));
+      block.reach(1 + 2 * static_cast<std::uint64_t>(first));
+      begin = plan.rows[first - 1];
+    }
     double totals[Loop::kTotals + 1];
     const Loop mine = loop;
     if constexpr (Loop::kTotals > 0) Loop::start(totals);
-    FusedStep begin = {};
-    for (int s = 0; s < plan.steps; ++s) {
+    for (int s = first; s < last; ++s) {
       const FusedStep end = plan.rows[s];
       const std::uint64_t before = 1 + 2 * static_cast<std::uint64_t>(s);
       if (!block.wait(plan.waits + begin.waits, end.waits - begin.waits, before)) return false;
@@ -224,9 +236,10 @@ struct ExchangePhase {
         if (plan.sums[i].after != 0) block.sync();
         add_up(block, plan.sums[i], mine, totals);
       }
-      block.reach(before + 2);
+      block.reach(s + 1 == last && last < plan.steps ? before + 1 : before + 2);
       begin = end;
     }
+    if (last < plan.steps) return true;
     const std::uint64_t done = 1 + 2 * static_cast<std::uint64_t>(plan.steps);
     if (!block.wait(plan.waits + begin.waits, plan.rows[plan.steps].waits - begin.waits, done)) return false;
     if constexpr (!std::is_same_v<Loop, NoLoop>) mine.finish(totals, block.team());
@@ -378,7 +391,7 @@ struct FusedChain<First, Rest...> {
   __device__ bool run(FusedBlock& block) const { return first.run(block) && rest.run(block); }
 };
 
-// The ranks of one GPU.
+// The ranks of one GPU: the first of so many.
 template <int ranks, typename Chain>
 struct FusedLaunch {
   FusedGround ground;

@@ -1,5 +1,7 @@
 // A GPU as the device of a workload (device/workload_device.h says what that is): all work of a rank goes into one stream, in
-// the order of the calls. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
+// the order of the calls, but for products beside communication, which go into a second one. Events say when the tiles are
+// made that a communication takes, and when those have come that tiles are made of, so the host waits for nothing, and no
+// kernel for what is not in a stream yet. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
 // nvcc; C++17, and goes along with what is emitted.
 #pragma once
 
@@ -24,6 +26,7 @@
 #include "device/workload_blas.h"
 #include "device/workload_exchange.h"
 #include "device/workload_fused.h"
+#include "device/workload_overlap.h"
 #include "device/workload_parts.h"
 
 namespace chorale {
@@ -91,30 +94,41 @@ __global__ void set_kernel(T* to, T value) {
   if (threadIdx.x == 0) *to = value;
 }
 
-// Of a part of a tensor: into one piece, or, `puts`, from there.
+// Of a part of a tensor, from its element `first` on: into one piece, or, `puts`, from there.
 template <typename T>
-__global__ void slice_kernel(T* slice, T* whole, Indices part, bool puts) {
+__global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t first, std::int64_t count,
+                             bool puts) {
   const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < part.elements; i += threads)
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads)
     if (puts)
-      whole[part.index(i)] = slice[i];
+      whole[part.index(first + i)] = slice[i];
     else
-      slice[i] = whole[part.index(i)];
+      slice[i] = whole[part.index(first + i)];
 }
 
-// One element of the product a thread, added up in the order of the host's.
+// One element of the product a thread, added up in the order of the host's; `adds`: to what is there.
 template <typename T, typename A, typename B>
-__global__ void __launch_bounds__(256) product_kernel(T* c, const A* a, const B* b, std::int64_t rows,
-                                                      std::int64_t inner, std::int64_t columns) {
+__global__ void __launch_bounds__(256)
+    product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
+                   std::int64_t columns, bool adds) {
   using R = Real<T>;
   const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < rows * columns;
        e += threads) {
     const std::int64_t i = e / columns, j = e % columns;
-    R sum = R(0);
-    for (std::int64_t k = 0; k < inner; ++k) sum += real<R>(a[i * inner + k]) * real<R>(b[k * columns + j]);
-    c[e] = rounded_to<T>(sum);
+    T& to = c.at[i * c.row + j];
+    R sum = adds ? real<R>(to) : R(0);
+    for (std::int64_t k = 0; k < inner; ++k)
+      sum += real<R>(a.at[i * a.row + k]) * real<R>(b.at[k * b.row + j]);
+    to = rounded_to<T>(sum);
   }
+}
+
+template <typename T, typename R>
+__global__ void round_kernel(T* to, const R* from, std::int64_t count) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads)
+    to[e] = rounded_to<T>(from[e]);
 }
 
 // One element of the result a thread.
@@ -143,10 +157,11 @@ __global__ void __launch_bounds__(256)
 
 template <typename T, Combination op>
 class GpuExchange;
+class GpuTileWorker;
 
 class GpuDevice {
  public:
-  // What is said to be overlapped comes one after the other, in the stream.
+  // Communications that are said to overlap come one after the other, in the stream.
   static constexpr bool kTileByTile = false;
 
   // Work goes into this stream, which stays its owner's.
@@ -160,12 +175,37 @@ class GpuDevice {
 #ifdef CHORALE_CUBLAS
     if (blas_ != nullptr) cublasDestroy(blas_);
 #endif
+    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+    if (beside_ != nullptr) cudaStreamDestroy(beside_);
   }
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
 
   cudaStream_t stream() const {
     return stream_;
+  }
+
+  using Worker = GpuTileWorker;
+  inline Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                       std::function<void(int)> make, bool in_order = false);
+
+  // What is put into a stream by `work` goes into that of products.
+  template <typename Work>
+  void beside(const Work& work) {
+    into_ = products_stream();
+    work();
+    into_ = stream_;
+  }
+  // The one waits for what the other has been given.
+  void products_follow(int event) {
+    follow(products_stream(), stream_, event);
+  }
+  // Is heard of by wait_for(event).
+  void products_reached(int event) {
+    check(cudaEventRecord(this->event(event), products_stream()), "cudaEventRecord");
+  }
+  void wait_for(int event) {
+    check(cudaStreamWaitEvent(stream_, this->event(event), 0), "cudaStreamWaitEvent");
   }
 
   template <typename T>
@@ -261,44 +301,105 @@ class GpuDevice {
   void copy(T* to, const T* from, std::int64_t count) {
     if (count > 0)
       check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
-                            stream_),
+                            into_),
             "cudaMemcpyAsync");
   }
   template <typename T>
   void copy_slice(T* slice, const T* whole, const Share& part) {
-    slices(slice, const_cast<T*>(whole), part, false);
+    slices(slice, const_cast<T*>(whole), part, 0, part.elements(), false);
   }
   template <typename T>
-  void pack(T* packed, const T* whole, const Sides& sides, int dim, int ranks) {
-    for (int r = 0; r < ranks; ++r) {
-      const Share part(sides, dim, ranks, r);
-      slices(packed, const_cast<T*>(whole), part, false);
-      packed += part.elements();
-    }
+  void fill(const SlicedBlocks& slices, T* blocks, const T* tensor, std::int64_t begin, std::int64_t count) {
+    slices.for_each_slice(begin, count,
+                          [&](std::int64_t at, const Share& part, std::int64_t first, std::int64_t n) {
+                            this->slices(blocks + at, const_cast<T*>(tensor), part, first, n, false);
+                          });
   }
   template <typename T>
-  void unpack(T* whole, const T* packed, const Sides& sides, int dim, int ranks) {
-    for (int r = 0; r < ranks; ++r) {
-      const Share part(sides, dim, ranks, r);
-      slices(const_cast<T*>(packed), whole, part, true);
-      packed += part.elements();
-    }
+  void empty(const SlicedBlocks& slices, T* tensor, const T* blocks, std::int64_t begin, std::int64_t count) {
+    slices.for_each_slice(begin, count,
+                          [&](std::int64_t at, const Share& part, std::int64_t first, std::int64_t n) {
+                            this->slices(const_cast<T*>(blocks) + at, tensor, part, first, n, true);
+                          });
   }
 
   template <typename T, typename A, typename B>
   void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
                        const Share& right, bool batched) {
     const ProductSides s(result, left, right, batched);
-    for (std::int64_t row = 0; row < s.rows; row += s.period)
-      product(c + row * s.columns, a + row * s.inner, b + s.second_row(row) * s.columns, s.period, s.inner,
-              s.columns);
+    product_rows(c, a, b, s, 0, s.rows);
   }
   template <typename T, typename A, typename B>
+  void product_rows(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t begin,
+                    std::int64_t end) {
+    for (std::int64_t next = 0; s.rows > 0 && begin < end; begin = next) {
+      next = std::min(end, (begin / s.period + 1) * s.period);
+      product_part(c, a, b, s, begin, next - begin, 0, s.columns);
+    }
+  }
+  template <typename T, typename A, typename B>
+  void product_part(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t row, std::int64_t rows,
+                    std::int64_t column, std::int64_t columns) {
+    product(Matrix<T>{c, s.columns}.from(row, column), Matrix<const A>{a, s.inner}.from(row, 0),
+            Matrix<const B>{b, s.columns}.from(s.second_row(row), column), rows, s.inner, columns, false);
+  }
+  template <typename T, typename A, typename B>
+  class Summands {
+   public:
+    Summands(GpuDevice& device, T* c, const A* a, const B* b, const ProductSides& sides)
+        : device_(device),
+          c_(c),
+          a_(a),
+          b_(b),
+          s_(sides),
+          sums_(static_cast<R*>(device.kept_sums(s_.rows * s_.columns * sizeof(R)))) {}
+    void add(std::int64_t from, std::int64_t count) {
+      device_.product(Matrix<R>{sums_, s_.columns}, Matrix<const A>{a_, s_.inner}.from(0, from),
+                      Matrix<const B>{b_, s_.columns}.from(from, 0), s_.rows, count, s_.columns, added_);
+      added_ = true;
+    }
+    void put() {
+      const std::int64_t count = s_.rows * s_.columns;
+      device_.launch(round_kernel<T, R>, device_.blocks(count, 256), 256, c_, static_cast<const R*>(sums_),
+                     count);
+    }
+
+   private:
+    using R = Real<T>;
+    GpuDevice& device_;
+    T* const c_;
+    const A* const a_;
+    const B* const b_;
+    const ProductSides s_;
+    R* const sums_;
+    bool added_ = false;
+  };
+
+  template <typename T, typename A, typename B>
   void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& s) {
-    const std::int64_t count = s.batch * s.outputs * s.out_height() * s.out_width();
+    const std::int64_t count = s.batch * s.outputs * s.out_image();
     launch(convolution_kernel<T, A, B>, blocks(count, 256), 256, c, images, kernels, s, count, s.out_height(),
            s.out_width());
   }
+  template <typename T, typename A, typename B>
+  class ImageParts {
+   public:
+    ImageParts(GpuDevice& device, T* c, const A* images, const B* kernels, const ConvolutionSides& sides)
+        : device_(device), c_(c), images_(images), kernels_(kernels), s_(sides) {}
+    void make(std::int64_t image, std::int64_t output, std::int64_t outputs) {
+      ConvolutionSides part = s_;
+      part.batch = 1, part.outputs = outputs;
+      device_.convolution(c_ + (image * s_.outputs + output) * s_.out_image(), images_ + image * s_.image(),
+                          kernels_ + output * s_.inner(), part);
+    }
+
+   private:
+    GpuDevice& device_;
+    T* const c_;
+    const A* const images_;
+    const B* const kernels_;
+    const ConvolutionSides s_;
+  };
 
   // For those who fill tensors from a host, and look at them: these wait.
   void upload(void* to, const void* from, std::size_t bytes) {
@@ -322,7 +423,7 @@ class GpuDevice {
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(static_cast<unsigned>(threads));
-    config.stream = stream_;
+    config.stream = into_;
     check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "a kernel");
   }
 
@@ -340,17 +441,47 @@ class GpuDevice {
     return std::max<std::int64_t>(1, std::min<std::int64_t>((count + each - 1) / each, 8 * processors_));
   }
   template <typename T>
-  void slices(T* slice, T* whole, const Share& part, bool puts) {
-    if (part.elements() > 0)
-      launch(slice_kernel<T>, blocks(part.elements(), 256), 256, slice, whole, part.indices(), puts);
+  void slices(T* slice, T* whole, const Share& part, std::int64_t first, std::int64_t count, bool puts) {
+    if (count > 0)
+      launch(slice_kernel<T>, blocks(count, 256), 256, slice, whole, part.indices(), first, count, puts);
   }
   template <typename T, typename A, typename B>
-  void product(T* c, const A* a, const B* b, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  void product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
+               std::int64_t columns, bool adds) {
 #ifdef CHORALE_CUBLAS
-    if constexpr (std::is_same_v<T, A> && std::is_same_v<T, B> && !std::is_integral_v<T>)
-      if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns);
+    if constexpr ((std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
+                  !std::is_integral_v<T> && !std::is_integral_v<A>)
+      if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns, adds);
 #endif
-    launch(product_kernel<T, A, B>, blocks(rows * columns, 256), 256, c, a, b, rows, inner, columns);
+    if (rows * columns > 0)
+      launch(product_kernel<T, A, B>, blocks(rows * columns, 256), 256, c, a, b, rows, inner, columns, adds);
+  }
+
+  // For sums in the stream of products, where they follow each other.
+  void* kept_sums(std::size_t bytes) {
+    if (bytes > sums_bytes_) {
+      check(cudaStreamSynchronize(products_stream()), "products");
+      sums_ = gpu_memory<char>(static_cast<std::int64_t>(bytes));
+      sums_bytes_ = bytes;
+    }
+    return sums_.get();
+  }
+  cudaStream_t products_stream() {
+    if (beside_ == nullptr)
+      check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    return beside_;
+  }
+  // An event may be used again where what was to wait for it has been put into a stream.
+  cudaEvent_t event(int number) {
+    while (static_cast<int>(events_.size()) <= number) {
+      events_.push_back(nullptr);
+      check(cudaEventCreateWithFlags(&events_.back(), cudaEventDisableTiming), "cudaEventCreate");
+    }
+    return events_[static_cast<std::size_t>(number)];
+  }
+  void follow(cudaStream_t later, cudaStream_t earlier, int number) {
+    check(cudaEventRecord(event(number), earlier), "cudaEventRecord");
+    check(cudaStreamWaitEvent(later, event(number), 0), "cudaStreamWaitEvent");
   }
 
 #ifdef CHORALE_CUBLAS
@@ -359,29 +490,107 @@ class GpuDevice {
       throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
   }
   // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float of halves.
-  template <typename T>
-  void by_blas(T* c, const T* a, const T* b, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
-    if (blas_ == nullptr) {
-      check_blas(cublasCreate(&blas_));
-      check_blas(cublasSetStream(blas_, stream_));
-    }
-    const cudaDataType_t type = std::is_same_v<T, double>     ? CUDA_R_64F
-                                : std::is_same_v<T, Float16>  ? CUDA_R_16F
-                                : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
-                                                              : CUDA_R_32F;
+  template <typename T, typename A>
+  void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
+               std::int64_t columns, bool adds) {
+    if (blas_ == nullptr) check_blas(cublasCreate(&blas_));
+    check_blas(cublasSetStream(blas_, into_));
     using R = Real<T>;
-    const R one = 1, zero = 0;
-    const int m = static_cast<int>(columns), n = static_cast<int>(rows), k = static_cast<int>(inner);
-    check_blas(cublasGemmEx(blas_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, b, type, m, a, type, k, &zero, c,
-                            type, m, std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                            CUBLAS_GEMM_DEFAULT));
+    const R one = 1, before = adds ? 1 : 0;
+    check_blas(cublasGemmEx(
+        blas_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(columns), static_cast<int>(rows),
+        static_cast<int>(inner), &one, b.at, blas_type<A>(), static_cast<int>(b.row), a.at, blas_type<A>(),
+        static_cast<int>(a.row), &before, c.at, blas_type<T>(), static_cast<int>(c.row),
+        std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  }
+  template <typename T>
+  static constexpr cudaDataType_t blas_type() {
+    return std::is_same_v<T, double>     ? CUDA_R_64F
+           : std::is_same_v<T, Float16>  ? CUDA_R_16F
+           : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
+                                         : CUDA_R_32F;
   }
   cublasHandle_t blas_ = nullptr;
 #endif
 
   const cudaStream_t stream_;
+  cudaStream_t into_ = stream_, beside_ = nullptr;
+  std::vector<cudaEvent_t> events_ = {};
+  GpuMemory<char> sums_ = {};
+  std::size_t sums_bytes_ = 0;
   int processors_ = 1;
 };
+
+// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes through all of it
+// once, in the order in which a worker of a host would.
+class GpuTileWorker {
+ public:
+  GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                std::function<void(int)> make, bool in_order)
+      : device_(device),
+        tiles_(std::move(operand), std::move(result), std::move(work), in_order),
+        make_(std::move(make)),
+        place_(static_cast<std::size_t>(tiles_.tiles())) {}
+  GpuTileWorker(const GpuTileWorker&) = delete;
+  GpuTileWorker& operator=(const GpuTileWorker&) = delete;
+
+  void start(const ElementParts& needed = {}) {
+    device_.products_follow(kFollows);
+    tiles_.start(needed);
+    make();
+  }
+  void finish() {
+    if (!tiles_.all_made()) throw std::logic_error("a tile waits for what does not come");
+    device_.products_reached(kEnds);
+    device_.wait_for(kEnds);
+  }
+
+  Arrivals<GpuTileWorker> arrivals() { return {*this}; }
+  Demands<GpuTileWorker> demands() { return {*this}; }
+
+  void arrived(std::int64_t begin, std::int64_t count) {
+    tiles_.arrived(begin, count);
+    if (!tiles_.has_next()) return;
+    device_.products_follow(kFollows);
+    make();
+  }
+  void wait_for(std::int64_t begin, std::int64_t count) {
+    std::size_t last = 0;
+    tiles_.for_each_tile(begin, count, [&](int tile) {
+      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is wanted before what it is made of");
+      last = std::max(last, place_[static_cast<std::size_t>(tile)]);
+    });
+    if (last <= waited_) return;  // those before it in the stream are made, too
+    device_.wait_for(kEnds + static_cast<int>(last));
+    waited_ = last;
+  }
+
+ private:
+  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same stream.
+  static constexpr int kFollows = 0, kEnds = 1;
+
+  void make() {
+    while (tiles_.has_next()) {
+      const int k = tiles_.take();
+      device_.beside([&] { make_(k); });
+      if (!tiles_.made(k)) continue;
+      place_[static_cast<std::size_t>(tiles_.work(k).makes)] = ++tiles_made_;
+      device_.products_reached(kEnds + static_cast<int>(tiles_made_));
+    }
+  }
+
+  GpuDevice& device_;
+  TileQueue tiles_;
+  const std::function<void(int)> make_;
+  std::vector<std::size_t> place_;  // of tiles in the stream, from 1
+  std::size_t tiles_made_ = 0, waited_ = 0;
+};
+
+inline GpuTileWorker GpuDevice::worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                                       std::function<void(int)> make, bool in_order) {
+  return GpuTileWorker(*this, std::move(operand), std::move(result), std::move(work), std::move(make),
+                       in_order);
+}
 
 // Copies between ranks, sums, and what follows them, as phases of a launch (device/workload_fused.h).
 template <typename T, Combination op>
@@ -389,23 +598,34 @@ class GpuExchange : public ExchangePlan {
  public:
   using Element = T;
 
-  GpuExchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0, int tiles = 1,
-              std::int64_t row = 1)
-      : ExchangePlan(tables, rank, first, std::move(blocks), tile, tiles, row, sizeof(T)) {}
+  template <typename... Rest>
+  GpuExchange(const ExchangeTables& tables, Rest&&... rest)
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Loop = NoLoop>
   ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
-    if (!tables_here_) prepare();
-    return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop};
+    return phase(input, output, loop, 0, static_cast<int>(steps().size()));
   }
+  // One launch, where nobody computes meanwhile, or a total is to be kept, else one a step.
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
-           Progress = {}) {
-    transport.launch(GpuDevice::chain(phase(input, output, loop)));
+           Progress progress = {}) {
+    const int all = static_cast<int>(steps().size());
+    int from = 0;
+    do {
+      const int to = Progress::kBeside && Loop::kTotals == 0 ? std::min(all, from + 1) : all;
+      for (int s = from; s < to; ++s) tell_wants(steps()[static_cast<std::size_t>(s)], progress);
+      transport.launch(GpuDevice::chain(phase(input, output, loop, from, to)), Progress::kBeside);
+      for (int s = from; s < to; ++s)
+        for (const Place& place : steps()[static_cast<std::size_t>(s)].finished)
+          progress.has(place.begin, place.count);
+      from = to;
+    } while (from < all);
   }
   template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction, Progress = {}) {
-    run(transport, input, output, NoLoop());
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction,
+           Progress progress = {}) {
+    run(transport, input, output, NoLoop(), progress);
   }
 
  private:
@@ -418,6 +638,21 @@ class GpuExchange : public ExchangePlan {
     GpuMemory<T> scratch;
     FusedPlan plan;
   };
+
+  template <typename Loop>
+  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop, int from,
+                                   int to) {
+    if (!tables_here_) prepare();
+    return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop, from, to};
+  }
+  template <typename Progress>
+  static void tell_wants(const Step& step, Progress& progress) {
+    for (const Place& place : step.from)
+      if (place.buffer == 0) progress.needs(place.begin, place.count);
+    for (const Sum& sum : step.sums)
+      for (const Place& place : sum.from)
+        if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
+  }
 
   // Nothing is stored in its source by the sums of its step: so whoever reads it may do so until the step is over.
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/workload_device.h"
 #include "device/workload_gpu.h"
 
 namespace chorale {
@@ -77,9 +78,9 @@ class StreamExchange : public ExchangePlan {
  public:
   using Element = T;
 
-  StreamExchange(const ExchangeTables& tables, int rank, int first, Blocks blocks, int tile = 0,
-                 int tiles = 1, std::int64_t row = 1)
-      : ExchangePlan(tables, rank, first, std::move(blocks), tile, tiles, row, sizeof(T)) {}
+  template <typename... Rest>
+  StreamExchange(const ExchangeTables& tables, Rest&&... rest)
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
@@ -194,36 +195,13 @@ class StreamExchange : public ExchangePlan {
 };
 
 // A GPU whose communications are steps in its stream, and so are kernels, one launch after the other.
-class NcclDevice : public GpuDevice {
+class NcclDevice : public GpuDevice, public PhaseByPhase {
  public:
   using GpuDevice::GpuDevice;
+  using PhaseByPhase::phase, PhaseByPhase::run, PhaseByPhase::send_on, PhaseByPhase::send_tile;
 
   template <typename T, Combination op>
   using Exchange = StreamExchange<T, op>;
-
-  template <typename Exchange, typename Loop = NoLoop>
-  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
-                    const Lies<typename Exchange::Element>& output, const Loop& loop = {}) {
-    return [=, &exchange](auto& transport) { exchange.run(transport, input, output, loop); };
-  }
-  template <typename Loop>
-  static auto phase(const Loop& loop) {
-    return [=](auto& transport) { transport.device().each(loop, 0, loop.part.elements); };
-  }
-  template <typename Transport, typename... Phases>
-  static void run(Transport& transport, const Phases&... phases) {
-    (phases(transport), ...);
-  }
-  template <typename Transport, typename T>
-  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
-                      T* output, std::int64_t output_elements) {
-    chorale::send_on(transport, to, from, input, input_elements, output, output_elements);
-  }
-  template <typename Transport, typename T>
-  static void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
-                        T* output, std::int64_t output_elements, int tile, int tiles) {
-    chorale::send_tile(transport, to, from, input, input_elements, output, output_elements, tile, tiles);
-  }
 };
 
 class NcclTransport {

@@ -1,4 +1,4 @@
-// Computation beside communication: a result that is made tile by tile on a thread of its own. Where what it is made of
+// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. Where what it is made of
 // comes from other ranks, tiles are made as that arrives; where it goes to others, in the order in which the steps of that
 // communication first need them, and who needs elements waits for the tiles that have them. C++17, and goes along with
 // what is emitted.
@@ -91,15 +91,13 @@ struct TileWork {
   int waits_for = -1, makes = 0;
 };
 
-class TileWorker {
+// Which work comes next, as what it waits for arrives.
+class TileQueue {
  public:
-  // make(k) does work[k], each once; `in_order`: in that order.
-  TileWorker(TileGrid operand, TileGrid result, std::vector<TileWork> work, std::function<void(int)> make,
-             bool in_order = false)
+  TileQueue(TileGrid operand, TileGrid result, std::vector<TileWork> work, bool in_order)
       : operand_(std::move(operand)),
         result_(std::move(result)),
         work_(std::move(work)),
-        make_(std::move(make)),
         in_order_(in_order),
         missing_(static_cast<std::size_t>(operand_.tiles())),
         waiting_(missing_.size()),
@@ -113,6 +111,95 @@ class TileWorker {
       makers_[work_[k].makes].push_back(k);
     }
   }
+
+  // What waits for nothing can be done, in the order of these parts of the result; the rest as arrived() hears of what it
+  // waits for.
+  void start(const ElementParts& needed) {
+    for (const auto& [begin, count] : needed)
+      for_each_tile(begin, count, [&](int tile) {
+        for (const int k : makers_[tile]) queue(k);
+      });
+    for (int k = 0; k < static_cast<int>(work_.size()); ++k) queue(k);
+  }
+  void arrived(std::int64_t from, std::int64_t count) {
+    operand_.for_each(from, count, [&](int tile, std::int64_t elements) {
+      if ((missing_[tile] -= elements) == 0)
+        for (const int k : waiting_[tile]) queue(k);
+    });
+  }
+
+  bool has_next() const {
+    return in_order_ ? taken_ < work_.size() && queued_[taken_] != 0 : !ready_.empty();
+  }
+  // Requires has_next().
+  int take() {
+    int k = static_cast<int>(taken_++);
+    if (!in_order_) {
+      k = ready_.front();
+      ready_.pop_front();
+    }
+    return k;
+  }
+  bool all_taken() const { return taken_ == work_.size(); }
+
+  // Is the tile complete with it?
+  bool made(int k) {
+    ++made_;
+    return --unmade_[work_[k].makes] == 0;
+  }
+  bool is_made(int tile) const { return unmade_[tile] == 0; }
+  bool all_made() const { return made_ == work_.size(); }
+
+  const TileWork& work(int k) const { return work_[k]; }
+  int tiles() const { return result_.tiles(); }
+  // Of the result; each may come more than once.
+  template <typename Function>
+  void for_each_tile(std::int64_t begin, std::int64_t count, Function function) const {
+    result_.for_each(begin, count, [&](int tile, std::int64_t) { function(tile); });
+  }
+
+ private:
+  void queue(int k) {
+    if (queued_[k] != 0 || (work_[k].waits_for >= 0 && missing_[work_[k].waits_for] > 0)) return;
+    queued_[k] = 1;
+    if (!in_order_) ready_.push_back(k);
+  }
+
+  const TileGrid operand_, result_;
+  const std::vector<TileWork> work_;
+  const bool in_order_;
+  std::vector<std::int64_t> missing_;      // by tile of the operand: elements that have not arrived
+  std::vector<std::vector<int>> waiting_;  // and the work that waits for it
+  std::vector<int> unmade_;                // by tile of the result: work that is not done
+  std::vector<std::vector<int>> makers_;   // and all of it
+  std::vector<char> queued_;               // by work
+  std::size_t taken_ = 0, made_ = 0;
+  std::deque<int> ready_ = {};
+};
+
+// What a communication tells a worker, and asks of it.
+template <typename Worker>
+struct Arrivals {
+  static constexpr bool kBeside = true;
+  Worker& worker;
+  void needs(std::int64_t, std::int64_t) {}
+  void has(std::int64_t begin, std::int64_t count) { worker.arrived(begin, count); }
+};
+template <typename Worker>
+struct Demands {
+  static constexpr bool kBeside = true;
+  Worker& worker;
+  void needs(std::int64_t begin, std::int64_t count) { worker.wait_for(begin, count); }
+  void has(std::int64_t, std::int64_t) {}
+};
+
+// The worker of hosts.
+class TileWorker {
+ public:
+  // make(k) does work[k], each once; `in_order`: in that order.
+  TileWorker(TileGrid operand, TileGrid result, std::vector<TileWork> work, std::function<void(int)> make,
+             bool in_order = false)
+      : tiles_(std::move(operand), std::move(result), std::move(work), in_order), make_(std::move(make)) {}
   ~TileWorker() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -124,91 +211,52 @@ class TileWorker {
   TileWorker(const TileWorker&) = delete;
   TileWorker& operator=(const TileWorker&) = delete;
 
-  // What waits for nothing begins, in the order of these parts of the result; the rest as arrivals() hears of what it
-  // waits for.
+  // Begins, with what these parts of the result need.
   void start(const ElementParts& needed = {}) {
-    for (const auto& [begin, count] : needed)
-      result_.for_each(begin, count, [&](int tile, std::int64_t) {
-        for (const int k : makers_[tile]) queue(k);
-      });
-    for (int k = 0; k < static_cast<int>(work_.size()); ++k) queue(k);
+    tiles_.start(needed);
     thread_ = std::thread([this] { run(); });
   }
   // Until all is made.
   void finish() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return done_ == work_.size(); });
+    changed_.wait(lock, [&] { return tiles_.all_made(); });
   }
 
-  // What a communication tells, and asks.
-  struct Arrivals {
-    TileWorker& worker;
-    void needs(std::int64_t, std::int64_t) {}
-    void has(std::int64_t begin, std::int64_t count) { worker.arrived(begin, count); }
-  };
-  struct Demands {
-    TileWorker& worker;
-    void needs(std::int64_t begin, std::int64_t count) { worker.wait_for(begin, count); }
-    void has(std::int64_t, std::int64_t) {}
-  };
-  Arrivals arrivals() { return {*this}; }
-  Demands demands() { return {*this}; }
+  Arrivals<TileWorker> arrivals() { return {*this}; }
+  Demands<TileWorker> demands() { return {*this}; }
 
- private:
-  void queue(int k) {
-    if (queued_[k] != 0 || (work_[k].waits_for >= 0 && missing_[work_[k].waits_for] > 0)) return;
-    queued_[k] = 1;
-    if (!in_order_) ready_.push_back(k);
-  }
+  // Elements of the operand.
   void arrived(std::int64_t from, std::int64_t count) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    operand_.for_each(from, count, [&](int tile, std::int64_t elements) {
-      if ((missing_[tile] -= elements) == 0)
-        for (const int k : waiting_[tile]) queue(k);
-    });
+    tiles_.arrived(from, count);
     changed_.notify_all();
   }
+  // For elements of the result.
   void wait_for(std::int64_t from, std::int64_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    result_.for_each(from, count, [&](int tile, std::int64_t) {
-      changed_.wait(lock, [&] { return unmade_[tile] == 0; });
-    });
+    tiles_.for_each_tile(from, count,
+                         [&](int tile) { changed_.wait(lock, [&] { return tiles_.is_made(tile); }); });
   }
+
+ private:
   void run() {
-    for (std::size_t next = 0; next < work_.size(); ++next) {
-      int k = static_cast<int>(next);
-      {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [&] { return ended_ || (in_order_ ? queued_[next] != 0 : !ready_.empty()); });
-        if (ended_) return;
-        if (!in_order_) {
-          k = ready_.front();
-          ready_.pop_front();
-        }
-      }
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!tiles_.all_taken()) {
+      changed_.wait(lock, [&] { return ended_ || tiles_.has_next(); });
+      if (ended_) return;
+      const int k = tiles_.take();
+      lock.unlock();
       make_(k);
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        --unmade_[work_[k].makes];
-        ++done_;
-      }
+      lock.lock();
+      tiles_.made(k);
       changed_.notify_all();
     }
   }
 
-  const TileGrid operand_, result_;
-  const std::vector<TileWork> work_;
+  TileQueue tiles_;
   const std::function<void(int)> make_;
-  const bool in_order_;
   std::mutex mutex_ = {};
   std::condition_variable changed_ = {};
-  std::vector<std::int64_t> missing_;      // by tile of the operand: elements that have not arrived
-  std::vector<std::vector<int>> waiting_;  // and the work that waits for it
-  std::vector<int> unmade_;                // by tile of the result: work that is not done
-  std::vector<std::vector<int>> makers_;   // and all of it
-  std::vector<char> queued_;               // by work
-  std::size_t done_ = 0;
-  std::deque<int> ready_ = {};
   bool ended_ = false;
   std::thread thread_ = {};
 };
@@ -220,14 +268,16 @@ inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
 }
 
 // Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too.
-inline TileWorker row_worker(std::int64_t rows, std::int64_t operand_row, std::int64_t result_row,
-                             const std::function<void(std::int64_t, std::int64_t)>& make,
-                             const std::vector<std::int64_t>& also = {0}, int pieces = 0) {
+template <typename Device>
+typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64_t operand_row,
+                                   std::int64_t result_row,
+                                   const std::function<void(std::int64_t, std::int64_t)>& make,
+                                   const std::vector<std::int64_t>& also = {0}, int pieces = 0) {
   const std::vector<std::int64_t> from = cuts_of_both(cuts(rows, rows_of_tile(rows, pieces)), also);
   std::vector<TileWork> work(from.size() - 1);
   for (int k = 0; k < static_cast<int>(work.size()); ++k) work[k] = {k, k};
-  return TileWorker({from, {0, operand_row}}, {from, {0, result_row}}, work,
-                    [=](int k) { make(from[k], from[k + 1]); });
+  return device.worker({from, {0, operand_row}}, {from, {0, result_row}}, work,
+                       [=](int k) { make(from[k], from[k + 1]); });
 }
 
 // Where rows are cut when a tensor of them is moved in a block a rank, each in so many tiles (Exchange).
@@ -246,18 +296,29 @@ class SlicedBlocks {
     for (const Share& slice : slices_) begins_.push_back(begins_.back() + slice.elements());
   }
 
+  std::int64_t elements() const { return begins_.back(); }
+
+  // function(in the blocks, slice, within the slice, how many) of these elements of the blocks, slice by slice.
+  template <typename Function>
+  void for_each_slice(std::int64_t begin, std::int64_t count, Function function) const {
+    const std::int64_t end = begin + count;
+    for (std::size_t r = 0; begin < end; ++r) {
+      const std::int64_t next = std::min(end, begins_[r + 1]);
+      if (begin >= next) continue;
+      function(begin, slices_[r], begin - begins_[r], next - begin);
+      begin = next;
+    }
+  }
   // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies together in both.
   template <typename Function>
   void for_each_run(std::int64_t begin, std::int64_t count, Function function) const {
-    const std::int64_t end = begin + count;
-    std::size_t r = 0;
-    while (begin < end) {
-      while (begin >= begins_[r + 1]) ++r;
-      const std::int64_t within = begin - begins_[r], run = slices_[r].run();
-      const std::int64_t most = std::min(run - within % run, std::min(end, begins_[r + 1]) - begin);
-      function(begin, slices_[r].index(within), most);
-      begin += most;
-    }
+    for_each_slice(begin, count,
+                   [&](std::int64_t at, const Share& slice, std::int64_t within, std::int64_t n) {
+                     for (std::int64_t most = 0; n > 0; at += most, within += most, n -= most) {
+                       most = std::min(n, slice.run() - within % slice.run());
+                       function(at, slice.index(within), most);
+                     }
+                   });
   }
   ElementParts in_tensor(const ElementParts& parts) const {
     ElementParts result;
@@ -273,21 +334,23 @@ class SlicedBlocks {
 };
 
 // For a communication of such blocks: they are filled when it needs them, once `next` has what lies there.
-template <typename T, typename Next = NoProgress>
+template <typename Device, typename T, typename Next = NoProgress>
 class Packing {
  public:
-  Packing(const SlicedBlocks& slices, T* blocks, const T* tensor, Next next = {})
-      : slices_(slices), blocks_(blocks), tensor_(tensor), next_(next) {}
+  static constexpr bool kBeside = Next::kBeside;
+  Packing(Device& device, const SlicedBlocks& slices, T* blocks, const T* tensor, Next next = {})
+      : device_(device), slices_(slices), blocks_(blocks), tensor_(tensor), next_(next) {}
   void needs(std::int64_t begin, std::int64_t count) {
     if (!filled_.insert(begin).second) return;  // pieces are the same in all steps
-    slices_.for_each_run(begin, count, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
-      next_.needs(from, n);
-      std::copy_n(tensor_ + from, n, blocks_ + to);
-    });
+    if constexpr (kBeside)
+      slices_.for_each_run(begin, count,
+                           [&](std::int64_t, std::int64_t from, std::int64_t n) { next_.needs(from, n); });
+    device_.fill(slices_, blocks_, tensor_, begin, count);
   }
   void has(std::int64_t, std::int64_t) {}
 
  private:
+  Device& device_;
   const SlicedBlocks& slices_;
   T* const blocks_;
   const T* const tensor_;
@@ -295,20 +358,22 @@ class Packing {
   std::set<std::int64_t> filled_ = {};
 };
 // And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's slice lies.
-template <typename T, typename Next = NoProgress>
+template <typename Device, typename T, typename Next = NoProgress>
 class Unpacking {
  public:
-  Unpacking(const SlicedBlocks& slices, T* tensor, const T* blocks, Next next = {})
-      : slices_(slices), tensor_(tensor), blocks_(blocks), next_(next) {}
+  static constexpr bool kBeside = Next::kBeside;
+  Unpacking(Device& device, const SlicedBlocks& slices, T* tensor, const T* blocks, Next next = {})
+      : device_(device), slices_(slices), tensor_(tensor), blocks_(blocks), next_(next) {}
   void needs(std::int64_t begin, std::int64_t count) { next_.needs(begin, count); }
   void has(std::int64_t begin, std::int64_t count) {
-    slices_.for_each_run(begin, count, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
-      std::copy_n(blocks_ + from, n, tensor_ + to);
-      next_.has(to, n);
-    });
+    device_.empty(slices_, tensor_, blocks_, begin, count);
+    if constexpr (kBeside)
+      slices_.for_each_run(begin, count,
+                           [&](std::int64_t, std::int64_t to, std::int64_t n) { next_.has(to, n); });
   }
 
  private:
+  Device& device_;
   const SlicedBlocks& slices_;
   T* const tensor_;
   const T* const blocks_;

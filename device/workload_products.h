@@ -1,4 +1,4 @@
-// Products and convolutions as work for a TileWorker (device/workload_overlap.h): which tiles they are cut into, by what
+// Products and convolutions as work for a worker of the device (device/workload_overlap.h): which tiles they are cut into, by what
 // arrives of them and how their result is taken. C++17, and goes along with what is emitted.
 //
 // Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What arrives along
@@ -30,36 +30,35 @@ struct ProductFlow {
   int pieces = 0;           // that rows are made in; 0: by their number
 };
 
-template <typename T, typename A, typename B>
-TileWorker summand_worker(T* c, const A* a, const B* b, const ProductSides& s, const ProductFlow& flow) {
-  using R = Real<T>;
+template <typename Device, typename T, typename A, typename B>
+typename Device::Worker summand_worker(Device& device, T* c, const A* a, const B* b, const ProductSides& s,
+                                       const ProductFlow& flow) {
   const std::vector<std::int64_t> from = slice_cuts(s.inner, flow.arrive_from);
   std::vector<TileWork> work(from.size() - 1);
   for (int k = 0; k < static_cast<int>(work.size()); ++k) work[k] = {k, 0};
   const TileGrid operand = flow.arrives == 0 ? TileGrid{{0, s.rows}, from} : TileGrid{from, {0, s.columns}};
-  const std::shared_ptr<R[]> sums(new R[static_cast<std::size_t>(s.rows * s.columns)]());
+  const auto sums = std::make_shared<typename Device::template Summands<T, A, B>>(device, c, a, b, s);
   const auto left = std::make_shared<std::size_t>(work.size());
-  return TileWorker(
+  return device.worker(
       operand, {{0, s.rows}, {0, s.columns}}, work,
       [=](int k) {
-        add_product(Matrix<R>{sums.get(), s.columns}, Matrix<const A>{a, s.inner}.from(0, from[k]),
-                    Matrix<const B>{b, s.columns}.from(from[k], 0), s.rows, from[k + 1] - from[k], s.columns);
-        if (--*left == 0)
-          put_rounded(Matrix<T>{c, s.columns}, Matrix<const R>{sums.get(), s.columns}, s.rows, s.columns);
+        sums->add(from[k], from[k + 1] - from[k]);
+        if (--*left == 0) sums->put();
       },
       flow.replicated);
 }
 
-template <typename T, typename A, typename B>
-TileWorker product_worker(T* c, const A* a, const B* b, const Share& result, const Share& left,
-                          const Share& right, bool batched, const ProductFlow& flow) {
+template <typename Device, typename T, typename A, typename B>
+typename Device::Worker product_worker(Device& device, T* c, const A* a, const B* b, const Share& result,
+                                       const Share& left, const Share& right, bool batched,
+                                       const ProductFlow& flow) {
   const ProductSides s(result, left, right, batched);
-  if (s.rows == 0) return TileWorker({}, {}, {}, [](int) {});
+  if (s.rows == 0) return device.worker({}, {}, {}, [](int) {});
   const int left_last = static_cast<int>(left.whole().size()) - 1,
             right_last = static_cast<int>(right.whole().size()) - 1;
   const bool sums = (flow.arrives == 0 && flow.along == left_last && left_last > 0) ||
                     (flow.arrives == 1 && flow.along == right_last - 1);
-  if (sums && !batched && s.inner > 0) return summand_worker(c, a, b, s, flow);
+  if (sums && !batched && s.inner > 0) return summand_worker(device, c, a, b, s, flow);
 
   const bool by_columns = flow.arrives == 1 && flow.along == right_last && !batched;
   TileGrid made;
@@ -92,19 +91,20 @@ TileWorker product_worker(T* c, const A* a, const B* b, const Share& result, con
   std::vector<TileWork> work;
   for (int i = 0; i < made.down(); ++i)
     for (int j = 0; j < made.across(); ++j) work.push_back({waits_for(i, j), i * made.across() + j});
-  return TileWorker(operand, made, work, [=](int k) {
+  return device.worker(operand, made, work, [=, &device](int k) {
     const int i = k / made.across(), j = k % made.across();
-    product_part(c, a, b, s, made.rows[i], made.rows[i + 1] - made.rows[i], made.columns[j],
-                 made.columns[j + 1] - made.columns[j]);
+    device.product_part(c, a, b, s, made.rows[i], made.rows[i + 1] - made.rows[i], made.columns[j],
+                        made.columns[j + 1] - made.columns[j]);
   });
 }
 
 // Images as they arrive along the batch, output channels as kernels do; all at once where slices of channels or of images
 // arrive.
-template <typename T, typename A, typename B>
-TileWorker convolution_worker(T* c, const A* images, const B* kernels, const Share& result,
-                              const ConvolutionSides& s, const ProductFlow& flow) {
-  if (result.elements() == 0) return TileWorker({}, {}, {}, [](int) {});
+template <typename Device, typename T, typename A, typename B>
+typename Device::Worker convolution_worker(Device& device, T* c, const A* images, const B* kernels,
+                                           const Share& result, const ConvolutionSides& s,
+                                           const ProductFlow& flow) {
+  if (result.elements() == 0) return device.worker({}, {}, {}, [](int) {});
   const bool by_kernels = flow.arrives == 1 && flow.along == 0;
   std::vector<std::int64_t> outputs = {0, s.outputs};
   if (by_kernels) outputs = cuts_of_both(outputs, slice_cuts(s.outputs, flow.arrive_from));
@@ -124,15 +124,10 @@ TileWorker convolution_worker(T* c, const A* images, const B* kernels, const Sha
   std::vector<TileWork> work;
   for (int k = 0; k < made.down(); ++k)
     work.push_back({flow.arrives < 0 ? -1 : by_images ? k / parts : by_kernels ? k % parts : 0, k});
-  // The patches of the last image.
-  const std::shared_ptr<A[]> patches(new A[static_cast<std::size_t>(s.inner() * s.out_image() + 1)]);
-  const auto image = std::make_shared<std::int64_t>(-1);
-  return TileWorker(operand, made, work, [=](int k) {
-    const std::int64_t n = k / parts;
-    if (*image != n) patches_of(patches.get(), images + n * s.image(), s);
-    *image = n;
-    convolution_part(c, patches.get(), kernels, s, n, outputs[k % parts],
-                     outputs[k % parts + 1] - outputs[k % parts]);
+  const auto made_of =
+      std::make_shared<typename Device::template ImageParts<T, A, B>>(device, c, images, kernels, s);
+  return device.worker(operand, made, work, [=](int k) {
+    made_of->make(k / parts, outputs[k % parts], outputs[k % parts + 1] - outputs[k % parts]);
   });
 }
 

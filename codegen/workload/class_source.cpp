@@ -38,10 +38,9 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     if ((is_constant(op) || places.by_value(op)) && mentions(printer.steps(), "at_" + op.name))
       text += fmt::format("  typename Device::template Held<{}> held_{}_{{device_}};\n", type, op.name);
     if (places.is_packed(op)) {
-      if (mentions(printer.steps(), fmt::format("slices_{}_", op.name)))
-        text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
-                            printed_sides(places.moved(op).shape), places.slicing(op).dim,
-                            places.scope_ranks(places.moved(op)));
+      text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
+                          printed_sides(places.moved(op).shape), places.slicing(op).dim,
+                          places.scope_ranks(places.moved(op)));
       text += fmt::format(
           "  const typename Device::template Memory<{0}> packed_{1}_ = device_.template memory<{0}>(\n      "
           "has_{2}.elements() == 0 ? 0 : chorale::product(has_{2}.whole()));\n",

@@ -6,7 +6,7 @@
 //   such between two AllToAlls, of which tiles follow each other: one comes while another is computed, and a third leaves;
 //   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or computed.
 //
-// What is neither is done one after the other.
+// What is neither is done one after the other, and so is the last one on devices that do it so. Workers are the device's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,6 +90,18 @@ std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
       names_of(workload_, made), op.name, text.made, name, text.run, send(op), text.after);
 }
 
+std::string StepPrinter::with_tiles_sent(const std::vector<Stage>& kernel) {
+  std::string text;
+  for (std::size_t k = 0; k < kernel.size(); ++k)
+    if (is_sent_by_tiles(kernel, k)) {
+      text += sent_by_tiles(kernel[k], kernel[k + 1]);
+      ++k;
+    } else {
+      text += step(kernel[k]);
+    }
+  return text;
+}
+
 // Products, and loops between them, of which each stage reads rows of what the one before makes: where they end.
 std::size_t StepPrinter::rows_from(const std::vector<Stage>& stages, std::size_t begin) const {
   std::size_t end = begin;
@@ -144,18 +156,18 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
         const LoopText loop = loop_text(stage);
         text += fmt::format(
             "            {{\n{}      const std::int64_t columns = {}.own().back();\n      "
-            "loop(begin * columns, (end - begin) * columns);\n            }}\n",
+            "device_.each(loop, begin * columns, (end - begin) * columns);\n            }}\n",
             loop.made, places_.part(workload_.operations[stage.loop[0]].name));
         continue;
       }
       const Operation& each = workload_.operations[stage.operation];
       made += fmt::format("      const chorale::ProductSides sides_{}({});\n", each.name, shares_of(each));
-      text += fmt::format("            chorale::product_rows({}, sides_{}, begin, end);\n", factors_of(each),
+      text += fmt::format("            device_.product_rows({}, sides_{}, begin, end);\n", factors_of(each),
                           each.name);
     }
     const Operation& last = workload_.operations[products.back().operation];
     return fmt::format(
-        "{}      chorale::TileWorker worker = chorale::row_worker(\n          chorale::rows_of(has_{}), "
+        "{}      auto worker = chorale::row_worker(\n          device_, chorale::rows_of(has_{}), "
         "has_{}.own().back(), has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
         "{{\n{}"
         "          }}, {}, kPieces_{});\n",
@@ -178,10 +190,10 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
       fmt::format("chorale::ProductFlow{{{}, {}, {}, {}, kPieces_{}}}", factor, cut(brought), cut(cuts),
                   op.type.layout.kind == LayoutKind::Replicated, products[0].overlap);
   if (op.kind == OperationKind::MatMul)
-    return fmt::format("      chorale::TileWorker worker =\n          chorale::product_worker({}, {}, {});\n",
+    return fmt::format("      auto worker = chorale::product_worker(\n          device_, {}, {}, {});\n",
                        factors_of(op), shares_of(op), flow);
   return fmt::format(
-      "      chorale::TileWorker worker = chorale::convolution_worker(\n          {}, has_{}, {}, {});\n",
+      "      auto worker = chorale::convolution_worker(\n          device_, {}, has_{}, {}, {});\n",
       factors_of(op), op.name, convolution_sides(op), flow);
 }
 
@@ -250,31 +262,39 @@ std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t be
                      stages[begin].overlap, text);
 }
 
+// Tile by tile on devices that do it so.
+std::string StepPrinter::where_tiles(const std::string& beside, const std::vector<Stage>& stages) {
+  return fmt::format("    if constexpr (Device::kTileByTile) {{\n{}    }} else {{\n{}    }}\n", beside,
+                     plain(stages));
+}
+
 std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return std::vector<Stage>(stages.begin() + static_cast<std::ptrdiff_t>(from),
+                              stages.begin() + static_cast<std::ptrdiff_t>(to));
+  };
   std::string text;
   for (std::size_t i = 0; i < stages.size();) {
+    std::size_t end = i;
     if (!stages[i].overlap.empty()) {
       const bool brought = i + 1 < stages.size() && brought_factor(stages[i], stages[i + 1]) >= 0;
-      std::size_t end = i;
       if (brought || is_product(stages[i])) text += beside(stages, i, brought ? i + 1 : i, end);
       if (end == i) {
         end = tiled_from(stages, i);
-        if (end > i)
-          text += tiles({stages.begin() + static_cast<std::ptrdiff_t>(i),
-                         stages.begin() + static_cast<std::ptrdiff_t>(end)},
-                        "");
-      }
-      if (end > i) {
-        i = end;
-        continue;
+        if (end > i) text += where_tiles(tiles(part(i, end), ""), part(i, end));
       }
     }
-    if (is_sent_by_tiles(stages, i)) {
-      text += sent_by_tiles(stages[i], stages[i + 1]);
-      i += 2;
-    } else {
-      text += step(stages[i++]);
+    if (end == i) {
+      // The rest of a kernel, of which a Send may be done tile by tile.
+      end = i + 1;
+      while (end < stages.size() && !stages[i].kernel.empty() && stages[end].kernel == stages[i].kernel)
+        ++end;
+      const std::vector<Stage> rest = part(i, end);
+      bool sends = false;
+      for (std::size_t k = 0; k < rest.size(); ++k) sends = sends || is_sent_by_tiles(rest, k);
+      text += sends ? where_tiles(with_tiles_sent(rest), rest) : plain(rest);
     }
+    i = end;
   }
   return text;
 }

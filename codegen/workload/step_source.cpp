@@ -41,15 +41,7 @@ StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.worklo
     while (end < all.size() && is_same(all[end])) ++end;
     const std::vector<Stage> stages(all.begin() + static_cast<std::ptrdiff_t>(i),
                                     all.begin() + static_cast<std::ptrdiff_t>(end));
-    bool differs = !all[i].overlap.empty();
-    for (std::size_t k = 0; k < stages.size(); ++k) differs = differs || is_sent_by_tiles(stages, k);
-    if (differs) {
-      const std::string beside = overlapped(stages);
-      steps_ += fmt::format("    if constexpr (Device::kTileByTile) {{\n{}    }} else {{\n{}    }}\n", beside,
-                            plain(stages));
-    } else {
-      steps_ += plain(stages);
-    }
+    steps_ += overlapped(stages);
     i = end;
   }
 }
@@ -136,22 +128,17 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
   const Operation& op = workload_.operations[stage.operation];
   if (op.kind == Kind::Send) return send(op);
   if (!stage.scalars.empty()) return sum_of_scalars(stage);
-  Phase phase = communication(stage, "loop");
+  const Phase phase = communication(stage, "loop");
+  // Blocks are filled as they are needed, and emptied as they come.
   std::string told = progress;
-  // Beside others, blocks are filled as they are needed, and emptied as they come.
-  if (places_.is_packed(op) && !is_plain_) {
-    told = op.kind == Kind::ReduceScatter
-               ? fmt::format("chorale::Packing(slices_{}_, {}, {}{})", op.name, places_.packed(op.name),
-                             phase.unpacked, progress.empty() ? "" : ", " + progress)
-               : fmt::format("chorale::Unpacking(slices_{}_, {}, {}{})", op.name, phase.unpacked,
-                             places_.packed(op.name), progress.empty() ? "" : ", " + progress);
-    phase.before = phase.after = "";
-  }
+  if (!phase.unpacked.empty())
+    told = fmt::format("chorale::{}{}{})", op.kind == Kind::ReduceScatter ? "Packing" : "Unpacking",
+                       phase.unpacked, progress.empty() ? "" : ", " + progress);
   const std::size_t comma = phase.arguments.find(", ");
   const std::string none = told.empty() || !stage.loop.empty() ? "" : ", chorale::NoSumFunction()";
-  return fmt::format("    {{\n{}{}      {}.run(transport_{}{}{});\n{}{}    }}\n", phase.before, phase.made,
+  return fmt::format("    {{\n{}{}      {}.run(transport_{}{}{});\n{}    }}\n", phase.before, phase.made,
                      phase.arguments.substr(0, comma), phase.arguments.substr(comma), none,
-                     told.empty() ? "" : ", " + told, phase.after, phase.totals);
+                     told.empty() ? "" : ", " + told, phase.totals);
 }
 
 std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
@@ -202,7 +189,6 @@ std::string StepPrinter::sum_of_scalars(const Stage& stage) const {
 
 StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::string& variable) {
   const Operation& op = workload_.operations[stage.operation];
-  const TensorType& type = places_.moved(op);
   const std::string& from = op.operands[0];
   const std::string result = places_.pointer(op.name);
   std::string input = places_.pointer(from), output = result;
@@ -215,18 +201,12 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
   // A slice that is no tensor of its own begins within one.
   if (places_.behind(from) != from) input = begun_at(input, from);
   if (places_.is_packed(op) && op.kind == Kind::ReduceScatter) {
-    phase.before = fmt::format("      if (has_{}.elements() > 0) device_.pack({}, {}, {}, {}, {});\n", from,
-                               places_.packed(op.name), input, printed_sides(type.shape),
-                               places_.slicing(op).dim, places_.scope_ranks(type));
-    phase.unpacked = input;
+    phase.unpacked = fmt::format("(device_, slices_{}_, {}, {}", op.name, places_.packed(op.name), input);
     input = places_.packed(op.name);
   } else if (op.kind == Kind::AllGather && places_.is_packed(op)) {
     output = places_.packed(op.name);
-    phase.unpacked = result;
+    phase.unpacked = fmt::format("(device_, slices_{}_, {}, {}", op.name, result, output);
     if (places_.is_made_in_place(from)) input = fmt::format("{} + own_{}", output, op.name);
-    phase.after =
-        fmt::format("      if (has_{}.elements() > 0) device_.unpack({}, {}, {}, {}, {});\n", op.name, result,
-                    output, printed_sides(op.type.shape), places_.slicing(op).dim, places_.scope_ranks(type));
   } else if (places_.is_made_in_place(from)) {
     input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
   } else if (keeps_operand(op)) {

@@ -30,9 +30,8 @@ class StepPrinter {
     std::string before = {};     // statements for when the phases before are done
     std::string made = {};       // statements that may come before all phases
     std::string arguments = {};  // of the communication, or the loop
-    std::string after = {};      // statements for when it is done
     std::string totals = {};     // statements for when the kernel is done
-    std::string unpacked = {};   // what blocks are filled of, or emptied into, before or after
+    std::string unpacked = {};   // how blocks are filled, or emptied, while it goes on
   };
 
   std::string step(const Stage&, const std::string& progress = "");
@@ -57,6 +56,7 @@ class StepPrinter {
 
   // In overlap_source.cpp.
   std::string overlapped(const std::vector<Stage>&);
+  std::string where_tiles(const std::string& beside, const std::vector<Stage>&);
   std::string tiles(const std::vector<Stage>&, const std::string& progress);
   std::string beside(const std::vector<Stage>&, std::size_t begin, std::size_t product, std::size_t& end);
   std::string turns(const Stage& first, const std::vector<Stage>& products, const Stage& last);
@@ -68,6 +68,7 @@ class StepPrinter {
   bool passes_rows(const std::vector<Stage>&, std::size_t begin, std::size_t k) const;
   bool is_sent_by_tiles(const std::vector<Stage>&, std::size_t k) const;
   std::string sent_by_tiles(const Stage& made, const Stage& sent);
+  std::string with_tiles_sent(const std::vector<Stage>& kernel);
   bool is_exchange(const Stage&) const;
   bool is_product(const Stage&) const;
   std::size_t tiled_from(const std::vector<Stage>&, std::size_t begin) const;
@@ -75,7 +76,7 @@ class StepPrinter {
   const Workload& workload_;
   const WorkloadPlaces& places_;
   std::map<std::string, Tiles> tiled_ = {};
-  bool is_plain_ = false;  // one after the other, as for devices that do nothing tile by tile
+  bool is_plain_ = false;  // as for devices that do no communications tile by tile
   int loop_count_ = 0;
   std::string steps_ = {}, loops_ = {}, members_ = {};
 };

@@ -140,13 +140,13 @@ class Emitted {
   std::filesystem::path folder() const { return folder_.path(); }
 
   // What the program prints, with what follows its name.
-  std::string run(const std::string& arguments, int& code) const {
+  std::string run(const std::string& arguments, int& code, const std::string& environment = "") const {
     const std::string before =
         carrier_ == Carrier::Mpi
             ? fmt::format(
                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --oversubscribe -n {} ",
                   CHORALE_MPIEXEC, workload_.ranks * workload_.groups)
-            : surroundings_of(carrier_);
+            : surroundings_of(carrier_) + environment;
     const std::string few =
         carrier_ == Carrier::Cuda ? " --channels 2" : "";  // threads of the stand-in are the host's
     return run_command(fmt::format("cd {} && {}./w {}{}", folder_.path().string(), before, arguments, few),
@@ -154,9 +154,9 @@ class Emitted {
   }
 
   // Empty, or where outputs differ by more than `tolerance`, relative to the larger of 1 and the value. The workload has
-  // the sizes that the program is to run with.
-  std::string difference(const Workload& sized, unsigned seed, double tolerance = 0,
-                         bool small = false) const {
+  // the sizes that the program is to run with, and these arguments.
+  std::string difference(const Workload& sized, unsigned seed, double tolerance = 0, bool small = false,
+                         const std::string& arguments = "") const {
     std::mt19937 random(seed);
     WorkloadState inputs;
     std::filesystem::create_directory(folder_.path() / "in");
@@ -182,7 +182,8 @@ class Emitted {
     std::string sizes;
     for (const WorkloadSize& size : sized.sizes) sizes += fmt::format("{}={} ", size.name, size.value);
     int code = 0;
-    const std::string said = run(fmt::format("{} --runs 0 --seed 5 --in in --out out", sizes), code);
+    const std::string said =
+        run(fmt::format("{} --runs 0 --seed 5 --in in --out out {}", sizes, arguments), code);
     if (code != 0) return "it fails: " + said;
     const WorkloadRun expected = interpret(sized, inputs, {.seed = 5});
     for (const auto& [name, values] : expected.state.tensors) {

@@ -8,11 +8,14 @@
 #include <mutex>
 #include <random>
 
+#include "device/workload_device.h"
 #include "device/workload_products.h"
 #include "device/workload_threads.h"
 
 namespace chorale::test {
 namespace {
+
+HostDevice device;
 
 TEST(TileGrid, FindsTheTilesOfElements) {
   std::mt19937 random(1);
@@ -37,7 +40,7 @@ TEST(TileGrid, FindsTheTilesOfElements) {
 TEST(TileWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
   std::vector<std::int64_t> order;
   std::mutex mutex;
-  TileWorker worker = row_worker(40, 0, 5, [&](std::int64_t begin, std::int64_t end) {
+  TileWorker worker = row_worker(device, 40, 0, 5, [&](std::int64_t begin, std::int64_t end) {
     const std::lock_guard<std::mutex> lock(mutex);
     for (std::int64_t row = begin; row < end; ++row) order.push_back(row);
   });
@@ -52,7 +55,8 @@ TEST(TileWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
 TEST(TileWorker, MakesAsManyPiecesAsItIsTold) {
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
   TileWorker worker = row_worker(
-      40, 0, 5, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); }, {0}, 3);
+      device, 40, 0, 5, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); }, {0},
+      3);
   worker.start({{35 * 5, 10}});
   worker.finish();
   EXPECT_THAT(pieces, testing::ElementsAre(std::pair(28, 40), std::pair(0, 14), std::pair(14, 28)));
@@ -60,7 +64,8 @@ TEST(TileWorker, MakesAsManyPiecesAsItIsTold) {
 
 TEST(TileWorker, MakesRowsAsTheyArrive) {
   std::vector<std::int64_t> order;
-  TileWorker worker = row_worker(4, 3, 5, [&](std::int64_t begin, std::int64_t) { order.push_back(begin); });
+  TileWorker worker =
+      row_worker(device, 4, 3, 5, [&](std::int64_t begin, std::int64_t) { order.push_back(begin); });
   worker.start();
   for (const auto& [begin, count] :
        {std::pair(9, 3), std::pair(0, 2), std::pair(3, 3), std::pair(2, 1), std::pair(6, 3)})
@@ -141,7 +146,7 @@ TYPED_TEST(Products, AreMadeHoweverFactorsArrive) {
     flow.replicated = below(2) == 0;
     SCOPED_TRACE(fmt::format("run {}: factor {} arrives along {}, taken along {}, {}", run, flow.arrives,
                              flow.along, flow.taken, batched ? "batched" : "not batched"));
-    TileWorker worker = product_worker(made.data(), a.data(), b.data(), Share(result, true),
+    TileWorker worker = product_worker(device, made.data(), a.data(), b.data(), Share(result, true),
                                        Share(left, true), Share(right, true), batched, flow);
     drive(worker, flow, flow.arrives == 1 ? right : left, result, made, expected);
     std::vector<T> plain(product(result));
@@ -188,7 +193,8 @@ TEST(Convolutions, AreMadeHoweverFactorsArrive) {
     flow.take_to = 1 + below(4);
     SCOPED_TRACE(fmt::format("run {}: factor {} arrives along {}, taken along {}", run, flow.arrives,
                              flow.along, flow.taken));
-    TileWorker worker = convolution_worker(made.data(), x.data(), w.data(), Share(result, true), s, flow);
+    TileWorker worker =
+        convolution_worker(device, made.data(), x.data(), w.data(), Share(result, true), s, flow);
     drive(worker, flow, flow.arrives == 1 ? kernels : images, result, made, expected);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -204,7 +210,7 @@ TEST(Products, AddWhatArrivesInOneOrderWhereReplicasAreToBeSame) {
   std::vector<std::vector<float>> results;
   for (const int first : {0, 1, 2, 3}) {
     std::vector<float>& c = results.emplace_back(36);
-    TileWorker worker = product_worker(c.data(), a.data(), b.data(), result, left, right, false,
+    TileWorker worker = product_worker(device, c.data(), a.data(), b.data(), result, left, right, false,
                                        ProductFlow{1, 0, 4, 0, 1, true});
     worker.start();
     for (int r = 0; r < 4; ++r) worker.arrivals().has((first + r) % 4 * 60, 60);
@@ -278,7 +284,7 @@ TEST(TileWorker, LetsMessagesLeaveBeforeAllIsMade) {
         exchange.run(transport, c.data(), outputs[own].data(), NoSumFunction(), worker.demands());
       else
         exchange.run(transport, packed.data(), outputs[own].data(), NoSumFunction(),
-                     Packing(slices, packed.data(), c.data(), worker.demands()));
+                     Packing(device, slices, packed.data(), c.data(), worker.demands()));
       worker.finish();
       EXPECT_TRUE(in_time);
     });

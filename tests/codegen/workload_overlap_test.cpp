@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/codegen/emitted_workload.h"
+#include "tests/codegen/overlap_programs.h"
 
 namespace chorale::test {
 namespace {
@@ -12,185 +13,6 @@ int count(const std::string& text, const std::string& word) {
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++found;
   return found;
 }
-
-// Products whose results are taken along any dimension, and whose factors arrive along any.
-const std::string kProducts = R"(
-workload products
-ranks 3
-size B = 2, M = 5, K = 7, N = 4
-Tensor a(fp32, [B, M, K], Local)
-Tensor w(fp32, [K, N], Local)
-Tensor wb(fp32, [B, K, N], Local)
-Tensor bias(fp32, [N], Replicated)
-Tensor ar(fp32, [B, M, K], Replicated)
-Tensor wr(fp32, [K, N], Replicated)
-Tensor columns(fp32, [K, N], Sliced(1))
-Tensor summed(fp32, [K, N], Sliced(0))
-Tensor even(fp32, [K, N], Sliced(flat))
-Tensor deep(fp32, [B, M, K], Sliced(2))
-Tensor batch(fp32, [B, K, N], Sliced(0))
-Tensor rows(fp32, [B, M, K], Sliced(1))
-overlap o1 {
-  c1 = MatMul(a, w)
-  r1 = ReduceScatter("+", c1, 2)
-}
-overlap o2 {
-  c2 = MatMul(a, wb)
-  r2 = AllReduce("+", c2)
-}
-overlap o3 {
-  c3 = MatMul(a, wb)
-  kernel k {
-    r3 = ReduceScatter("+", c3, 1)
-    y3 = r3 * 2 + bias
-    g3 = AllGather(y3)
-  }
-}
-overlap o4 {
-  g4 = AllGather(columns)
-  c4 = MatMul(ar, g4)
-}
-overlap o5 {
-  g5 = AllGather(summed)
-  c5 = MatMul(ar, g5)
-}
-overlap o6 {
-  g6 = AllGather(deep)
-  c6 = MatMul(g6, wr)
-}
-overlap o7 {
-  g7 = AllGather(batch)
-  c7 = MatMul(ar, g7)
-}
-overlap o8 {
-  g8 = AllGather(even)
-  c8 = MatMul(a, g8)
-  r8 = ReduceScatter("+", c8, 2)
-}
-overlap o9 {
-  c9 = MatMul(rows, wr)
-  g9 = AllGather(c9)
-}
-overlap o10 {
-  g10 = AllGather(rows)
-  c10 = MatMul(g10, columns)
-  all = AllGather(c10)
-}
-return r1, r2, y3, g3, c4, c5, c6, c7, r8, g9, all
-)";
-
-const std::vector<std::map<std::string, std::int64_t>> kProductSizes = {
-    {{"B", 2}, {"M", 5}, {"K", 7}, {"N", 4}},
-    {{"B", 1}, {"M", 1}, {"K", 1}, {"N", 1}},
-    {{"B", 5}, {"M", 2}, {"K", 2}, {"N", 2}},
-    {{"B", 3}, {"M", 37}, {"K", 19}, {"N", 23}}};
-
-// Convolutions, likewise.
-const std::string kConvolutions = R"(
-workload convolutions
-ranks 3
-size N = 4, C = 3, H = 6, O = 5
-Tensor x(fp32, [N, C, H, H], Local)
-Tensor f(fp32, [O, C, 3, 3], Local)
-Tensor xr(fp32, [N, C, H, H], Replicated)
-Tensor fr(fp32, [O, C, 3, 3], Replicated)
-Tensor images(fp32, [N, C, H, H], Sliced(0))
-Tensor channels(fp32, [N, C, H, H], Sliced(1))
-Tensor filters(fp32, [O, C, 3, 3], Sliced(0))
-overlap v1 {
-  c1 = Convolution(x, f, stride = 2, padding = 1)
-  r1 = AllReduce("+", c1)
-}
-overlap v2 {
-  c2 = Convolution(x, f)
-  kernel k {
-    r2 = ReduceScatter("+", c2, 1)
-    y2 = r2 + 1
-    g2 = AllGather(y2)
-  }
-}
-overlap v3 {
-  g3 = AllGather(images)
-  c3 = Convolution(g3, fr, padding = 1)
-}
-overlap v4 {
-  g4 = AllGather(filters)
-  c4 = Convolution(xr, g4)
-}
-overlap v5 {
-  g5 = AllGather(channels)
-  c5 = Convolution(g5, fr)
-}
-overlap v6 {
-  c6 = Convolution(images, fr)
-  g6 = AllGather(c6)
-}
-overlap v7 {
-  c7 = Convolution(xr, filters)
-  g7 = AllGather(c7)
-}
-return r1, g2, c3, c4, c5, g6, g7
-)";
-
-const std::vector<std::map<std::string, std::int64_t>> kConvolutionSizes = {
-    {{"N", 4}, {"C", 3}, {"H", 6}, {"O", 5}},
-    {{"N", 1}, {"C", 1}, {"H", 6}, {"O", 1}},
-    {{"N", 7}, {"C", 2}, {"H", 6}, {"O", 4}}};
-
-// Slices of columns that go to the next group tile by tile.
-const std::string kColumnTiles = R"(
-workload tiles
-ranks 2 groups 2
-size M = 6, N = 5
-Tensor x(fp32, [M, N], Local GROUP)
-Tensor b(fp32, [N], Replicated)
-overlap all {
-  rs = ReduceScatter("+", x, 1)
-  kernel k {
-    y = rs * 2 + b
-    sent = Send(y, GROUP + 1)
-  }
-  g = AllGather(sent)
-}
-return g
-)";
-
-const std::vector<std::map<std::string, std::int64_t>> kTileSizes = {{{"M", 6}, {"N", 5}},
-                                                                     {{"M", 301}, {"N", 203}}};
-
-// The experts of examples/moe.chorale from the first token to the last.
-const std::string kExperts = "overlap(o; there, up, inner, down, back)";
-// One layer alone, in two parts of a batch.
-const std::string kOneExpert = R"(
-workload expert
-ranks 3
-size T = 6, S = 2, H = 4, F = 5
-Tensor x(fp32, [T, S, H], Local)
-Tensor w(fp32, [H, F], Local)
-overlap o {
-  there = AllToAll(x)
-  up = MatMul(there, w)
-  back = AllToAll(up)
-}
-return back
-)";
-// The last has several tiles.
-const std::vector<std::map<std::string, std::int64_t>> kTokens = {
-    {{"T", 6}, {"H", 4}, {"F", 5}}, {{"T", 3}, {"H", 3}, {"F", 1}}, {{"T", 369}, {"H", 160}, {"F", 3}}};
-
-void expect_what_it_means(const std::string& text, const std::string& script, int ranks,
-                          const std::vector<std::map<std::string, std::int64_t>>& sizes, int chunks,
-                          Carrier carrier, const std::string& flags, double tolerance = 0) {
-  const auto sized = [&](const auto& some) { return parsed(text, script, some, ranks); };
-  const Emitted emitted(sized(sizes[0]), chunks, chunks == 1, carrier, flags);
-  for (unsigned seed = 0; seed < sizes.size(); ++seed)
-    EXPECT_EQ(emitted.difference(sized(sizes[seed]), seed, tolerance, true), "") << seed;
-}
-std::string moe() {
-  return read_file(fmt::format("{}/examples/moe.chorale", CHORALE_SOURCE));
-}
-
-const std::string kPlainFlags = "-O1", kSanitized = "-O1 -g -fsanitize=thread";
 
 TEST(EmittedOverlap, OfProductsGivesWhatItMeans) {
   expect_what_it_means(kProducts, "", 3, kProductSizes, 1, Carrier::Threads, kPlainFlags);
@@ -234,12 +56,12 @@ std::string header_of(const Workload& workload) {
 // Nothing that is said to be overlapped is a call by itself.
 TEST(EmittedOverlap, HasAWorkerForEachProduct) {
   const std::string products = header_of(parsed(kProducts)), convolutions = header_of(parsed(kConvolutions));
-  EXPECT_EQ(count(products, "chorale::TileWorker worker"), 10);
-  EXPECT_EQ(count(products, "device_.matrix_products("), 10);  // where devices do one after the other
+  EXPECT_EQ(count(products, "auto worker = chorale::"), 10);
+  EXPECT_EQ(count(products, "device_.matrix_products("), 0);
   EXPECT_EQ(count(products, "worker.demands()"), 6);
   EXPECT_EQ(count(products, "worker.arrivals()"), 6);
-  EXPECT_EQ(count(convolutions, "chorale::TileWorker worker"), 7);
-  EXPECT_EQ(count(convolutions, "device_.convolution("), 7);
+  EXPECT_EQ(count(convolutions, "auto worker = chorale::"), 7);
+  EXPECT_EQ(count(convolutions, "device_.convolution("), 0);
 }
 
 // LAMB's two norms, in one message.
@@ -362,6 +184,26 @@ TEST(EmittedOverlap, SendsTokensBackBeforeAllHaveCome) {
     };
 )"),
             ">>>><<>><<<<");
+}
+
+// Slices of columns are put where they belong as they arrive: some are there before the last messages leave.
+TEST(EmittedOverlap, PutsColumnsWhereTheyBelongAsTheyArrive) {
+  const Workload workload = parsed(R"(
+workload w ranks 4
+size M = 3, N = 8
+Tensor x(fp32, [M, N], Sliced(1))
+g = AllGather(x)
+return g
+)");
+  const std::string seen = watched(workload, true, R"(
+    std::vector<float> x(s.M * s.N / 4, 1), g(s.M * s.N, -1);
+    t.x = x.data(), t.g = g.data();
+    transport.leaves = [&](const chorale::Delivery&) {
+      seen += std::count(g.begin(), g.end(), -1.0F) == s.M * s.N ? 'n' : 's';
+    };
+)");
+  EXPECT_THAT(seen, testing::StartsWith("n"));
+  EXPECT_THAT(seen, testing::EndsWith("s"));
 }
 
 }  // namespace

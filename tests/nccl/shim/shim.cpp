@@ -4,6 +4,7 @@
 // message of its peer to this rank that nobody has taken; a send is over when it has been taken. So messages
 // match by their order, and what NCCL could deadlock on hangs here. After CHORALE_SHIM_TIMEOUT_MS (20000) a
 // hang becomes an error of the communicator that names rank and peer, and so does a message of another size.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,7 +31,9 @@ using namespace chorale;
 // Streams, graphs, events.
 
 struct CUgraph_st {
-  std::vector<ShimTask> tasks = {};
+  std::mutex mutex = {};
+  std::vector<ShimTask> tasks = {};       // of all streams, in an order that was possible
+  std::vector<CUstream_st*> joined = {};  // streams that waited for what is recorded
   std::vector<void*> memory = {};
 };
 struct CUgraphExec_st {
@@ -80,10 +84,12 @@ struct CUstream_st {
 
   cudaError_t add(ShimTask task) {
     const std::lock_guard lock(mutex);
-    if (capture != nullptr)
+    if (capture != nullptr) {
+      const std::lock_guard recording(capture->mutex);
       capture->tasks.push_back(std::move(task));
-    else
+    } else {
       tasks.push_back(std::move(task));
+    }
     changed.notify_all();
     return cudaSuccess;
   }
@@ -100,6 +106,7 @@ struct CUevent_st {
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::uint64_t asked = 0, reached = 0;
+  CUgraph_st* capture = nullptr;  // that it was recorded in
   std::chrono::steady_clock::time_point at = {};
 };
 
@@ -165,8 +172,17 @@ cudaError_t cudaDeviceSynchronize() {
   return real(nullptr)->wait();
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = device != peer;
+  *can = device != peer && std::getenv("CHORALE_SHIM_NO_PEERS") == nullptr;
   return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, int>> open;
+  int can = 0;
+  cudaDeviceCanAccessPeer(&can, current_device, peer);
+  if (can == 0 || flags != 0 || peer >= devices()) return failed(cudaErrorInvalidDevice);
+  const std::lock_guard lock(mutex);
+  return open.insert({current_device, peer}).second ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount ? 8 : std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
@@ -299,6 +315,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = std::exchange(stream->capture, nullptr);
+  for (CUstream_st* const joined : (*graph)->joined) joined->capture = nullptr;
   --captures;
   return cudaSuccess;
 }
@@ -335,13 +352,35 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   std::uint64_t ticket = 0;
   {
     const std::lock_guard lock(event->mutex);
+    event->capture = real(stream)->capture;
     ticket = ++event->asked;
   }
   return shim_enqueue(stream, [=] {
     const std::lock_guard lock(event->mutex);
-    event->reached = ticket;
+    event->reached = std::max(event->reached, ticket);
     event->at = std::chrono::steady_clock::now();
     event->changed.notify_all();
+    return cudaSuccess;
+  });
+}
+// For what the event was asked for until now.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  std::uint64_t ticket = 0;
+  {
+    const std::lock_guard lock(event->mutex);
+    if (event->capture != nullptr) {  // so is what the stream does from now on
+      CUstream_st* const later = real(stream);
+      if (later->capture == event->capture) return cudaSuccess;
+      const std::lock_guard recording(event->capture->mutex);
+      event->capture->joined.push_back(later);
+      later->capture = event->capture;
+      return cudaSuccess;
+    }
+    ticket = event->asked;
+  }
+  return shim_enqueue(stream, [=] {
+    std::unique_lock lock(event->mutex);
+    event->changed.wait(lock, [&] { return event->reached >= ticket; });
     return cudaSuccess;
   });
 }

@@ -1,0 +1,109 @@
+// Emitted workloads on GPUs, by the stand-in for CUDA and NCCL: ranks of one process on several GPUs, and products beside
+// communication. They give what they mean, also under ThreadSanitizer, and do what they say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/codegen/emitted_workload.h"
+#include "tests/codegen/overlap_programs.h"
+
+namespace chorale::test {
+namespace {
+
+const std::string kQuick = "-O0";  // to compile
+
+std::string example(const std::string& name) {
+  return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
+}
+// A ReduceScatter, Adam and an AllGather in one launch a GPU.
+const std::string kFusedAdam =
+    "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v);"
+    "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)";
+Workload adam(std::int64_t n) {
+  return parsed(example("adam"), kFusedAdam, {{"N", n}}, 3);
+}
+
+// One that goes out in slices of columns, one that comes so, and one between both.
+const std::string kFew = R"(
+workload few
+ranks 3
+size M = 37, K = 19, N = 23
+Tensor a(fp32, [M, K], Local)
+Tensor w(fp32, [K, N], Local)
+Tensor ar(fp32, [M, K], Replicated)
+Tensor columns(fp32, [K, N], Sliced(1))
+Tensor even(fp32, [K, N], Sliced(flat))
+overlap o1 {
+  c1 = MatMul(a, w)
+  r1 = ReduceScatter("+", c1, 1)
+}
+)" + arriving(2, "columns", "ar", "g2") +
+                         R"(
+overlap o3 {
+  g3 = AllGather(even)
+  c3 = MatMul(a, g3)
+  r3 = ReduceScatter("+", c3, 0)
+}
+return r1, c2, r3
+)";
+
+// Two ranks on one of them, one on the other; and one each.
+TEST(EmittedOnGpus, RunsOnSeveral) {
+  const Emitted emitted(adam(100), 2, true, Carrier::Cuda, kQuick);
+  for (const std::int64_t n : {2, 100, 5003})
+    for (const char* gpus : {"--gpus 2", "--gpus 3"})
+      EXPECT_EQ(emitted.difference(adam(n), 7, 1e-6, true, gpus), "") << n << gpus;
+  const auto says = [&](const std::string& arguments, const std::string& environment,
+                        const std::string& what) {
+    int code = 0;
+    const std::string said = emitted.run("N=10 --runs 0 " + arguments, code, environment);
+    EXPECT_THAT(said, testing::HasSubstr(what));
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    EXPECT_NE(code, 0);
+  };
+  says("--gpus 2", "CHORALE_SHIM_NO_PEERS=1 ",
+       "--gpus: GPU 0 does not reach the memory of GPU 1; put all ranks on one GPU, or take target nccl");
+  says("--gpus 3", "CHORALE_SHIM_DEVICES=2 ", "--gpus: there are 2 GPUs, not 3");
+  says("--gpus 4", "", "--gpus: 3 ranks go on 1 to 3 GPUs");
+  says("--gpus 0", "", "--gpus: 3 ranks go on 1 to 3 GPUs");
+}
+TEST(EmittedOnGpus, HasNoRacesBetweenThem) {
+  const Emitted emitted(adam(5003), 2, false, Carrier::Cuda, kSanitized);
+  EXPECT_EQ(emitted.difference(adam(5003), 7, 1e-6, true, "--gpus 2"), "");
+}
+
+// A step that was recorded, on both streams of each GPU, does the same again.
+TEST(EmittedOnGpus, ReplaysAStepAsAGraph) {
+  const auto printed = [](const Emitted& emitted, const std::string& arguments) {
+    int code = 0;
+    const std::string said = emitted.run("--runs 1 " + arguments, code);
+    EXPECT_EQ(code, 0) << said;
+    return said.substr(0, said.find(" ranks, best of"));
+  };
+  for (const Workload& workload : {adam(5003), parsed(kFew)}) {
+    const Emitted emitted(workload, 2, true, Carrier::Cuda, kQuick);
+    for (const char* gpus : {"--gpus 1", "--gpus 2"})
+      EXPECT_EQ(printed(emitted, fmt::format("{} --graph", gpus)), printed(emitted, gpus)) << gpus;
+    int code = 0;
+    EXPECT_THAT(emitted.run("--runs 2 --copy 1000", code),
+                testing::HasSubstr("\ncopy of 1000 bytes, best of 2: "));
+  }
+}
+
+// Products on a stream of their own, on one GPU and on several, and over NCCL.
+TEST(EmittedOnGpus, ComputesProductsBesideCommunication) {
+  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Cuda, kQuick, 0, {"", "--gpus 2"});
+  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Nccl, kQuick);
+}
+TEST(EmittedOnGpus, ComputesConvolutionsBesideCommunication) {
+  expect_what_it_means(kConvolutions, "", 3, kConvolutionSizes, 1, Carrier::Cuda, kQuick, 0, {"--gpus 3"});
+}
+TEST(EmittedOnGpus, ComputesExpertsBetweenTheirTokens) {
+  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Cuda, kQuick, 1e-2, {"--gpus 2"});
+  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Nccl, kQuick, 1e-2);
+}
+TEST(EmittedOnGpus, HasNoRacesBesideProducts) {
+  expect_what_it_means(kFew, "", 3, {{}}, 2, Carrier::Cuda, kSanitized, 0, {"--gpus 2"});
+}
+
+}  // namespace
+}  // namespace chorale::test
