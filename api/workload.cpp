@@ -181,8 +181,16 @@ std::vector<int> roots_to_try(const Topology& machine) {
   return roots;
 }
 
-// A block and its operands are to fit into the caches: 512 to 16384 elements of 4 bytes are 2 to 64 KiB each.
-SettingValues setting_values() {
+// On a CPU a block and its operands are to fit into the caches: 512 to 16384 elements of 4 bytes are 2 to 64 KiB each. On a
+// GPU all blocks of all ranks are to be resident, and GPUs that are used for this have 108 multiprocessors or more.
+SettingValues setting_values(WorkloadCarrier carrier, int ranks) {
+  if (carrier == WorkloadCarrier::Cuda) {
+    SettingValues values{.blocks = {64, 128, 256, 384}, .usual_block = 384};
+    for (int channels = 1; channels == 1 || channels * ranks <= 108; channels *= 2)
+      values.channels.push_back(channels);
+    values.usual_channels = values.channels.back();
+    return values;
+  }
   return {.blocks = {512, 1024, 2048, 4096, 8192, 16384}, .usual_block = 2048};
 }
 

@@ -65,7 +65,7 @@ struct CompiledWorkload {
 CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {},
                          WorkloadCarrier = WorkloadCarrier::Any);
 
-// What a CPU has to choose from when it runs what is emitted.
-SettingValues setting_values();
+// What there is to choose from when that carrier runs what is emitted, with so many ranks on a GPU. A CPU has no channels.
+SettingValues setting_values(WorkloadCarrier = WorkloadCarrier::Any, int ranks = 1);
 
 }  // namespace chorale

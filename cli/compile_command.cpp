@@ -54,6 +54,9 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     if (const std::string words = to_string(best.execution); !words.empty()) text += words + "\n";
     workload = best.workload;
     execution = best.execution;
+    // A block of elements is none of threads.
+    if ((command.carrier == WorkloadCarrier::Cuda) != (command.tune.transport == WorkloadCarrier::Cuda))
+      execution.block = 0;
     errors = failures(result);
   }
   CompiledWorkload compiled = compile(workload, machine, execution, command.carrier);

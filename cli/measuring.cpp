@@ -72,12 +72,18 @@ constexpr double kOtherOrder = 0.02;
 
 }  // namespace
 
-ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, Executor transport, int runs)
-    : machine_(machine), mpi_(transport == Executor::Mpi), runs_(runs) {
+std::string name_of(WorkloadCarrier carrier) {
+  return carrier == WorkloadCarrier::Mpi ? "mpi" : carrier == WorkloadCarrier::Cuda ? "cuda" : "threads";
+}
+
+ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carrier, int runs)
+    : machine_(machine), carrier_(carrier), runs_(runs) {
   for (const char* program : {"mpirun", "mpicxx"})
-    if (mpi_ && !is_there(program))
+    if (carrier == WorkloadCarrier::Mpi && !is_there(program))
       throw InputError("--transport mpi", fmt::format("there is no {} here", program),
                        "install an MPI, or measure with threads");
+  if (carrier == WorkloadCarrier::Cuda && !is_there("${NVCC:-nvcc}"))
+    throw InputError("--transport cuda", "there is no nvcc here", "install CUDA, or measure with threads");
 }
 
 ScheduleRuns::Fingerprints ScheduleRuns::fingerprints(const std::string& printed) {
@@ -120,17 +126,18 @@ Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) 
   const WorkFolder folder;
   CompiledWorkload compiled;
   try {
-    compiled = compile(workload, machine_, execution);
+    compiled = compile(workload, machine_, execution, carrier_);
   } catch (const InputError&) {
     return {};
   }
   for (NamedText& file : compiled.files) file.path = folder.path() + "/" + file.path;
   write_files(compiled.files);
-  if (!folder.run(mpi_ ? "make -s mpi" : "make -s threads"))
-    return {.failure = "does not compile: " + folder.complaint()};
-  const std::string start =
-      mpi_ ? fmt::format("mpirun --oversubscribe -n {} ./*_mpi", workload.ranks * workload.groups)
-           : "./*_threads";
+  const std::string name = name_of(carrier_);
+  if (!folder.run("make -s " + name)) return {.failure = "does not compile: " + folder.complaint()};
+  const std::string start = (carrier_ == WorkloadCarrier::Mpi ? fmt::format("mpirun --oversubscribe -n {} ",
+                                                                            workload.ranks * workload.groups)
+                                                              : "") +
+                            "./*_" + name;
   if (!folder.run(fmt::format("{} --runs {}", start, runs_)))
     return {.failure = "fails: " + folder.complaint()};
   const std::string printed = folder.text("out"), before = fmt::format("best of {}: ", runs_);

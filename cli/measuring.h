@@ -1,5 +1,6 @@
 // Schedules measured as their user would: written, compiled by make, and run, with ranks as threads or under mpirun, in a
-// folder that is removed again. All that they compute is held against what the first one has computed.
+// folder that is removed again; or with all of them on a GPU. All that they compute is held against what the first one has
+// computed.
 #pragma once
 
 #include <map>
@@ -10,10 +11,13 @@
 
 namespace chorale {
 
+// "threads", "mpi" or "cuda", as in commands.
+std::string name_of(WorkloadCarrier);
+
 class ScheduleRuns {
  public:
   // Keeps a reference to the machine. Throws InputError where the transport cannot be had here.
-  ScheduleRuns(const WorkloadMachine&, Executor transport, int runs);
+  ScheduleRuns(const WorkloadMachine&, WorkloadCarrier, int runs);
 
   // No time and no failure: the schedule cannot be emitted.
   Timing time(const Workload&, const Execution&);
@@ -30,7 +34,7 @@ class ScheduleRuns {
   std::string difference(const Fingerprints&) const;
 
   const WorkloadMachine& machine_;
-  const bool mpi_;
+  const WorkloadCarrier carrier_;
   const int runs_;
   Fingerprints first_ = {};
 };

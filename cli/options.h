@@ -266,10 +266,10 @@ struct WorkloadTarget {
 struct TuneSettings {
   DeviceNumbers device = {};
   int most_candidates = 10000;
-  int measured = 0;                        // so many of the best ones
-  int variations = 8;                      // runs of each with other settings, at the most
-  Executor transport = Executor::Threads;  // or Mpi: what they are measured with
-  int runs = 5;                            // of each, of which the best counts
+  int measured = 0;                                      // so many of the best ones
+  int variations = 8;                                    // runs of each with other settings, at the most
+  WorkloadCarrier transport = WorkloadCarrier::Threads;  // or Mpi, or Cuda: what they are measured with
+  int runs = 5;                                          // of each, of which the best counts
   std::string log = {};
 };
 

@@ -58,8 +58,8 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
                       .roots = roots_to_try(machine.topology),
                       .measured = settings.measured,
                       .variations = settings.variations,
-                      .values = setting_values(),
-                      .with = settings.transport == Executor::Mpi ? "mpi" : "threads",
+                      .values = setting_values(settings.transport, workload.ranks * workload.groups),
+                      .with = name_of(settings.transport),
                       .machine = machine.topology.name,
                       .stop = supervisor.stop()};
   std::optional<ScheduleRuns> runs;

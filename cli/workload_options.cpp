@@ -72,10 +72,11 @@ void tune_settings(CLI::App* app, TuneSettings& settings) {
   integer(app, "--measure", settings.measured, 1, 1000, "K",
           "Compile the K best schedules and the program as it is, run them, and rank by that");
   integer(app, "--variations", settings.variations, 0, 1000, "N",
-          "Run each of them with up to N other settings: algorithms, pieces, block sizes (8)");
-  choice<Executor>(app, "--transport", settings.transport,
-                   {{"threads", Executor::Threads}, {"mpi", Executor::Mpi}},
-                   "What they are run with: ranks as threads, or under mpirun (threads)");
+          "Run each of them with up to N other settings: algorithms, pieces, blocks, channels (8)");
+  choice<WorkloadCarrier>(
+      app, "--transport", settings.transport,
+      {{"threads", WorkloadCarrier::Threads}, {"mpi", WorkloadCarrier::Mpi}, {"cuda", WorkloadCarrier::Cuda}},
+      "What runs them: threads, mpirun, or one GPU for all ranks (threads)");
   integer(app, "--runs", settings.runs, 1, 1'000'000, "N", "Runs of each, of which the best counts (5)");
   text(app, "--log", settings.log, "FILE",
        "Keep what was priced and measured there; what is there is not measured again");
@@ -120,6 +121,10 @@ void compile_options(CLI::App& app, Command& parsed) {
              {"--measure", "--variations", "--transport", "--runs", "--log", "--candidates", "--memory-rate",
               "--product-rate", "--compute-rate", "--launch"},
              options->tunes, "--tune");
+    // What is written for one of them is measured there, if nothing else is said.
+    if (sub->count("--transport") == 0 &&
+        (options->carrier == WorkloadCarrier::Mpi || options->carrier == WorkloadCarrier::Cuda))
+      options->tune.transport = options->carrier;
     parsed = *options;
   });
 }

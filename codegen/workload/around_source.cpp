@@ -78,8 +78,14 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   const auto has = [&](WorkloadCarrier which) { return is_for(carrier, which); };
   const bool on_gpus = has(WorkloadCarrier::Cuda) || has(WorkloadCarrier::Nccl);
   const bool on_hosts = has(WorkloadCarrier::Threads) || has(WorkloadCarrier::Mpi);
-  const std::string block =
-      places.execution().block > 0 ? fmt::format(" -DCHORALE_BLOCK={}", places.execution().block) : "";
+  const Execution& execution = places.execution();
+  const auto chosen = [](const char* name, int value) {
+    return value > 0 ? fmt::format(" -DCHORALE_{}={}", name, value) : "";
+  };
+  // A block is a block of elements, or, for a GPU alone, one of threads.
+  const std::string block = chosen("BLOCK", execution.block),
+                    launches = chosen("THREADS", carrier == WorkloadCarrier::Cuda ? execution.block : 0) +
+                               chosen("CHANNELS", execution.channels);
   std::string text =
       "# make TARGET: threads (of one process), mpi, library (for other languages), cuda (all ranks on one "
       "GPU), nccl "
@@ -91,7 +97,9 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
             block + " -I.\nCXX ?= g++\n";
   if (on_gpus)
     text +=
-        "# -fmad=false: the bits that a host gives. ARCH may list several.\nNVCC ?= nvcc\nARCH ?= sm_90\n"
+        "# -fmad=false: the bits that a host gives. ARCH may list several.\nNVCC ?= nvcc\n"
+        "SEEN := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | "
+        "tr -d .)\nARCH ?= $(if $(SEEN),sm_$(SEEN),sm_90)\n"
         "GENCODE = $(foreach arch,$(ARCH),-gencode "
         "'arch=$(arch:sm_%=compute_%),code=[$(arch),$(arch:sm_%=compute_%)]')\n"
         "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false $(GENCODE) -I.\n";
@@ -121,7 +129,8 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   if (has(WorkloadCarrier::Threads)) rule("threads", places.name() + "_threads", "$(CXX) $(FLAGS) " + source);
   if (has(WorkloadCarrier::Mpi))
     rule("mpi", places.name() + "_mpi", "mpicxx $(FLAGS) -DCHORALE_MPI " + source);
-  if (has(WorkloadCarrier::Cuda)) rule("cuda", places.name() + "_cuda", "$(CUDA) -DCHORALE_CUDA " + source);
+  if (has(WorkloadCarrier::Cuda))
+    rule("cuda", places.name() + "_cuda", "$(CUDA) -DCHORALE_CUDA" + launches + " " + source);
   if (has(WorkloadCarrier::Nccl)) rule("nccl", places.name() + "_nccl", "$(CUDA) -DCHORALE_NCCL " + source);
   if (has(WorkloadCarrier::Threads))
     rule("library", "lib" + places.name() + ".so",

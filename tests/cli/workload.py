@@ -68,6 +68,22 @@ refused("tune", adam, "--machine", "ring:4", "--log", "adam.log", says="adam.log
 (work / "broken.log").write_text((work / "adam.log").read_text() + "{\n")
 refused(*small[:-1], "broken.log", says=f"broken.log:{len(lines) + 1}:")
 
+# On a GPU: measured there unless something else is said; threads and channels that were the fastest are in the Makefile. All that
+# is to be measured is in the log, so nothing is compiled.
+os.environ["NVCC"] = "true"
+on_gpu = ("compile", adam, "--machine", "ring:2", "--ranks", "2", "--tune", "--measure", "1", "--variations", "0", "--log", "gpu.log")
+priced = json.loads(run(chorale, "tune", *on_gpu[1:6], "--log", "gpu.log", "--json", "-"))
+chosen = {priced["ranking"][0]} | {k for k, c in enumerate(priced["candidates"]) if c["script"] == ""}
+with open(work / "gpu.log", "a") as log:
+    for k in chosen:
+        script, execution = priced["candidates"][k]["script"], priced["candidates"][k]["execution"]
+        for us, more in ((100, {}), (50, {"block": 128, "channels": 4})) if script else ((200, {}),):
+            print(json.dumps({"script": script, "measured_us": us, "with": "cuda", "execution": {**execution, **more}}), file=log)
+assert "blocks of 128" in run(chorale, *on_gpu, "--target", "cuda", "-o", "tuned_cuda")
+assert "-DCHORALE_CUDA -DCHORALE_THREADS=128 -DCHORALE_CHANNELS=4 adam_main.cpp" in (work / "tuned_cuda/Makefile").read_text()
+os.environ["NVCC"] = "no_such_compiler"
+refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda: there is no nvcc here")
+
 # Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer elements than
 # ranks. In single precision sums of three numbers differ in the last place with their order, so inputs are multiples of 1/8.
 results = {}
