@@ -6,5 +6,8 @@ foreach(script sweep compile)
 endforeach()
 add_test(NAME benchmarks.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/fabric.py
                                         ${PROJECT_SOURCE_DIR}/benchmarks/fabric $<TARGET_FILE:chorale>)
+add_test(NAME benchmarks.gpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/gpu.py
+                                     ${PROJECT_SOURCE_DIR}/benchmarks/gpu.sh $<TARGET_FILE:chorale>)
+set_tests_properties(benchmarks.gpu PROPERTIES TIMEOUT 300)
 set_tests_properties(benchmarks.sweep benchmarks.compile benchmarks.fabric PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                                                                     ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

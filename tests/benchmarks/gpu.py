@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What benchmarks/gpu.sh would do on a GPU, printed: each part of it is there, what it compiles does compile, and what is too large
+is named. Without nvcc it refuses.
+
+Usage: gpu.py GPU_SH CHORALE
+"""
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+script, chorale = str(pathlib.Path(sys.argv[1]).resolve()), str(pathlib.Path(sys.argv[2]).resolve())
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_gpu_"))
+
+
+def run(*arguments, code=0, path=os.environ["PATH"]):
+    done = subprocess.run(["/bin/bash", script, *arguments], capture_output=True, text=True, cwd=work, timeout=120,
+                          env={**os.environ, "CHORALE": chorale, "PATH": path})
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return (done.stdout if code == 0 else done.stderr).splitlines()
+
+
+lines = run("--dry-run", "made")
+kernels, workloads = run("--dry-run", "--only", "kernels", "made"), run("--dry-run", "--only", "workloads", "made")
+assert lines == kernels + workloads and not (work / "made").exists()
+
+# Algorithms for 2 to 8 ranks, checked and timed; three ways of summing halves.
+assert sum("virtual_ranks_gpu -b 1K" in line for line in kernels) == 7 * 7 + 3, kernels
+assert sum(line.startswith("compute-sanitizer") for line in kernels) == 7 * 7 * 3
+
+# Every size, fused with a copy, as a graph, and unfused.
+for n in range(10, 31):
+    for program, more in (("fused", "--copy"), ("fused", "--graph"), ("unfused", "")):
+        assert any(f"/{program}/adam_cuda N={1 << n} --runs 20" in line and more in line for line in workloads), (n, program, more)
+for kind in ("fused/adam", "unfused/adam", "fp16/adam_mixed", "bf16/adam_mixed"):
+    for way in ("", " --graph"):
+        for n in (1, 1000, 1048579):
+            assert f"diff <(made/{kind}_threads --runs 0 N={n}) <(made/{kind}_cuda --runs 0 N={n}{way})" in workloads, (kind, way)
+assert {line.split()[4] for line in workloads if line.startswith("compute-sanitizer")} == {"memcheck", "racecheck", "synccheck"}
+assert "made/beside/self_attention_cuda B=8 S=1024 H=4096 --runs 20" in workloads
+few = run("--dry-run", "--only", "workloads", "--sizes", "10 31", "made")
+assert any(line.startswith("2^31: skipped: takes ") and line.endswith("and the GPU has 76293 MiB") for line in few), few
+
+# What it compiles is what the program takes, and gives the programs that it runs.
+(work / "made").mkdir()
+for line in workloads:
+    if line.startswith("sed "):
+        subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+    if shlex.split(line)[:2] == [chorale, "compile"]:
+        subprocess.run(shlex.split(line), cwd=work, check=True, capture_output=True, timeout=120)
+for line in workloads:
+    folder, _, program = line.split()[0].rpartition("/")
+    if program.endswith("_cuda"):
+        assert (work / folder / program.replace("_cuda", "_main.cpp")).exists(), line
+assert (work / "made/fused/adam.h").read_text().count("device_.run(transport_") == 1
+assert "auto worker = " in (work / "made/beside/self_attention.h").read_text()
+
+(work / "empty").mkdir()
+for tool in ("dirname", "seq", "mktemp", "git"):  # what it needs before it looks for nvcc
+    (work / "empty" / tool).symlink_to(subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip())
+assert run("made", code=2, path=str(work / "empty")) == ["benchmarks/gpu.sh: no nvcc; install the CUDA toolkit"]
+assert "is no option" in run("--dry", code=2)[0]
+assert "is neither kernels nor workloads" in run("--dry-run", "--only", "x", code=2)[0]
+print("right")
