@@ -36,13 +36,15 @@ std::string printed_header(const WorkloadPlaces& places) {
 bool is_included(WorkloadCarrier carrier, std::string_view path) {
   static constexpr std::pair<std::string_view, WorkloadCarrier> kOwn[] = {
       {"device/workload_threads.h", WorkloadCarrier::Threads},
-      {"device/workload_library.h", WorkloadCarrier::Threads},
       {"device/workload_mpi.h", WorkloadCarrier::Mpi},
       {"device/workload_cuda.h", WorkloadCarrier::Cuda},
+      {"device/workload_gpu_exchange.h", WorkloadCarrier::Cuda},
       {"device/workload_nccl.h", WorkloadCarrier::Nccl},
   };
   static constexpr std::string_view kOfGpus[] = {"device/counters.h", "device/workload_fused.h",
-                                                 "device/workload_gpu.h"};
+                                                 "device/workload_kernels.h", "device/workload_gpu.h"};
+  if (path == "device/workload_library.h")
+    return is_for(carrier, WorkloadCarrier::Threads) || is_for(carrier, WorkloadCarrier::Nccl);
   for (const auto& [own, which] : kOwn)
     if (path == own) return is_for(carrier, which);
   const bool for_gpus = is_for(carrier, WorkloadCarrier::Cuda) || is_for(carrier, WorkloadCarrier::Nccl);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/workload_gpu.h"
+#include "device/workload_gpu_exchange.h"
 
 // What the tuner has chosen, in the Makefile.
 #ifndef CHORALE_CHANNELS

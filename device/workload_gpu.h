@@ -10,12 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +23,7 @@
 #include "device/workload_blas.h"
 #include "device/workload_exchange.h"
 #include "device/workload_fused.h"
+#include "device/workload_kernels.h"
 #include "device/workload_overlap.h"
 #include "device/workload_parts.h"
 
@@ -56,103 +54,6 @@ GpuMemory<T> gpu_table(const std::vector<T>& rows) {
     check(cudaMemcpy(memory.get(), rows.data(), rows.size() * sizeof(T), cudaMemcpyHostToDevice),
           "cudaMemcpy");
   return memory;
-}
-
-// Kernels.
-
-template <typename Loop>
-__global__ void __launch_bounds__(256)
-    loop_kernel(const __grid_constant__ Loop loop, std::int64_t begin, std::int64_t count) {
-  const KernelTeam team{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
-                        static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
-  double totals[Loop::kTotals + 1];
-  Loop::start(totals);
-  for_several(0, count, std::int64_t{team.block} * team.threads + team.thread,
-              std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
-                loop.template several<decltype(width)::value>(begin + e, totals);
-              });
-  loop.finish(totals, team);
-}
-
-// Of what KernelTeam::keep_total has left, by one warp.
-template <Combination op, typename T>
-__global__ void total_kernel(const double* slots, T* to) {
-  const std::int64_t count = static_cast<std::int64_t>(slots[0]);
-  double total = identity<op>();
-#ifdef __CUDA_ARCH__
-  for (std::int64_t i = threadIdx.x; i < count; i += 32) total = combined<op>(total, slots[1 + i]);
-  for (int step = 16; step > 0; step /= 2)
-    total = combined<op>(total, __shfl_down_sync(0xffffffffu, total, step));
-#else
-  for (std::int64_t i = 0; i < count; ++i) total = combined<op>(total, slots[1 + i]);
-#endif
-  if (threadIdx.x == 0) *to = rounded_to<T>(total);
-}
-
-template <typename T>
-__global__ void set_kernel(T* to, T value) {
-  if (threadIdx.x == 0) *to = value;
-}
-
-// Of a part of a tensor, from its element `first` on: into one piece, or, `puts`, from there.
-template <typename T>
-__global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t first, std::int64_t count,
-                             bool puts) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads)
-    if (puts)
-      whole[part.index(first + i)] = slice[i];
-    else
-      slice[i] = whole[part.index(first + i)];
-}
-
-// One element of the product a thread, added up in the order of the host's; `adds`: to what is there.
-template <typename T, typename A, typename B>
-__global__ void __launch_bounds__(256)
-    product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
-                   std::int64_t columns, bool adds) {
-  using R = Real<T>;
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < rows * columns;
-       e += threads) {
-    const std::int64_t i = e / columns, j = e % columns;
-    T& to = c.at[i * c.row + j];
-    R sum = adds ? real<R>(to) : R(0);
-    for (std::int64_t k = 0; k < inner; ++k)
-      sum += real<R>(a.at[i * a.row + k]) * real<R>(b.at[k * b.row + j]);
-    to = rounded_to<T>(sum);
-  }
-}
-
-template <typename T, typename R>
-__global__ void round_kernel(T* to, const R* from, std::int64_t count) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads)
-    to[e] = rounded_to<T>(from[e]);
-}
-
-// One element of the result a thread.
-template <typename T, typename A, typename B>
-__global__ void __launch_bounds__(256)
-    convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,
-                       std::int64_t out_height, std::int64_t out_width) {
-  using R = Real<T>;
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads) {
-    const std::int64_t j = e % out_width, i = e / out_width % out_height,
-                       o = e / (out_width * out_height) % s.outputs,
-                       n = e / (out_width * out_height * s.outputs);
-    R sum = R(0);
-    for (std::int64_t ch = 0; ch < s.channels; ++ch)
-      for (std::int64_t y = 0; y < s.kernel_height; ++y)
-        for (std::int64_t x = 0; x < s.kernel_width; ++x) {
-          const std::int64_t h = i * s.stride + y - s.padding, w = j * s.stride + x - s.padding;
-          if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
-          sum += real<R>(kernels[((o * s.channels + ch) * s.kernel_height + y) * s.kernel_width + x]) *
-                 real<R>(images[((n * s.channels + ch) * s.height + h) * s.width + w]);
-        }
-    c[e] = rounded_to<T>(sum);
-  }
 }
 
 template <typename T, Combination op>
@@ -591,171 +492,5 @@ inline GpuTileWorker GpuDevice::worker(TileGrid operand, TileGrid result, std::v
   return GpuTileWorker(*this, std::move(operand), std::move(result), std::move(work), std::move(make),
                        in_order);
 }
-
-// Copies between ranks, sums, and what follows them, as phases of a launch (device/workload_fused.h).
-template <typename T, Combination op>
-class GpuExchange : public ExchangePlan {
- public:
-  using Element = T;
-
-  template <typename... Rest>
-  GpuExchange(const ExchangeTables& tables, Rest&&... rest)
-      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
-
-  template <typename Loop = NoLoop>
-  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
-    return phase(input, output, loop, 0, static_cast<int>(steps().size()));
-  }
-  // One launch, where nobody computes meanwhile, or a total is to be kept, else one a step.
-  template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
-           Progress progress = {}) {
-    const int all = static_cast<int>(steps().size());
-    int from = 0;
-    do {
-      const int to = Progress::kBeside && Loop::kTotals == 0 ? std::min(all, from + 1) : all;
-      for (int s = from; s < to; ++s) tell_wants(steps()[static_cast<std::size_t>(s)], progress);
-      transport.launch(GpuDevice::chain(phase(input, output, loop, from, to)), Progress::kBeside);
-      for (int s = from; s < to; ++s)
-        for (const Place& place : steps()[static_cast<std::size_t>(s)].finished)
-          progress.has(place.begin, place.count);
-      from = to;
-    } while (from < all);
-  }
-  template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction,
-           Progress progress = {}) {
-    run(transport, input, output, NoLoop(), progress);
-  }
-
- private:
-  struct Tables {
-    GpuMemory<FusedStep> rows;
-    GpuMemory<int> waits, copied;
-    GpuMemory<FusedMove> moves;
-    GpuMemory<FusedSum> sums;
-    GpuMemory<FusedPlace> places;
-    GpuMemory<T> scratch;
-    FusedPlan plan;
-  };
-
-  template <typename Loop>
-  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop, int from,
-                                   int to) {
-    if (!tables_here_) prepare();
-    return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop, from, to};
-  }
-  template <typename Progress>
-  static void tell_wants(const Step& step, Progress& progress) {
-    for (const Place& place : step.from)
-      if (place.buffer == 0) progress.needs(place.begin, place.count);
-    for (const Sum& sum : step.sums)
-      for (const Place& place : sum.from)
-        if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
-  }
-
-  // Nothing is stored in its source by the sums of its step: so whoever reads it may do so until the step is over.
-  using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
-  std::set<Source> stored_over() const {
-    std::set<Source> places;
-    for (std::size_t i = 0; i < tables().work_count; ++i) {
-      const ExchangeWork& w = tables().work[i];
-      if (w.completes != 1) places.insert({w.rank, w.step, w.to_buffer, w.to_slot});
-    }
-    return places;
-  }
-
-  void prepare() {
-    std::vector<FusedStep> rows;
-    std::vector<int> waits, copied;
-    std::vector<FusedMove> moves;
-    std::vector<FusedSum> sums;
-    std::vector<FusedPlace> places;
-    const std::set<Source> over = stored_over();
-    const auto stays = [&](const ExchangeMessage& m) {
-      return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
-    };
-    const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
-    std::set<int> readers;  // of what was sent in the step before
-    for (const Step& step : steps()) {
-      FusedStep row = {};
-      std::set<int> before = readers, after;
-      readers.clear();
-      for (const Delivery& send : step.sends) {
-        readers.insert(send.peer);
-        if (!stays(message(send))) after.insert(send.peer);
-      }
-      std::vector<FusedPlace> brought;
-      for (std::size_t i = 0; i < step.receives.size(); ++i) {
-        const ExchangeMessage& m = message(step.receives[i]);
-        const Place source = source_of(m);
-        const FusedPlace there{step.receives[i].peer, source.buffer, source.begin};
-        before.insert(there.rank);
-        const bool read_there = m.borrows != 0 && stays(m);
-        brought.push_back(read_there ? there : own(step.to[i]));
-        if (read_there) continue;
-        moves.push_back({there, own(step.to[i]), source.count});
-        if (!stays(m)) row.announces = 1;
-      }
-      std::vector<const Sum*> since;  // the last barrier
-      for (const Sum& sum : step.sums) {
-        const auto meets = [&](const Sum* other) {
-          return conflict(step, *other, sum) || conflict(step, sum, *other);
-        };
-        const bool barrier = std::any_of(since.begin(), since.end(), meets);
-        if (barrier) since.clear();
-        since.push_back(&sum);
-        sums.push_back({static_cast<int>(places.size()), static_cast<int>(sum.from.size()), sum.completes,
-                        barrier, own(sum.to), sum.index, sum.to.count});
-        for (const Place& place : sum.from)
-          places.push_back(place.receive >= 0 ? brought[static_cast<std::size_t>(place.receive)]
-                                              : own(place));
-      }
-      waits.insert(waits.end(), before.begin(), before.end());
-      copied.insert(copied.end(), after.begin(), after.end());
-      end(row, waits, copied, moves, sums);
-      rows.push_back(row);
-    }
-    waits.insert(waits.end(), readers.begin(), readers.end());
-    FusedStep last = {};
-    end(last, waits, copied, moves, sums);
-    rows.push_back(last);
-    tables_here_ = std::make_shared<Tables>(Tables{gpu_table(rows),
-                                                   gpu_table(waits),
-                                                   gpu_table(copied),
-                                                   gpu_table(moves),
-                                                   gpu_table(sums),
-                                                   gpu_table(places),
-                                                   gpu_memory<T>(scratch_elements()),
-                                                   {}});
-    Tables& t = *tables_here_;
-    t.plan = {static_cast<int>(steps().size()),
-              t.rows.get(),
-              t.waits.get(),
-              t.copied.get(),
-              t.moves.get(),
-              t.sums.get(),
-              t.places.get()};
-  }
-  static void end(FusedStep& row, const std::vector<int>& waits, const std::vector<int>& copied,
-                  const std::vector<FusedMove>& moves, const std::vector<FusedSum>& sums) {
-    row.waits = static_cast<int>(waits.size());
-    row.copied = static_cast<int>(copied.size());
-    row.moves = static_cast<int>(moves.size());
-    row.sums = static_cast<int>(sums.size());
-  }
-  const ExchangeMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
-  // One stores where the other one stores or reads.
-  static bool conflict(const Step& step, const Sum& a, const Sum& b) {
-    if (a.completes == 1) return false;
-    return (b.completes != 1 && a.to.same_slot(b.to)) ||
-           std::any_of(b.from.begin(), b.from.end(), [&](const Place& place) {
-             return (place.receive < 0 ? place : step.to[static_cast<std::size_t>(place.receive)])
-                 .same_slot(a.to);
-           });
-  }
-
-  std::shared_ptr<Tables> tables_here_ = {};
-};
 
 }  // namespace chorale

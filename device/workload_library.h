@@ -1,9 +1,10 @@
 // An emitted workload as a library for programs in other languages, with a C interface that knows nothing of MPI: whoever
-// makes a program says how messages are moved. NAME.json says what tensors there are, in the order of the addresses that
+// makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs, over NCCL. NAME.json says what tensors there are, in the order of the addresses that
 // chorale_run takes; results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -11,6 +12,9 @@
 
 #include "device/workload_device.h"
 #include "device/workload_exchange.h"
+#ifdef CHORALE_NCCL
+#include "device/workload_nccl.h"
+#endif
 
 extern "C" {
 struct chorale_message {
@@ -73,11 +77,13 @@ inline std::string& library_error() {
   return error;
 }
 
-template <typename Workload>
+template <typename Workload, typename Transport>
 class LibraryProgram {
  public:
-  LibraryProgram(int rank, int ranks, chorale_exchange exchange, void* context, const std::int64_t* sizes)
-      : transport_(rank, ranks, exchange, context), sizes_(from(sizes)), program_(transport_, sizes_) {}
+  // What the transport is made of comes last.
+  template <typename... Rest>
+  explicit LibraryProgram(const std::int64_t* sizes, Rest... rest)
+      : transport_(rest...), sizes_(from(sizes)), program_(transport_, sizes_) {}
 
   std::int64_t elements(int tensor) {
     std::int64_t result = -1;
@@ -109,11 +115,64 @@ class LibraryProgram {
     return sizes;
   }
 
-  CallbackTransport transport_;
+  Transport transport_;
   typename Workload::Sizes sizes_;
   typename Workload::Tensors tensors_ = {};
-  typename Workload::template Program<CallbackTransport> program_;
+  typename Workload::template Program<Transport> program_;
 };
+
+#ifdef CHORALE_NCCL
+// A rank of NCCL's, on a GPU.
+class LibraryRank {
+ public:
+  LibraryRank(int rank, int ranks, const void* id, int device) : device_(device) {
+    select();
+    ncclUniqueId bytes;
+    std::memcpy(&bytes, id, sizeof bytes);
+    check(ncclCommInitRank(&comm_, ranks, bytes, rank), "ncclCommInitRank");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  ~LibraryRank() {
+    if (reached_ != nullptr) cudaEventDestroy(reached_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    if (comm_ != nullptr) ncclCommDestroy(comm_);
+  }
+  LibraryRank(const LibraryRank&) = delete;
+  LibraryRank& operator=(const LibraryRank&) = delete;
+
+  // As the current device, for whoever calls.
+  void select() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
+  ncclComm_t comm() const { return comm_; }
+  cudaStream_t stream() const { return stream_; }
+  // After what is in the caller's stream, and before what comes there next.
+  template <typename Work>
+  void within(cudaStream_t callers, const Work& work) {
+    select();
+    follow(stream_, callers);
+    work();
+    follow(callers, stream_);
+  }
+
+ private:
+  void follow(cudaStream_t later, cudaStream_t earlier) {
+    check(cudaEventRecord(reached_, earlier), "cudaEventRecord");
+    check(cudaStreamWaitEvent(later, reached_, 0), "cudaStreamWaitEvent");
+  }
+
+  const int device_;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t reached_ = nullptr;
+};
+
+template <typename Workload>
+struct GpuLibraryProgram : LibraryProgram<Workload, NcclTransport> {
+  GpuLibraryProgram(LibraryRank& rank, const std::int64_t* sizes)
+      : LibraryProgram<Workload, NcclTransport>(sizes, rank.comm(), rank.stream()), rank(rank) {}
+  LibraryRank& rank;
+};
+#endif
 
 // The value, or `otherwise` where something was thrown, which library_error() says then.
 template <typename Value, typename Function>
@@ -130,27 +189,68 @@ Value guarded(Value otherwise, Function function) {
 
 // What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A program is
 // used by one thread at a time.
-#define CHORALE_C_INTERFACE(Workload)                                                      \
-  extern "C" {                                                                             \
-  void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,        \
-                     const std::int64_t* sizes) {                                          \
-    return chorale::guarded<void*>(nullptr, [&]() -> void* {                               \
-      return new chorale::LibraryProgram<Workload>(rank, ranks, exchange, context, sizes); \
-    });                                                                                    \
-  }                                                                                        \
-  void chorale_free(void* program) {                                                       \
-    delete static_cast<chorale::LibraryProgram<Workload>*>(program);                       \
-  }                                                                                        \
-  std::int64_t chorale_elements(void* program, int tensor) {                               \
-    return static_cast<chorale::LibraryProgram<Workload>*>(program)->elements(tensor);     \
-  }                                                                                        \
-  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {             \
-    return chorale::guarded(1, [&] {                                                       \
-      static_cast<chorale::LibraryProgram<Workload>*>(program)->run(addresses, seed);      \
-      return 0;                                                                            \
-    });                                                                                    \
-  }                                                                                        \
-  const char* chorale_error() {                                                            \
-    return chorale::library_error().c_str();                                               \
-  }                                                                                        \
+#define CHORALE_C_COMMON(Program)                            \
+  void chorale_free(void* program) {                         \
+    delete static_cast<Program*>(program);                   \
+  }                                                          \
+  std::int64_t chorale_elements(void* program, int tensor) { \
+    return static_cast<Program*>(program)->elements(tensor); \
+  }                                                          \
+  const char* chorale_error() {                              \
+    return chorale::library_error().c_str();                 \
   }
+
+#ifndef CHORALE_NCCL
+#define CHORALE_C_INTERFACE(Workload)                                                                   \
+  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::CallbackTransport>;                 \
+  extern "C" {                                                                                          \
+  CHORALE_C_COMMON(ChoraleProgram)                                                                      \
+  void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,                     \
+                     const std::int64_t* sizes) {                                                       \
+    return chorale::guarded<void*>(                                                                     \
+        nullptr, [&]() -> void* { return new ChoraleProgram(sizes, rank, ranks, exchange, context); }); \
+  }                                                                                                     \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                          \
+    return chorale::guarded(1, [&] {                                                                    \
+      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                                      \
+      return 0;                                                                                         \
+    });                                                                                                 \
+  }                                                                                                     \
+  }
+#else
+// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of its GPU; programs
+// are made of what that returns, and are gone before chorale_leave. Addresses are those of the GPU, but of scalars that the
+// program does not change; chorale_run comes back when all is in the stream.
+#define CHORALE_C_INTERFACE(Workload)                                                           \
+  using ChoraleProgram = chorale::GpuLibraryProgram<Workload>;                                  \
+  extern "C" {                                                                                  \
+  CHORALE_C_COMMON(ChoraleProgram)                                                              \
+  int chorale_id(void* bytes) {                                                                 \
+    return chorale::guarded(1, [&] {                                                            \
+      chorale::check(ncclGetUniqueId(static_cast<ncclUniqueId*>(bytes)), "ncclGetUniqueId");    \
+      return 0;                                                                                 \
+    });                                                                                         \
+  }                                                                                             \
+  void* chorale_join(int rank, int ranks, const void* id, int device) {                         \
+    return chorale::guarded<void*>(                                                             \
+        nullptr, [&]() -> void* { return new chorale::LibraryRank(rank, ranks, id, device); }); \
+  }                                                                                             \
+  void chorale_leave(void* rank) {                                                              \
+    delete static_cast<chorale::LibraryRank*>(rank);                                            \
+  }                                                                                             \
+  void* chorale_make(void* rank, const std::int64_t* sizes) {                                   \
+    return chorale::guarded<void*>(nullptr, [&]() -> void* {                                    \
+      chorale::LibraryRank& on = *static_cast<chorale::LibraryRank*>(rank);                     \
+      on.select();                                                                              \
+      return new ChoraleProgram(on, sizes);                                                     \
+    });                                                                                         \
+  }                                                                                             \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed, void* stream) {    \
+    return chorale::guarded(1, [&] {                                                            \
+      ChoraleProgram& made = *static_cast<ChoraleProgram*>(program);                            \
+      made.rank.within(static_cast<cudaStream_t>(stream), [&] { made.run(addresses, seed); });  \
+      return 0;                                                                                 \
+    });                                                                                         \
+  }                                                                                             \
+  }
+#endif

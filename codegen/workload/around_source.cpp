@@ -89,7 +89,8 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   std::string text =
       "# make TARGET: threads (of one process), mpi, library (for other languages), cuda (all ranks on one "
       "GPU), nccl "
-      "(a\n# GPU each), report (registers and spills of kernels), as far as they are here.\n"
+      "(a\n# GPU each), nccl_library (for tensors there), report (registers and spills of kernels), as far "
+      "as they are here.\n"
       "# make mpi BLAS=1: products by the BLAS that is here, if it has a cblas.h; make cuda CUBLAS=1: by "
       "cuBLAS.\n";
   if (on_hosts)
@@ -119,10 +120,10 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   const auto rule = [&](const std::string& goal, const std::string& file, const std::string& command) {
     goals += " " + goal;
     built += " " + file;
-    const bool on_gpu = goal == "cuda" || goal == "nccl";
-    rules += fmt::format(
-        "{1}: {0}_main.cpp {0}.h\n\t{2} -o $@ {3}\n\n", places.name(), file, command,
-        on_gpu ? goal == "nccl" ? "-lnccl $(GPU_LIBRARY)" : "$(GPU_LIBRARY)" : "-pthread $(LIBRARY)");
+    const bool by_nccl = goal == "nccl" || goal == "nccl_library", on_gpu = goal == "cuda" || by_nccl;
+    rules +=
+        fmt::format("{1}: {0}_main.cpp {0}.h\n\t{2} -o $@ {3}\n\n", places.name(), file, command,
+                    on_gpu ? by_nccl ? "-lnccl $(GPU_LIBRARY)" : "$(GPU_LIBRARY)" : "-pthread $(LIBRARY)");
     text += fmt::format("{}: {}\n", goal, file);
   };
   const std::string source = places.name() + "_main.cpp";
@@ -132,6 +133,9 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   if (has(WorkloadCarrier::Cuda))
     rule("cuda", places.name() + "_cuda", "$(CUDA) -DCHORALE_CUDA" + launches + " " + source);
   if (has(WorkloadCarrier::Nccl)) rule("nccl", places.name() + "_nccl", "$(CUDA) -DCHORALE_NCCL " + source);
+  if (has(WorkloadCarrier::Nccl))
+    rule("nccl_library", "lib" + places.name() + "_nccl.so",
+         "$(CUDA) -DCHORALE_NCCL -DCHORALE_LIBRARY -Xcompiler -fPIC -shared " + source);
   if (has(WorkloadCarrier::Threads))
     rule("library", "lib" + places.name() + ".so",
          "$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC " + source);

@@ -4,8 +4,9 @@
     adam(g=gradients, p=parameters, m=m, v=v, lr=1e-3)           # or torch.ops.chorale.adam(...)
 
 `chorale compile` writes the program as C++ with a C interface, the compiler makes a library of it, and what it
-sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). Nothing of PyTorch's own C++ is
-needed, so a library fits every version from 1.13 on.
+sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). With device="cuda" tensors are on the
+current GPU, nvcc compiles, and what is sent goes over NCCL, by a communicator of the library's own. Nothing of PyTorch's own C++
+is needed, so a library fits every version from 1.13 on.
 """
 
 import ctypes
@@ -65,10 +66,19 @@ def program():
     return found
 
 
-def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None):
+def require_device(device):
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device is 'cpu' or 'cuda', not {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        why = "was built without CUDA" if torch.version.cuda is None else "sees no GPU"
+        raise RuntimeError(f"device='cuda': this PyTorch {why}; take device='cpu'")
+
+
+def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None, device="cpu"):
     """The folder with the library, made if it is not there. Ranks that share the folder may call this at the same time."""
+    require_device(device)
     text = pathlib.Path(file).read_text()
-    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler])
+    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler, device])
     cache = pathlib.Path(directory or pathlib.Path(tempfile.gettempdir()) / f"chorale-{os.getuid()}")
     folder = cache / hashlib.sha256(asked.encode()).hexdigest()[:24]
     if folder.exists():
@@ -84,7 +94,8 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
                        "-o", str(making), "--quiet"]
             command += ["--apply", apply] if apply else []
             command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
-            for line in (command, ["make", "-s", "-C", str(making), *([f"CXX={compiler}"] if compiler else []), "library"]):
+            goal, compiles = ("library", "CXX") if device == "cpu" else ("nccl_library", "NVCC")
+            for line in (command, ["make", "-s", "-C", str(making), *([f"{compiles}={compiler}"] if compiler else []), goal]):
                 done = subprocess.run(line, capture_output=True, text=True)
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
@@ -96,7 +107,8 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
 
 def load(file, machine, group=None, sizes=None, **options):
     """The program of a file for the ranks of a process group, which all call this. Options: those of built()."""
-    return Workload(built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options), group, sizes)
+    folder = built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options)
+    return Workload(folder, group, sizes, options.get("device", "cpu"))
 
 
 _operators = None  # the library of torch.ops.chorale, once there is an operator
@@ -106,7 +118,8 @@ class Workload:
     """One program on this rank. Called with tensors by name, of this rank's parts; updates those that the program updates, in
     place, and returns what it returns, in its order."""
 
-    def __init__(self, folder, group=None, sizes=None):
+    def __init__(self, folder, group=None, sizes=None, device="cpu"):
+        require_device(device)
         self.description = json.loads(next(pathlib.Path(folder).glob("*.json")).read_text())
         self.name = self.description["name"]
         self.rows = [row for row in self.description["tensors"] if row["address"]]
@@ -121,11 +134,29 @@ class Workload:
         if ranks != wanted:
             raise ValueError(f"{self.name} is for {wanted} ranks, and the group has {ranks}")
         self.exchange, self.failure = exchange_over(group)
+        self.device = device if device == "cpu" else torch.device("cuda", torch.cuda.current_device())
+        self.joined = None  # on GPUs: this rank of NCCL's
+        if device == "cuda":
+            self.join(ranks)
         self.made = {}  # by sizes: programs keep their plans and their memory
+
+    def join(self, ranks):
+        self.library.chorale_join.restype = ctypes.c_void_p
+        number = (ctypes.c_uint8 * 128)()
+        if self.rank == 0 and self.library.chorale_id(number) != 0:
+            raise RuntimeError(self.library.chorale_error().decode())
+        first = 0 if self.group is None else dist.distributed_c10d._get_global_rank(self.group, 0)
+        told = [bytes(number)]
+        dist.broadcast_object_list(told, src=first, group=self.group)
+        self.joined = self.library.chorale_join(self.rank, ranks, told[0], self.device.index)
+        if not self.joined:
+            raise RuntimeError(self.library.chorale_error().decode())
 
     def __del__(self):
         for handle in getattr(self, "made", {}).values():
             self.library.chorale_free(ctypes.c_void_p(handle))
+        if getattr(self, "joined", None):
+            self.library.chorale_leave(ctypes.c_void_p(self.joined))
 
     def solved(self, tensors):
         """Sizes, from the shapes of tensors that are given whole."""
@@ -154,8 +185,8 @@ class Workload:
 
     def handle(self, sizes):
         if sizes not in self.made:
-            made = self.library.chorale_make(self.rank, dist.get_world_size(self.group), self.exchange, None,
-                                             (ctypes.c_int64 * len(sizes))(*sizes))
+            first = (ctypes.c_void_p(self.joined),) if self.joined else (self.rank, dist.get_world_size(self.group), self.exchange, None)
+            made = self.library.chorale_make(*first, (ctypes.c_int64 * len(sizes))(*sizes))
             if not made:
                 raise ValueError(self.library.chorale_error().decode())
             self.made[sizes] = made
@@ -182,11 +213,13 @@ class Workload:
             have = self.elements(row["name"], sizes)
             if not row["input"]:
                 shape = [self.side(side, sizes) for side in row["shape"]]
-                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]])
+                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]],
+                                                   device=self.device)
             elif tensors[row["name"]].numel() != have:
                 raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {have}")
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
-        code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed))
+        stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.joined else ()
+        code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream)
         if self.failure:
             raise self.failure.pop()
         if code != 0:
@@ -225,7 +258,7 @@ class Workload:
                 tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]], device="meta")
             return returned(tensors)
 
-        _operators.impl(name, run, "CPU")
+        _operators.impl(name, run, "CUDA" if self.joined else "CPU")
         _operators.impl(name, fake, "Meta")
         _operators.impl(name, lambda *values: (fake if any(torch.is_tensor(v) and v.is_meta for v in values) else run)(*values), "Autograd")
         return getattr(torch.ops.chorale, name)
@@ -235,14 +268,19 @@ class Workload:
         if name not in given:
             raise TypeError(f"{self.name} needs {name}")
         value = given.pop(name)
+        # Scalars that the program does not change are values of the host's.
+        by_value = not row["shape"] and all(other["in"] != name for other in self.description["tensors"])
+        wanted = torch.device("cpu") if by_value else torch.device(self.device)
         if not row["shape"] and not torch.is_tensor(value):
-            value = torch.tensor(value, dtype=dtype)
+            value = torch.tensor(value, dtype=dtype, device=wanted)
+        elif by_value:
+            value = value.cpu()
         if value.dtype != dtype:
             raise TypeError(f"{name} is {value.dtype}, and {dtype} in {self.name}")
         if not value.is_contiguous():
             raise ValueError(f"{name} is not contiguous")
-        if value.device.type != "cpu":
-            raise ValueError(f"{name} is on {value.device}: libraries for GPUs are not made yet")
+        if value.device != wanted:
+            raise ValueError(f"{name} is on {value.device}, and {self.name} on {wanted}: load() takes a device")
         return value
 
     def side(self, side, sizes):

@@ -100,8 +100,8 @@ assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "
 assert run("./adam_threads", "N=-1", code=2, cwd=work / "plain").strip()
 
 # What is for one target has what that needs, and no more; make builds it.
-own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "fused", "gpu", "cuda"},
-       "nccl": {"counters", "fused", "gpu", "nccl"}}
+own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "fused", "kernels", "gpu", "gpu_exchange", "cuda"},
+       "nccl": {"counters", "fused", "kernels", "gpu", "nccl", "library"}}
 for target, headers in own.items():
     run(chorale, "compile", adam, "--machine", "ring:4", "--target", target, "-o", target)
     there = {path.stem.replace("workload_", "") for path in (work / target / "device").iterdir()}

@@ -71,6 +71,67 @@ TEST(EmittedOnGpus, HasNoRacesBetweenThem) {
   EXPECT_EQ(emitted.difference(adam(5003), 7, 1e-6, true, "--gpus 2"), "");
 }
 
+// For programs in other languages: tensors on GPUs, after what is in the caller's stream, and before what comes there next.
+TEST(EmittedOnGpus, IsALibraryOverNccl) {
+  const Workload workload = parsed(R"(
+workload w ranks 3
+size N = 5
+Tensor x(fp32, [N], Local)
+Tensor p(fp32, [N], Replicated)
+Scalar f(fp32)
+sum = AllReduce("+", x)
+p_ = Update(p, p + f * sum)
+return p_, sum
+)");
+  const Emitted emitted(workload, 1, true, Carrier::Nccl, kNotCompiled);
+  write_file(emitted.folder() / "drive.cpp", R"(
+#include <cstdio>
+#include <thread>
+#include <vector>
+#include "w_main.cpp"
+int main() {
+  unsigned char id[128];
+  if (chorale_id(id) != 0) return 1;
+  std::vector<std::thread> threads;
+  std::vector<float> found[3];
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      void* const joined = chorale_join(rank, 3, id, rank);
+      const std::int64_t n = 1001;
+      void* const program = chorale_make(joined, &n);
+      float *x = nullptr, *p = nullptr, *sum = nullptr, f = 0.5;
+      cudaStream_t stream = nullptr;
+      cudaStreamCreate(&stream);
+      for (float** at : {&x, &p, &sum}) cudaMalloc(at, n * sizeof(float));
+      const std::vector<float> given(n, static_cast<float>(rank + 1)), zeros(n, 0);
+      found[rank].resize(n);
+      cudaMemcpyAsync(x, given.data(), n * sizeof(float), cudaMemcpyHostToDevice, stream);
+      cudaMemcpyAsync(p, zeros.data(), n * sizeof(float), cudaMemcpyHostToDevice, stream);
+      void* const addresses[] = {x, p, &f, sum};
+      for (int run = 0; run < 2; ++run)
+        if (chorale_elements(program, 3) != n || chorale_run(program, addresses, 1, stream) != 0)
+          std::puts(chorale_error());
+      cudaMemcpyAsync(found[rank].data(), p, n * sizeof(float), cudaMemcpyDeviceToHost, stream);
+      cudaStreamSynchronize(stream);
+      chorale_free(program);
+      chorale_leave(joined);
+    });
+  for (std::thread& thread : threads) thread.join();
+  int wrong = 0;
+  for (const std::vector<float>& each : found)
+    for (const float value : each) wrong += value == 2 * 0.5F * (1 + 2 + 3) ? 0 : 1;
+  std::printf("%d wrong", wrong);
+}
+)");
+  int code = 0;
+  EXPECT_EQ(
+      run_command(fmt::format("cd {} && {} -O0 -DCHORALE_LIBRARY -Wall -Wextra -Wpedantic -Werror drive.cpp "
+                              "-o drive -pthread && ./drive",
+                              emitted.folder().string(), compiler_for(Carrier::Nccl)),
+                  code),
+      "0 wrong");
+}
+
 // A step that was recorded, on both streams of each GPU, does the same again.
 TEST(EmittedOnGpus, ReplaysAStepAsAGraph) {
   const auto printed = [](const Emitted& emitted, const std::string& arguments) {

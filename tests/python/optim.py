@@ -95,6 +95,14 @@ except ValueError as error:
 # An operator of PyTorch: what it gives for the self-attention of examples/, against PyTorch's own sums, and its fake form.
 from chorale import workload  # noqa: E402
 
+# On GPUs where PyTorch has them, and refused where it has not.
+if not torch.cuda.is_available():
+    try:
+        workload.load("none.chorale", f"ring:{ranks}", device="cuda")
+        raise AssertionError("a GPU is taken that is not there")
+    except RuntimeError as error:
+        assert str(error).startswith("device='cuda': this PyTorch ") and str(error).endswith("; take device='cpu'"), error
+
 text = pathlib.Path(folder) / "tail.chorale"
 if rank == 0:
     text.write_text("""workload tail
@@ -125,5 +133,10 @@ for wrong, says in [(lambda: tail(x, b[:3], r, 0.5), "side of 3"), (lambda: tail
         raise AssertionError(f"is taken, where {says} was to be refused")
     except (ValueError, TypeError) as error:
         assert says in str(error), error
+if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
+    torch.cuda.set_device(rank)
+    workload.load(text, f"ring:{ranks}", directory=folder, device="cuda").register("tail_on_gpus")
+    there = torch.ops.chorale.tail_on_gpus(x.cuda(), b.cuda(), r.detach().cuda(), 0.5)
+    assert torch.equal(there.cpu(), y), "the operator gives something else on GPUs"
 if rank == 0:
     print("torch.ops.chorale.tail: right, and refuses what is not")
