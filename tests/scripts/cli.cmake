@@ -30,7 +30,7 @@ add_test(NAME cli.pages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}
 set_tests_properties(cli.pages PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.workload COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/workload.py $<TARGET_FILE:chorale>
                                    ${PROJECT_SOURCE_DIR}/examples)
-set_tests_properties(cli.workload PROPERTIES TIMEOUT 300)
+set_tests_properties(cli.workload PROPERTIES TIMEOUT 600)
 add_test(NAME cli.import COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/import.py $<TARGET_FILE:chorale>
                                  ${PROJECT_SOURCE_DIR}/../shared)
 set_tests_properties(cli.import PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
