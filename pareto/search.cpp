@@ -125,6 +125,11 @@ class FrontierSearch {
       begin(CollectiveKind::ReduceScatter, chunks);
       begin(CollectiveKind::Allgather, chunks);
     }
+    // Else a search that ends in the halves of a large machine would know no bound at all.
+    for (int chunks = space_.min_chunks; found_->is_allreduce() && chunks <= space_.max_chunks; ++chunks) {
+      if (clock_.over()) return;
+      begin(CollectiveKind::AllReduce, chunks);
+    }
   }
 
   void begin(CollectiveKind kind, int chunks) {
