@@ -7,48 +7,31 @@
 #include <cassert>
 #include <limits>
 #include <map>
-#include <tuple>
 
 namespace chorale {
 namespace {
 
 constexpr std::uint16_t kFar = std::numeric_limits<std::uint16_t>::max();
 
-// Links by their ends and width, so that the group can be applied to them. Parallel ones that are equal go by their numbers,
-// as in symmetry/automorphisms.h.
-class LinkImages {
- public:
-  explicit LinkImages(const Topology& topology) : topology_(topology), number_(topology.links.size()) {
-    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l) {
-      std::vector<LinkId>& same = links_[key(l, topology.links[l].src, topology.links[l].dst)];
-      number_[l] = static_cast<int>(same.size());
-      same.push_back(l);
-    }
-  }
-  LinkId image(LinkId l, const std::vector<Rank>& ranks) const {
-    const Link& link = topology_.links[l];
-    return links_.at(key(l, ranks[link.src], ranks[link.dst]))[number_[l]];
-  }
-
- private:
-  using Key = std::tuple<Rank, Rank, int, double, double>;
-  Key key(LinkId l, Rank src, Rank dst) const {
-    const Link& link = topology_.links[l];
-    return {src, dst, link.bandwidth, link.alpha_us, link.beta_us_per_byte};
-  }
-  const Topology& topology_;
-  std::vector<int> number_;
-  std::map<Key, std::vector<LinkId>> links_ = {};
+// What of a bin is used by whom.
+struct BinUse {
+  std::vector<LinkId> links = {};
+  int weight = 0;
+  int representative = -1;
 };
 
 }  // namespace
 
 Ground::Ground(const Topology& topology, const Collective& collective, std::vector<std::vector<Rank>> group)
-    : topology_(topology), collective_(collective), group_(std::move(group)) {
+    : topology_(topology), collective_(collective), group_(std::move(group)), orbits_(topology, group_) {
   assert(!group_.empty() && !collective.combining && topology.switches == 0);
   find_orbits();
   find_distances();
-  find_entries();
+  for (long long capacity : orbits_.capacities()) bins_.push_back({.capacity = capacity});
+  const std::vector<std::vector<LinkId>> ways = ways_in();
+  const std::vector<bool> idle = find_splits(ways);
+  for (const std::vector<LinkId>& into : ways) entries_.push_back(joined(into, idle));
+  separate_ = std::ranges::all_of(entries_, [&](const auto& entries) { return nested(entries); });
 }
 
 void Ground::find_orbits() {
@@ -96,62 +79,24 @@ void Ground::find_distances() {
   }
 }
 
-void Ground::find_entries() {
-  const int links = static_cast<int>(topology_.links.size());
-  std::vector<std::vector<LinkId>> into(representatives_.size());
-  entering_.assign(links, -1);
-  {
-    const LinkImages images(topology_);
-    if (order() > 1) images_.resize(links);
-    for (LinkId l = 0; l < links; ++l) {
-      const Rank v = topology_.links[l].dst;
-      if (representatives_[index_[v]] != v) continue;
-      into[index_[v]].push_back(l);
-      entering_[l] = l;
-      if (order() == 1) continue;
-      for (const std::vector<Rank>& g : group_) images_[l].push_back(images.image(l, g));
-      for (LinkId image : images_[l]) entering_[image] = l;
-    }
-  }
-  // An orbit of limits is told by the links of one of them, carried to representatives, with repetitions.
-  std::map<std::pair<int, std::vector<LinkId>>, int> known;
-  std::vector<std::map<int, int>> passed(links);  // by link into a representative: bin, weight
-  for (const SharedLimit& limit : topology_.limits) {
-    std::vector<LinkId> carried;
-    for (LinkId l : limit.links) carried.push_back(entering_[l]);
-    std::ranges::sort(carried);
-    const auto [at, fresh] = known.try_emplace({limit.bandwidth, carried}, static_cast<int>(bins_.size()));
-    bin_of_limit_.push_back(at->second);
-    if (!fresh) continue;
-    bins_.push_back({.capacity = limit.bandwidth});
-    for (LinkId l : carried) ++passed[l][at->second];
-  }
-  for (const std::vector<LinkId>& ways : into)
-    for (LinkId l : ways) {
-      const long long wide = topology_.links[l].bandwidth;
-      if (std::ranges::any_of(passed[l],
-                              [&](const auto& p) { return wide * p.second >= bins_[p.first].capacity; }))
-        continue;
-      passed[l][static_cast<int>(bins_.size())] = 1;
-      bins_.push_back({.capacity = wide});
-    }
+std::vector<std::vector<LinkId>> Ground::ways_in() const {
+  std::vector<std::vector<LinkId>> ways(representatives_.size());
+  for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
+    if (orbits_.entering(l) == l) ways[index_[topology_.links[l].dst]].push_back(l);
+  return ways;
+}
 
-  struct Use {
-    std::vector<LinkId> links = {};
-    int weight = 0;
-    int representative = -1;
-  };
-  std::vector<Use> uses(bins_.size());
-  for (int i = 0; i < static_cast<int>(into.size()); ++i)
-    for (LinkId l : into[i])
-      for (const auto& [b, weight] : passed[l]) {
-        Use& use = uses[b];
+std::vector<bool> Ground::find_splits(const std::vector<std::vector<LinkId>>& ways) {
+  std::vector<BinUse> uses(bins_.size());
+  for (int i = 0; i < static_cast<int>(ways.size()); ++i)
+    for (LinkId l : ways[i])
+      for (const auto& [b, weight] : orbits_.shares(l)) {
+        BinUse& use = uses[b];
         if (!use.links.empty() && (use.representative != i || use.weight != weight)) bins_[b].split = true;
         use.representative = i;
         use.weight = weight;
         use.links.push_back(l);
       }
-  // Of two bins over the same links of one representative the narrower one says all.
   std::map<std::vector<LinkId>, int> narrowest;
   std::vector<bool> idle(bins_.size(), false);
   for (int b = 0; b < static_cast<int>(bins_.size()); ++b) {
@@ -163,32 +108,36 @@ void Ground::find_entries() {
     idle[narrower ? other : b] = true;
     if (narrower) at->second = b;
   }
+  return idle;
+}
 
-  for (const std::vector<LinkId>& ways : into) {
-    std::vector<Entry>& entries = entries_.emplace_back();
-    for (LinkId l : ways) {
-      std::vector<Entry::Passed> bins;
-      for (const auto& [b, weight] : passed[l])
-        if (!idle[b]) bins.push_back({.bin = b, .weight = weight});
-      std::ranges::sort(bins, {}, [&](const Entry::Passed& p) {
-        const auto here = std::ranges::count_if(
-            uses[p.bin].links, [&](LinkId m) { return topology_.links[m].dst == topology_.links[l].dst; });
-        return std::pair(here, p.bin);
-      });
-      const auto same = std::ranges::find(entries, bins, &Entry::bins);
-      if (same != entries.end())
-        same->links.push_back(l);
-      else
-        entries.push_back({.links = {l}, .bins = bins});
-    }
-    // Nested: whoever passes a bin goes on through the same ones.
-    std::map<int, std::vector<Entry::Passed>> rest;
-    for (const Entry& entry : entries)
-      for (auto p = entry.bins.begin(); p != entry.bins.end(); ++p) {
-        const std::vector<Entry::Passed> after(p + 1, entry.bins.end());
-        if (bins_[p->bin].split || rest.try_emplace(p->bin, after).first->second != after) separate_ = false;
-      }
+std::vector<Entry> Ground::joined(const std::vector<LinkId>& into, const std::vector<bool>& idle) const {
+  std::map<int, int> sharing;  // by bin: links of these
+  for (LinkId l : into)
+    for (const Entry::Passed& p : orbits_.shares(l)) ++sharing[p.bin];
+  std::vector<Entry> entries;
+  for (LinkId l : into) {
+    std::vector<Entry::Passed> bins;
+    for (const Entry::Passed& p : orbits_.shares(l))
+      if (!idle[p.bin]) bins.push_back(p);
+    std::ranges::sort(bins, {}, [&](const Entry::Passed& p) { return std::pair(sharing[p.bin], p.bin); });
+    const auto same = std::ranges::find(entries, bins, &Entry::bins);
+    if (same != entries.end())
+      same->links.push_back(l);
+    else
+      entries.push_back({.links = {l}, .bins = bins});
   }
+  return entries;
+}
+
+bool Ground::nested(const std::vector<Entry>& entries) const {
+  std::map<int, std::vector<Entry::Passed>> rest;
+  for (const Entry& entry : entries)
+    for (auto p = entry.bins.begin(); p != entry.bins.end(); ++p) {
+      const std::vector<Entry::Passed> after(p + 1, entry.bins.end());
+      if (bins_[p->bin].split || rest.try_emplace(p->bin, after).first->second != after) return false;
+    }
+  return true;
 }
 
 Step Ground::carried_over(const std::vector<Pick>& picks) const {
@@ -201,7 +150,7 @@ Step Ground::carried_over(const std::vector<Pick>& picks) const {
     else
       for (int g = 0; g < order(); ++g)
         step.sends.push_back({.chunk = group_[g][pick.chunk / copies] * copies + pick.chunk % copies,
-                              .link = images_[pick.link][g]});
+                              .link = orbits_.image(pick.link, g)});
   std::ranges::sort(step.sends);
   step.rounds = needed_rounds(topology_, step);
   return step;

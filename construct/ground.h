@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "construct/link_orbits.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -22,11 +23,7 @@ struct Bin {
 
 // Ways into a representative that the same bins bind.
 struct Entry {
-  struct Passed {
-    int bin = 0;
-    int weight = 1;
-    bool operator==(const Passed&) const = default;
-  };
+  using Passed = LinkOrbits::Share;
   std::vector<LinkId> links = {};
   std::vector<Passed> bins = {};  // the one with the fewest links into this representative first
 };
@@ -41,6 +38,7 @@ class Ground {
   // `group`: permutations of ranks, the identity first (symmetry/digit_shifts.h). More than the identity only for an
   // Allgather. Requires a collective that copies, whose destinations can all be reached.
   Ground(const Topology&, const Collective&, std::vector<std::vector<Rank>> group);
+  Ground(const Ground&) = delete;
 
   const Topology& topology() const { return topology_; }
   const Collective& collective() const { return collective_; }
@@ -63,10 +61,10 @@ class Ground {
   int farthest() const { return farthest_; }  // greatest distance of any chunk
 
   // Of the links that the group carries l to, the one into a representative.
-  LinkId entering(LinkId l) const { return entering_[l]; }
+  LinkId entering(LinkId l) const { return orbits_.entering(l); }
   const std::vector<Entry>& entries(int representative) const { return entries_[representative]; }
   const std::vector<Bin>& bins() const { return bins_; }
-  int bin_of_limit(int limit) const { return bin_of_limit_[limit]; }
+  int bin_of_limit(int limit) const { return orbits_.bin_of_limit(limit); }
   // Each bin at one representative, with one weight, and of two that share links one has all of the other's: then what fits
   // is a flow, and representatives do not meet.
   bool is_separate() const { return separate_; }
@@ -78,11 +76,20 @@ class Ground {
   std::size_t at(Chunk c, Rank u) const { return static_cast<std::size_t>(start_[c]) * ranks() + u; }
   void find_orbits();
   void find_distances();
-  void find_entries();
+  // By representative: the links into it.
+  std::vector<std::vector<LinkId>> ways_in() const;
+  // Says which bins are split, and returns which are idle: of two over the same links of one representative the narrower one
+  // says all.
+  std::vector<bool> find_splits(const std::vector<std::vector<LinkId>>& ways);
+  // Those links into a representative that the same bins bind, together.
+  std::vector<Entry> joined(const std::vector<LinkId>& into, const std::vector<bool>& idle) const;
+  // Whoever passes a bin goes on through the same ones, and it is at one representative.
+  bool nested(const std::vector<Entry>&) const;
 
   const Topology& topology_;
   const Collective& collective_;
-  std::vector<std::vector<Rank>> group_;
+  const std::vector<std::vector<Rank>> group_;
+  const LinkOrbits orbits_;
   std::vector<Rank> representatives_ = {};
   std::vector<int> index_ = {};
   std::vector<int> element_ = {};  // that carries the representative to the rank
@@ -90,12 +97,8 @@ class Ground {
   std::vector<int> start_ = {};    // by chunk: which of the different sets of ranks it starts at
   std::vector<std::uint16_t> distance_ = {}, beyond_ = {};  // by start and rank
   int farthest_ = 0;
-  std::vector<LinkId> entering_ = {};
   std::vector<std::vector<Entry>> entries_ = {};
   std::vector<Bin> bins_ = {};
-  std::vector<int> bin_of_limit_ = {};
-  std::vector<std::vector<LinkId>> images_ =
-      {};  // by link into a representative and element, if there are several
   bool separate_ = true;
 };
 
