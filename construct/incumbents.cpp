@@ -12,12 +12,15 @@
 
 #include "construct/classic.h"
 #include "construct/effort.h"
+#include "construct/fitted_ways.h"
 #include "construct/more_steps.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
 #include "construct/sums_on_trees.h"
+#include "construct/timed_sums.h"
 #include "construct/tree_growth.h"
+#include "ir/embedding.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
 
@@ -134,6 +137,21 @@ bool has_dual(const Collective& collective) {
          std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
 }
 
+// Each rank sums up its part, and tells it: an AllReduce, where chunks are as many for each rank.
+std::vector<Schedule> halves(const Topology& topology, const Collective& collective,
+                             const std::atomic<bool>* stop) {
+  const int chunks = collective.chunks_per_block;
+  if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {};
+  const Collective gather =
+      make_collective(CollectiveKind::Allgather, collective.ranks, chunks / collective.ranks);
+  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop);
+  std::vector<Schedule> both;
+  if (gathers.empty()) return both;
+  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop))
+    for (const Schedule& after : gathers) keep_undominated(both, sequence(reversed(scatter, true), after));
+  return both;
+}
+
 }  // namespace
 
 std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
@@ -148,21 +166,36 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
-                                    const std::atomic<bool>* stop, int extra) {
+                                    LowerBounds& bounds, const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
   std::vector<Point> points;
+  const auto bound = [&] { return bounds.fewest_rounds().rounds; };
+  const auto add = [&](std::vector<Schedule> schedules) {
+    for (Schedule& schedule : schedules)
+      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+  };
   if (has_dual(collective)) {
     for (const Schedule& schedule : grow_trees(reversed(topology), dual(collective), stop))
       points.push_back(as_point(collective, reversed(schedule, true), Method::Routed));
   } else if (collective.combining) {
-    for (Schedule& schedule : sum_on_trees(topology, collective, stop))
-      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+    std::vector<Schedule> sums = sum_on_trees(topology, collective, stop);
+    for (Schedule& schedule : halves(topology, collective, stop)) keep_undominated(sums, std::move(schedule));
+    for (Schedule& schedule : fit_sums(topology, collective, sums, bound, stop))
+      keep_undominated(sums, std::move(schedule));
+    add(std::move(sums));
   } else {
-    for (Schedule& schedule : grow_trees(topology, collective, stop))
-      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+    add(grow_trees(topology, collective, stop));
+    add(fit_ways(
+        topology, collective, [&] { return bounds.fewest_rounds().rounds; }, stop));
   }
   return sound(topology, collective, std::move(points), stop, extra);
+}
+
+std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
+                                    const std::atomic<bool>* stop, int extra) {
+  LowerBounds bounds(topology, collective);
+  return grown_incumbents(topology, collective, bounds, stop, extra);
 }
 
 }  // namespace chorale

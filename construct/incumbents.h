@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "bounds/lower_bounds.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
@@ -20,10 +21,19 @@ namespace chorale {
 std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
                               int extra = kAnyRounds);
 
-// At the rate of the tightest cut, and with few more rounds for fewer steps (construct/tree_growth.h): of Allgather,
-// Broadcast and what else brings each chunk to all ranks, and of their duals. Of an AllReduce near the rate of the weakest
-// partition (construct/sums_on_trees.h), where links are as wide both ways. None of other collectives, on machines on
-// which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024 ranks whose digits turn (symmetry/digit_shifts.h).
+// Nearer to what no schedule can beat, for some collectives, and dearer to make:
+// - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
+//   and with few more rounds for fewer steps (construct/tree_growth.h);
+// - of AllReduce: near the rate of the weakest partition, where links are as wide both ways (construct/sums_on_trees.h), in
+//   fewer steps trees in time (construct/timed_sums.h), and the two halves one after the other, where chunks are as many for
+//   each rank;
+// - of Alltoall, Scatter, Gather and what else brings each chunk to one rank: mostly in as few rounds as the bound says
+//   (construct/fitted_ways.h).
+// None of other collectives, on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024
+// ranks whose digits turn (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they are asked only
+// where they are needed.
+std::vector<Point> grown_incumbents(const Topology&, const Collective&, LowerBounds& bounds,
+                                    const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 

@@ -1,11 +1,14 @@
 // On links that are as wide both ways, a chunk that goes up a tree as partial sums and down again as the whole one loads each
 // of the tree's edges once each way, whatever the root: so trees that fit side by side as undirected edges do as links
 // (spanning_trees.h), and the fewest rounds are those of the weakest partition. The fewest rounds are found from below:
-// where trees do not fit, the partition says by how much.
+// where trees do not fit, the partition says by how much. Trees are packed for as few chunks as have the same rate, made low
+// (low_trees.h), and used again for the others: rounds that it takes to fill and to empty them are twice their height.
 //
-// Steps come by list scheduling: in a step of q rounds each link takes, of what can go over it, what has the longest way
-// still before it. A small q makes many steps that are full, a large one few; every q is tried that grows by a third.
-// The root of a tree is its middle: random roots lost.
+// Steps come by list scheduling: in a step of q rounds each link takes, of what can go over it, what is latest. Chunks that take
+// all trees once are to be done one after the other, as fast as links allow, and who has a long way still before it must be
+// earlier. (By the way alone all chunks go up before the first comes down, which is better in few wide steps only, where it is
+// tried as well: mesh:4x4 67 rounds for 64 chunks, and 47 in turns.) A small q makes many steps that are full, a large one
+// few; every q is tried that grows by a third. The root of a tree is its middle: random roots lost.
 #include "construct/sums_on_trees.h"
 
 #include <algorithm>
@@ -16,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "construct/low_trees.h"
 #include "construct/spreading.h"
 
 namespace chorale {
@@ -45,6 +49,29 @@ int rounds_across(const std::vector<Edge>& edges, const std::vector<int>& group,
     if (group[edge.a] != group[edge.b]) between += edge.copies;
   const auto groups = static_cast<long long>(std::set<int>(group.begin(), group.end()).size());
   return static_cast<int>((trees * (groups - 1) + between - 1) / between);
+}
+
+// The fewest rounds in which so many trees fit, and a partition that says so.
+struct Weakest {
+  int rounds = 0;
+  std::vector<int> group = {};
+  std::vector<std::vector<int>> trees = {};
+};
+Weakest fewest_rounds_of(int ranks, const std::vector<Edge>& edges, int trees) {
+  Weakest found{.group = std::vector<int>(ranks)};
+  std::iota(found.group.begin(), found.group.end(), 0);
+  found.rounds = rounds_across(edges, found.group, trees);
+  for (;;) {
+    std::vector<Edge> copies = edges;
+    for (Edge& edge : copies) edge.copies *= found.rounds;
+    TreePacking packing = pack_spanning_trees(ranks, copies, trees);
+    if (!packing.trees.empty()) {
+      found.trees = std::move(packing.trees);
+      return found;
+    }
+    found.group = std::move(packing.group);
+    found.rounds = std::max(found.rounds + 1, rounds_across(edges, found.group, trees));
+  }
 }
 
 bool connected(const Topology& topology) {
@@ -94,15 +121,18 @@ Rooted from_middle(int ranks, const std::vector<Edge>& edges, const std::vector<
 // Sends over tree edges, with who waits for whom. Job 2n of a chunk goes up from rank n, job 2n + 1 comes down to it.
 class Jobs {
  public:
-  Jobs(const Topology& topology, const SumTrees& packed) : topology_(topology) {
+  Jobs(const Topology& topology, const SumTrees& packed)
+      : topology_(topology),
+        together_(packed.different),
+        rounds_of_these_(packed.rounds / (static_cast<int>(packed.trees.size()) / packed.different)) {
     for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
       links_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
     for (const std::vector<int>& tree : packed.trees)
       trees_.push_back(from_middle(topology.ranks, packed.edges, tree));
   }
 
-  // Steps of at most so many rounds.
-  Schedule in_steps_of(int rounds) const {
+  // Steps of at most so many rounds. In turns: chunks one after the other; or by the way that is before them alone.
+  Schedule in_steps_of(int rounds, bool in_turns) const {
     const int ranks = topology_.ranks;
     std::vector<std::vector<int>> waits(
         trees_.size());  // of each chunk, by rank: children that have not come up
@@ -126,7 +156,9 @@ class Jobs {
         const auto ends = job % 2 == 0 ? std::pair(n, above) : std::pair(above, n);
         const int far = job % 2 == 0 ? trees_[c].depth[n] + trees_[c].height[trees_[c].order.front()]
                                      : trees_[c].height[n];
-        ready[ends].push({.far = far, .chunk = c, .job = job});
+        ready[ends].push({.urgency = far * rounds - (in_turns ? c / together_ * rounds_of_these_ : 0),
+                          .chunk = c,
+                          .job = job});
       }
       freed.clear();
       Step step;
@@ -149,11 +181,11 @@ class Jobs {
 
  private:
   struct Ready {
-    int far = 0;  // steps that it takes at least, from here on
+    int urgency = 0;  // rounds that it takes from here on, less those that chunks before it take
     Chunk chunk = 0;
     int job = 0;
     bool operator<(const Ready& other) const {
-      return std::tuple(far, -chunk, -job) < std::tuple(other.far, -other.chunk, -other.job);
+      return std::tuple(urgency, -chunk, -job) < std::tuple(other.urgency, -other.chunk, -other.job);
     }
   };
 
@@ -173,6 +205,8 @@ class Jobs {
   }
 
   const Topology& topology_;
+  const int together_;         // chunks that take all trees
+  const int rounds_of_these_;  // that they take
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links_ = {};
   std::vector<Rooted> trees_ = {};
 };
@@ -183,18 +217,21 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   if (topology.ranks < 2 || !connected(topology)) return std::nullopt;
   const std::optional<std::vector<Edge>> edges = undirected(topology);
   if (!edges || static_cast<long long>(chunks) * topology.ranks > kMostPlaces) return std::nullopt;
-  std::vector<int> group(topology.ranks);
-  std::iota(group.begin(), group.end(), 0);
-  SumTrees packed{.rounds = rounds_across(*edges, group, chunks)};
-  for (;;) {
-    packed.edges = *edges;
-    for (Edge& edge : packed.edges) edge.copies *= packed.rounds;
-    TreePacking packing = pack_spanning_trees(topology.ranks, packed.edges, chunks);
-    if (!packing.trees.empty()) {
-      packed.trees = std::move(packing.trees);
-      return packed;
-    }
-    packed.rounds = std::max(packed.rounds + 1, rounds_across(*edges, packing.group, chunks));
+  // The fewest trees that say all: where a divisor of the chunks needs no more rounds than its share, each of its trees
+  // is that of several chunks.
+  int fewest = 0;  // rounds that some partition says
+  for (int trees = 1;; ++trees) {
+    if (chunks % trees != 0) continue;
+    Weakest found = fewest_rounds_of(topology.ranks, *edges, trees);
+    fewest = std::max(fewest, rounds_across(*edges, found.group, chunks));
+    if (found.rounds * (chunks / trees) > fewest && trees < chunks) continue;
+    SumTrees packed{.rounds = found.rounds * (chunks / trees), .edges = *edges};
+    for (Edge& edge : packed.edges) edge.copies *= found.rounds;
+    const std::vector<std::vector<int>> low = lowered(topology.ranks, packed.edges, std::move(found.trees));
+    for (Edge& edge : packed.edges) edge.copies *= chunks / trees;
+    packed.different = trees;
+    for (int c = 0; c < chunks; ++c) packed.trees.push_back(low[c % trees]);
+    return packed;
   }
 }
 
@@ -207,7 +244,7 @@ std::vector<Schedule> sum_on_trees(const Topology& topology, const Collective& c
   std::vector<Schedule> schedules;
   for (int rounds = 1; rounds <= packed->rounds; rounds += rounds / 3 + 1) {
     if (stop != nullptr && *stop) break;
-    keep_undominated(schedules, jobs.in_steps_of(rounds));
+    for (bool in_turns : {true, false}) keep_undominated(schedules, jobs.in_steps_of(rounds, in_turns));
   }
   return schedules;
 }

@@ -17,6 +17,7 @@ namespace chorale {
 // where a pair of ranks has not the same bandwidth both ways, where limits are shared, or where ranks are apart.
 struct SumTrees {
   int rounds = 0;
+  int different = 0;                         // trees; chunks take them in turns
   std::vector<Edge> edges = {};              // copies: rounds * bandwidth
   std::vector<std::vector<int>> trees = {};  // by chunk
 };

@@ -319,7 +319,7 @@ class ChunkSearch {
     const std::atomic<bool>* const stop = question_.always ? nullptr : options_.synthesis.limits.stop;
     for (Point& point : incumbents(topology_, collective_, stop, question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
-    for (Point& point : grown_incumbents(topology_, collective_, options_.synthesis.limits.stop,
+    for (Point& point : grown_incumbents(topology_, collective_, bounds_, options_.synthesis.limits.stop,
                                          question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
   }

@@ -204,7 +204,6 @@ TEST(TreeGrowth, NoneOfWhatItIsNotFor) {
   EXPECT_THAT(grow_trees(t, make_collective("alltoall", 4, 1)), IsEmpty());
   EXPECT_THAT(grow_trees(t, make_collective("scatter", 4, 1)), IsEmpty());
   EXPECT_THAT(grow_trees({.name = "apart", .ranks = 2}, make_collective("allgather", 2, 1)), IsEmpty());
-  EXPECT_THAT(grown_incumbents(t, make_collective("alltoall", 4, 1)), IsEmpty());
   const std::atomic<bool> stop = true;
   EXPECT_THAT(grow_trees(t, make_collective("allgather", 4, 1), &stop), IsEmpty());
 }

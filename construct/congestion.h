@@ -1,0 +1,65 @@
+// What steps carry, and what it costs to put more into them: negotiated congestion (PathFinder: McMurchie and Ebeling 1995,
+// who route wires on chips so).
+//
+// Everybody may use everything, and what is used too much becomes dearer, from turn to turn: by what is over now, and by
+// what was over before. Who has another way at little more takes it, and who has none stays.
+#pragma once
+
+#include <vector>
+
+#include "construct/link_orbits.h"
+
+namespace chorale {
+
+class Congestion {
+ public:
+  // As many rounds as there are, spread evenly over the steps. Requires a round for each.
+  Congestion(const LinkOrbits&, int steps, int rounds);
+
+  // Of one more send over the link (with all that the group makes of it). Steps count from 0.
+  double price(LinkId l, int step) const {
+    double sum = 0;
+    for (const LinkOrbits::Share& s : orbits_.shares(l)) {
+      const Place& p = places_[at(step, s.bin)];
+      const double over = static_cast<double>(p.load + s.weight - p.room);
+      sum += s.weight * p.base * (over > 0 ? 1 + pressure_ * over : 1);
+    }
+    return sum;
+  }
+  void add(LinkId l, int step, int sends) {
+    for (const LinkOrbits::Share& s : orbits_.shares(l)) places_[at(step, s.bin)].load += sends * s.weight;
+  }
+  bool overfull(LinkId l, int step) const {
+    for (const LinkOrbits::Share& s : orbits_.shares(l))
+      if (const Place& p = places_[at(step, s.bin)]; p.load > p.room) return true;
+    return false;
+  }
+  bool fits() const { return overflow() == 0; }
+  long long overflow() const;  // what is over, all together
+
+  // After a turn: what is overfull becomes dearer, for good and for now.
+  void raise();
+  // From the step that can best spare a round to the one that lacks most.
+  void move_round();
+
+ private:
+  struct Place {  // of a bin in a step
+    long long load = 0;
+    long long room = 0;
+    double base = 1;  // price while there is room
+  };
+  std::size_t at(int step, int bin) const {
+    return static_cast<std::size_t>(step) * orbits_.capacities().size() + static_cast<std::size_t>(bin);
+  }
+  // Rounds that the step has too few; less than 0: that it can spare.
+  long long lacking(int step) const;
+  void widen(int step, int rounds);
+
+  const LinkOrbits& orbits_;
+  const int steps_;
+  std::vector<Place> places_ = {};
+  std::vector<int> rounds_ = {};  // by step
+  double pressure_ = 0.5;
+};
+
+}  // namespace chorale

@@ -1,0 +1,177 @@
+// Ways that fit: the referee agrees, no bound is broken, and machines whose optimum can be told by hand are met.
+#include "construct/fitted_ways.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "bounds/lower_bounds.h"
+#include "construct/incumbents.h"
+#include "construct/link_orbits.h"
+#include "semantics/verify.h"
+#include "symmetry/digit_shifts.h"
+#include "tests/semantics/machines.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::IsEmpty;
+
+int below(std::mt19937& random, int n) {
+  return static_cast<int>(random() % static_cast<unsigned>(n));
+}
+
+// A one-way ring, then links anywhere, also parallel ones, and limits over some.
+Topology random_machine(std::mt19937& random) {
+  Topology t{.name = "random", .ranks = 2 + below(random, 6)};
+  const auto link = [&](Rank a, Rank b) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + below(random, 3)});
+  };
+  for (Rank n = 0; n < t.ranks; ++n) link(n, (n + 1) % t.ranks);
+  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
+    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
+    if (a != b) link(a, b);
+  }
+  for (int limits = below(random, 4); limits > 0; --limits) {
+    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
+    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+      if (below(random, 3) == 0) limit.links.push_back(l);
+    if (!limit.links.empty()) t.limits.push_back(limit);
+  }
+  return t;
+}
+
+// Some ranks have a chunk, one wants it, and may have it already: an alltoallv, and more.
+Collective random_collective(std::mt19937& random, int ranks) {
+  static const char* const kNames[] = {"alltoall", "scatter", "gather"};
+  if (const int kind = below(random, 4); kind < 3)
+    return make_collective(kNames[kind], ranks, 1 + below(random, 3), kind == 0 ? 0 : below(random, ranks));
+  Collective c{.custom_name = "uneven", .ranks = ranks};
+  for (int chunks = 1 + below(random, 20); chunks > 0; --chunks) {
+    std::vector<Rank> pre = {below(random, ranks)};
+    if (const Rank other = below(random, ranks); other != pre[0]) pre.push_back(other);
+    c.chunks.push_back({.pre = pre, .post = {below(random, ranks)}});
+  }
+  return c;
+}
+
+int bound_of(const Topology& t, const Collective& c) {
+  return fewest_rounds(t, c).rounds;
+}
+
+// With no time to lose the bound cannot always be met: a chunk that goes two hops leaves the second link idle at first.
+TEST(FittedWays, OnRandomMachinesNearTheBound) {
+  int met = 0, made = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const Collective c = random_collective(random, t.ranks);
+    const int bound = bound_of(t, c);
+    const std::vector<Schedule> schedules = fit_ways(t, c, [&] { return bound; });
+    if (bound == 0) {
+      EXPECT_THAT(schedules, IsEmpty());  // nothing has to move
+      continue;
+    }
+    ASSERT_FALSE(schedules.empty());
+    EXPECT_EQ(static_cast<int>(schedules.front().steps.size()), fewest_steps(t, c).steps);
+    for (const Schedule& schedule : schedules) {
+      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
+      EXPECT_GE(total_rounds(schedule), bound);
+    }
+    ++made;
+    met += total_rounds(schedules.back()) <= std::max<int>(bound, std::ssize(schedules.back().steps));
+  }
+  EXPECT_GT(met, made * 3 / 4) << met << " of " << made;
+}
+
+struct Known {
+  std::string machine = {};
+  std::string collective = {};
+  int chunks = 1;
+  int steps = 0;
+  int rounds = 0;
+};
+
+// Rounds are hops that chunks take over links that there are: on torus:8x8, 64 ranks times 63 chunks that go 256 / 63 hops, over
+// 256 links; on a mesh or in nodes of A100s what crosses the middle, 32 times 32 over 8 links or 8 times 8 over 8 NICs.
+TEST(FittedWays, NamedMachines) {
+  const std::vector<Known> known = {
+      {"ring:8", "alltoall", 2, 4, 16},    {"torus:4x4", "alltoall", 1, 4, 8},
+      {"torus:8x8", "alltoall", 1, 8, 64}, {"hypercube:6", "alltoall", 1, 6, 32},
+      {"mesh:4x4", "alltoall", 1, 6, 16},  {"dgx1", "alltoall", 3, 2, 8},
+      {"dgx-a100:2", "alltoall", 1, 2, 8}, {"line:8", "scatter", 1, 7, 7},
+      {"ring:8", "gather", 2, 4, 7},
+  };
+  for (const Known& k : known) {
+    SCOPED_TRACE(k.machine + " " + k.collective);
+    const Topology t = flatten(load_topology(k.machine));
+    const Collective c = make_collective(k.collective, t.ranks, k.chunks);
+    EXPECT_EQ(bound_of(t, c), k.rounds);
+    const std::vector<Point> points = grown_incumbents(t, c);
+    ASSERT_FALSE(points.empty());
+    EXPECT_EQ(points.back().cost.rounds, k.rounds);
+    EXPECT_EQ(points.back().cost.steps, k.steps);
+  }
+}
+
+// The rank opposite is reached both ways, which no turned schedule of one chunk can: each rank goes its own ways.
+TEST(FittedWays, WithoutTheGroupWhereThatIsBetter) {
+  const Topology t = test::ring(4);
+  const Collective c = make_collective("alltoall", 4, 1);  // 4 * (1 + 1 + 2) hops over 8 links
+  const std::vector<Schedule> schedules = fit_ways(t, c, [] { return 2; });
+  ASSERT_FALSE(schedules.empty());
+  EXPECT_EQ(total_rounds(schedules.back()), 2);
+}
+
+TEST(FittedWays, NoneOfWhatTheyAreNotFor) {
+  const auto never = [] {
+    ADD_FAILURE() << "no bound is needed";
+    return 1;
+  };
+  const Topology t = test::ring(4);
+  EXPECT_THAT(fit_ways(t, make_collective("allgather", 4, 1), never), IsEmpty());
+  EXPECT_THAT(fit_ways(t, make_collective("reducescatter", 4, 1), never), IsEmpty());
+  EXPECT_THAT(fit_ways({.name = "one", .ranks = 1}, make_collective("alltoall", 1, 1), never), IsEmpty());
+  EXPECT_THAT(fit_ways({.name = "apart", .ranks = 2}, make_collective("alltoall", 2, 1), never), IsEmpty());
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(fit_ways(t, make_collective("alltoall", 4, 1), never, &stop), IsEmpty());
+}
+
+// What orbits say of some sends is what all that the group makes of them take, limit by limit.
+TEST(LinkOrbits, CountWhatTheGroupCarries) {
+  std::mt19937 random(1);
+  for (const std::string name : {"torus:4x4", "hypercube:3", "dgx-a100:2", "dgx2", "ring:6"}) {
+    SCOPED_TRACE(name);
+    const Topology t = flatten(load_topology(name));
+    const std::vector<std::vector<Rank>> group = digit_shifts(t);
+    ASSERT_GT(group.size(), 1U);
+    const LinkOrbits orbits(t, group);
+    for (int tries = 0; tries < 20; ++tries) {
+      Step step;
+      std::vector<long long> load(orbits.capacities().size(), 0);
+      for (int sends = 1 + below(random, 30); sends > 0; --sends) {
+        const LinkId l = below(random, static_cast<int>(t.links.size()));
+        for (const LinkOrbits::Share& share : orbits.shares(l)) load[share.bin] += share.weight;
+        for (int g = 0; g < static_cast<int>(group.size()); ++g) {
+          const LinkId image = orbits.image(l, g);
+          EXPECT_EQ(t.links[image].src, group[g][t.links[l].src]);
+          EXPECT_EQ(t.links[image].dst, group[g][t.links[l].dst]);
+          EXPECT_EQ(orbits.entering(image), orbits.entering(l));
+          step.sends.push_back({.link = image});
+        }
+      }
+      long long rounds = 1;
+      for (std::size_t b = 0; b < load.size(); ++b)
+        rounds = std::max(rounds, (load[b] + orbits.capacities()[b] - 1) / orbits.capacities()[b]);
+      EXPECT_EQ(rounds, needed_rounds(t, step));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace chorale

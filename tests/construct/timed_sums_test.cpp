@@ -1,0 +1,159 @@
+// Sums along trees in time: the referee agrees, no bound is broken, and what is known is beaten or left alone.
+#include "construct/timed_sums.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "bounds/lower_bounds.h"
+#include "construct/incumbents.h"
+#include "construct/low_trees.h"
+#include "construct/sums_on_trees.h"
+#include "semantics/verify.h"
+#include "symmetry/orbits.h"
+#include "tests/semantics/machines.h"
+#include "topology/machines.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::IsEmpty;
+
+int below(std::mt19937& random, int n) {
+  return static_cast<int>(random() % static_cast<unsigned>(n));
+}
+
+// A one-way ring, then links anywhere, and limits over some.
+Topology random_machine(std::mt19937& random) {
+  Topology t{.name = "random", .ranks = 2 + below(random, 5)};
+  const auto link = [&](Rank a, Rank b) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + below(random, 3)});
+  };
+  for (Rank n = 0; n < t.ranks; ++n) link(n, (n + 1) % t.ranks);
+  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
+    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
+    if (a != b) link(a, b);
+  }
+  for (int limits = below(random, 3); limits > 0; --limits) {
+    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
+    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+      if (below(random, 3) == 0) limit.links.push_back(l);
+    if (!limit.links.empty()) t.limits.push_back(limit);
+  }
+  return t;
+}
+
+TEST(TimedSums, OnRandomMachines) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const Collective c = make_collective("allreduce", t.ranks, 1 + below(random, 5));
+    const int bound = fewest_rounds(t, c).rounds;
+    const std::vector<Schedule> schedules = fit_sums(t, c, {}, [&] { return bound; });
+    ASSERT_FALSE(schedules.empty());
+    for (const Schedule& schedule : schedules) {
+      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
+      EXPECT_GE(total_rounds(schedule), bound);
+    }
+    // Asked again, only for what is better.
+    for (const Schedule& better : fit_sums(t, c, schedules, [&] { return bound; }))
+      for (const Schedule& known : schedules)
+        EXPECT_TRUE(better.steps.size() < known.steps.size() || total_rounds(better) < total_rounds(known));
+  }
+}
+
+// 31 chunks cross 30 links each, 31 of them both ways: 15 rounds at least. In 8 steps, four to a rank and four back, trees that
+// are packed first need 35 rounds.
+TEST(TimedSums, FewStepsWhereALinkFailed) {
+  Topology t = load_topology("torus:4x4");
+  std::erase_if(t.links, [](const Link& link) { return link.src + link.dst == 1; });
+  const Collective c = make_collective("allreduce", 16, 31);
+  EXPECT_EQ(fewest_rounds(t, c).rounds, 15);
+  const std::vector<Point> points = grown_incumbents(t, c);
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points.front().cost.steps, 8);
+  EXPECT_LE(points.front().cost.rounds, 25);
+  EXPECT_LE(points.back().cost.rounds, 21);
+}
+
+// As long as chunks are many, packed trees fill up: 40 rounds by the weakest partition, and seven to fill and to empty trees.
+TEST(TimedSums, OnAMeshTreesAreBetterThanTheHalves) {
+  const Topology t = load_topology("mesh:4x4");
+  const std::vector<Point> points = grown_incumbents(t, make_collective("allreduce", 16, 64));
+  ASSERT_FALSE(points.empty());
+  EXPECT_LE(points.back().cost.rounds, 48);  // the halves: 60
+  EXPECT_TRUE(
+      std::ranges::any_of(points, [](const Point& p) { return p.cost.steps <= 12 && p.cost.rounds <= 60; }));
+}
+
+TEST(TimedSums, NoneOfWhatTheyAreNotFor) {
+  const auto never = [] {
+    ADD_FAILURE() << "no bound is needed";
+    return 1;
+  };
+  const Topology t = test::ring(4);
+  EXPECT_THAT(fit_sums(t, make_collective("reduce", 4, 1), {}, never), IsEmpty());
+  EXPECT_THAT(fit_sums({.name = "apart", .ranks = 2}, make_collective("allreduce", 2, 1), {}, never),
+              IsEmpty());
+  EXPECT_THAT(fit_sums({.name = "one", .ranks = 1}, make_collective("allreduce", 1, 1), {}, never),
+              IsEmpty());
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(fit_sums(t, make_collective("allreduce", 4, 1), {}, never, &stop), IsEmpty());
+}
+
+// Where each rank has its part, the halves are there, too: on a torus nothing is better.
+TEST(TimedSums, BothHalvesAreTried) {
+  const Topology t = load_topology("torus:4x4");
+  const std::vector<Point> points = grown_incumbents(t, make_collective("allreduce", 16, 64));
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points.back().cost.rounds, 30);  // 64 chunks, 30 times two hops, over 64 links both ways
+  EXPECT_EQ(points.back().cost.steps, 8);
+}
+
+int total_height(int ranks, const std::vector<Edge>& edges, const std::vector<std::vector<int>>& trees) {
+  int sum = 0;
+  for (const std::vector<int>& tree : trees) sum += depths_of(ranks, edges, tree).height;
+  return sum;
+}
+
+TEST(LowTrees, SpanAsBeforeAndAreLower) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 3 + below(random, 8), trees = 1 + below(random, 4);
+    std::vector<Edge> edges;
+    for (Rank n = 1; n < ranks; ++n) edges.push_back({.a = n, .b = below(random, n), .copies = trees});
+    for (int more = below(random, 3 * ranks); more > 0; --more)
+      if (const Rank a = below(random, ranks), b = below(random, ranks); a != b)
+        edges.push_back({.a = a, .b = b, .copies = 1});
+    const TreePacking packing = pack_spanning_trees(ranks, edges, trees);
+    ASSERT_EQ(static_cast<int>(packing.trees.size()), trees);
+    const std::vector<std::vector<int>> low = lowered(ranks, edges, packing.trees);
+    ASSERT_EQ(low.size(), packing.trees.size());
+    std::vector<int> used(edges.size(), 0);
+    for (const std::vector<int>& tree : low) {
+      Orbits joined(ranks);
+      for (int e : tree) {
+        ++used[e];
+        joined.join(edges[e].a, edges[e].b);
+      }
+      EXPECT_EQ(static_cast<int>(tree.size()), ranks - 1);
+      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
+    }
+    for (std::size_t e = 0; e < edges.size(); ++e) EXPECT_LE(used[e], edges[e].copies);
+    EXPECT_LE(total_height(ranks, edges, low), total_height(ranks, edges, packing.trees));
+  }
+}
+
+// From the middle of a 4x4 mesh a corner is four links away, and 8 trees take all copies of all edges.
+TEST(LowTrees, OnAMesh) {
+  const std::optional<SumTrees> packed = sum_trees(load_topology("mesh:4x4"), 8);
+  ASSERT_TRUE(packed.has_value());
+  for (const std::vector<int>& tree : packed->trees) EXPECT_LE(depths_of(16, packed->edges, tree).height, 5);
+}
+
+}  // namespace
+}  // namespace chorale
