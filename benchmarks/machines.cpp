@@ -83,8 +83,8 @@ Topology machine_called(const std::string& name) {
   }
   if (name == "mi250-like") return mi250_like();
   if (name == "mi250-like x 2") return flatten(joined(name, mi250_like(), 2, 1));
-  if (name == "fat 16 x 4, 2:1") return flatten(fat_tree(4, 4, 2));
-  if (name == "fat 64, 4:1") return flatten(fat_tree(8, 8, 2));
+  if (name == "fat 16 x 4 at 2:1") return flatten(fat_tree(4, 4, 2));
+  if (name == "fat 64 at 4:1") return flatten(fat_tree(8, 8, 2));
   if (name == "torus:4x4 failed") return without_link(load_topology("torus:4x4"), 0, 1);
   if (name == "ring:8 failed") return without_link(load_topology("ring:8"), 0, 1);
   if (name == "hypercube:4 failed") return without_link(load_topology("hypercube:4"), 0, 1);
@@ -170,48 +170,49 @@ struct Row {
   std::string machine = {};
   std::vector<int> copies = {};  // chunk counts for Allgather and ReduceScatter
   std::vector<int> sums = {};    // for AllReduce
+  std::vector<int> pairs = {};   // for Alltoall
 };
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
-      {"dgx1", {1, 6}, {24, 96}},
-      {"ring:8", {2}, {16, 64}},
-      {"ring:8 failed", {1}, {8, 64}},
-      {"mi250-like", {5, 20}, {10, 80}},
-      {"torus:4x4", {4}, {32, 128}},
-      {"torus:4x4 failed", {1}, {31, 124}},
-      {"mesh:4x4", {2}, {8, 64}},
-      {"hypercube:4", {4}, {32, 128}},
-      {"hypercube:4 failed", {1}, {31, 124}},
-      {"dgx2", {1}, {}},
-      {"dgx1 x 2", {1, 4}, {}},
-      {"dgx2 x 2", {1, 4}, {}},
-      {"mi250-like x 2", {1, 4}, {}},
-      {"dgx-a100:2", {13}, {}},
-      {"fat 16 x 4, 2:1", {1, 2}, {}},
-      {"dgx1 x 4", {1, 4}, {}},
-      {"dgx-a100:4", {8, 32}, {}},
-      {"dgx-a100:8", {8, 32}, {}},
-      {"fat 64, 4:1", {1, 4}, {}},
-      {"torus:8x8", {4}, {64, 128}},
-      {"mesh:8x8", {2}, {64, 128}},
-      {"hypercube:6", {6}, {64, 128}},
-      {"dgx-a100:16", {8}, {}},
-      {"torus:16x16", {4}, {}},
-      {"mesh:16x16", {2}, {}},
-      {"hypercube:8", {8}, {}},
-      {"dgx-a100:32", {4}, {}},
-      {"dgx-a100:64", {2}, {}},
-      {"torus:32x32", {4}, {}},
-      {"hypercube:10", {10}, {}},
-      {"dgx-a100:128", {1}, {}},
-      {"mesh:32x32", {2}, {}},
+      {"dgx1", {1, 6}, {24, 96}, {1, 3}},
+      {"ring:8", {2}, {16, 64}, {2}},
+      {"ring:8 failed", {1}, {8, 64}, {1}},
+      {"mi250-like", {5, 20}, {10, 80}, {1, 5}},
+      {"torus:4x4", {4}, {32, 128}, {1}},
+      {"torus:4x4 failed", {1}, {31, 124}, {1, 7}},
+      {"mesh:4x4", {2}, {8, 64}, {1}},
+      {"hypercube:4", {4}, {32, 128}, {1}},
+      {"hypercube:4 failed", {1}, {31, 124}, {1, 7}},
+      {"dgx2", {1}, {16}, {1}},
+      {"dgx1 x 2", {1, 4}, {16}, {1}},
+      {"dgx2 x 2", {1, 4}, {32}, {1}},
+      {"mi250-like x 2", {1, 4}, {16}, {1}},
+      {"dgx-a100:2", {13}, {208}, {1}},
+      {"fat 16 x 4 at 2:1", {1, 2}, {16}, {1}},
+      {"dgx1 x 4", {1, 4}, {32}, {1}},
+      {"dgx-a100:4", {8, 32}, {256}, {1}},
+      {"dgx-a100:8", {8, 32}, {512}, {1}},
+      {"fat 64 at 4:1", {1, 4}, {64}, {1}},
+      {"torus:8x8", {4}, {64, 128}, {1}},
+      {"mesh:8x8", {2}, {64, 128}, {1}},
+      {"hypercube:6", {6}, {64, 128}, {1}},
+      {"dgx-a100:16", {8}, {1024}, {1}},
+      {"torus:16x16", {4}, {1024}, {1}},
+      {"mesh:16x16", {2}, {512}, {1}},
+      {"hypercube:8", {8}, {2048}, {1}},
+      {"dgx-a100:32", {4}, {}, {1}},
+      {"dgx-a100:64", {2}, {}, {1}},
+      {"torus:32x32", {4}, {}, {1}},
+      {"hypercube:10", {10}, {}, {1}},
+      {"dgx-a100:128", {1}, {}, {1}},
+      {"mesh:32x32", {2}, {}, {1}},
   };
   return all;
 }
 
 int run(int argc, char** argv) {
-  std::vector<std::string> machines, collectives = {"allgather", "reducescatter", "allreduce"};
+  std::vector<std::string> machines, collectives = {"allgather", "reducescatter", "allreduce", "alltoall"};
   int limit = 300;
   int most_ranks = 2048;
   CLI::App app{"Whole machines: constructions against bounds"};
@@ -234,8 +235,13 @@ int run(int argc, char** argv) {
     if (!machines.empty() && std::ranges::find(machines, row.machine) == machines.end()) continue;
     if (machine_called(row.machine).ranks > most_ranks) continue;
     for (const std::string& collective : collectives) {
-      const std::vector<int>& counts = collective == "allreduce" ? row.sums : row.copies;
-      if (!counts.empty()) measure_apart(row.machine, collective, counts, limit);
+      const std::vector<int>& counts = collective == "allreduce"  ? row.sums
+                                       : collective == "alltoall" ? row.pairs
+                                                                  : row.copies;
+      if (!counts.empty())
+        measure_apart(row.machine, collective, counts, limit);
+      else
+        fmt::print("{:<19} {:<13} not measured\n", row.machine, collective);
     }
   }
   return 0;
