@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bounds/check.h"
+#include "bounds/lower_bounds.h"
 #include "codegen/pages/html.h"
 #include "codegen/pages/place_html.h"
 #include "cost/cost.h"
@@ -30,12 +31,23 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
   return words;
 }
 
+namespace {
+
+// That of its claims, or, where none says any, one that is looked for.
+double rounds_per_chunk(const Result& result) {
+  Rate bound = rate_bound(result);
+  if (bound.rounds == 0)
+    bound = rate_shown(result.topology, result.collective,
+                       fewest_rounds(result.topology, result.collective).certificate);
+  return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+}
+
+}  // namespace
+
 std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& block_bytes) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
-  const Rate bound = rate_bound(result);
-  const TimeBound least(result.topology, result.collective,
-                        static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks));
+  const TimeBound least(result.topology, result.collective, rounds_per_chunk(result));
   for (const std::int64_t bytes : block_bytes) {
     const double size = static_cast<double>(bytes);
     SizeRow row{.block_bytes = bytes, .least_us = least.us(size)};

@@ -71,9 +71,7 @@ std::string sizes_table(const Result& result, const std::vector<std::int64_t>& b
                     name_of(point.method), format_us(each.us),
                     each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
   }
-  return table(rows, "rrrrlrr") + (rate_bound(result).rounds > 0
-                                       ? ""
-                                       : "(no claim bounds the rate: the bound is one on latency alone)\n");
+  return table(rows, "rrrrlrr");
 }
 
 std::string sizes_json(const Result& result, const std::vector<std::int64_t>& block_bytes) {

@@ -170,10 +170,8 @@ TEST(Select, PricesEachLinkByItsOwnNumbers) {
 TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
   std::mt19937 random(6);
   std::uniform_real_distribution<double> factor(0.2, 5);
-  int rates = 0;
   for (const char* name : {"allgather", "allreduce", "broadcast", "alltoall"}) {
     Result result = small("line:4", name);
-    rates += rate_bound(result).rounds > 0;
     for (int i = 0; i < 20; ++i) {
       if (i > 0)
         for (Link& link : result.topology.links) {
@@ -188,10 +186,10 @@ TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
                     point_us(result.topology, point, static_cast<double>(row.block_bytes)) * (1 + 1e-12));
         EXPECT_GE(row.us, row.least_us * (1 - 1e-9)) << name << " " << row.block_bytes;
         EXPECT_GT(row.least_us, 0);
+        if (row.block_bytes == 1 << 30) EXPECT_LT(row.us, 40 * row.least_us) << name;  // links differ by 25
       }
     }
   }
-  EXPECT_GE(rates, 2);
   Result nothing = small("line:4", "allgather");
   nothing.points.clear();
   EXPECT_THAT(best_by_size(nothing, {1}), IsEmpty());
