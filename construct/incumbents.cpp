@@ -18,7 +18,7 @@
 #include "construct/spreading.h"
 #include "construct/sums.h"
 #include "construct/sums_on_trees.h"
-#include "construct/timed_sums.h"
+#include "construct/timed_trees.h"
 #include "construct/tree_growth.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
@@ -169,26 +169,27 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
                                     LowerBounds& bounds, const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
-  std::vector<Point> points;
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
-  const auto add = [&](std::vector<Schedule> schedules) {
-    for (Schedule& schedule : schedules)
-      points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+  // A sum with one destination is made of copies, backwards.
+  const bool turned = has_dual(collective);
+  const Topology machine = turned ? reversed(topology) : topology;
+  const Collective made = turned ? dual(collective) : collective;
+  std::vector<Schedule> schedules;
+  const auto add = [&](std::vector<Schedule> more) {
+    for (Schedule& schedule : more) keep_undominated(schedules, std::move(schedule));
   };
-  if (has_dual(collective)) {
-    for (const Schedule& schedule : grow_trees(reversed(topology), dual(collective), stop))
-      points.push_back(as_point(collective, reversed(schedule, true), Method::Routed));
-  } else if (collective.combining) {
-    std::vector<Schedule> sums = sum_on_trees(topology, collective, stop);
-    for (Schedule& schedule : halves(topology, collective, stop)) keep_undominated(sums, std::move(schedule));
-    for (Schedule& schedule : fit_sums(topology, collective, sums, bound, stop))
-      keep_undominated(sums, std::move(schedule));
-    add(std::move(sums));
+  if (made.combining) {
+    add(sum_on_trees(machine, made, stop));
+    add(halves(machine, made, stop));
   } else {
-    add(grow_trees(topology, collective, stop));
-    add(fit_ways(
-        topology, collective, [&] { return bounds.fewest_rounds().rounds; }, stop));
+    add(grow_trees(machine, made, stop));
+    add(fit_ways(machine, made, bound, stop));
   }
+  add(fit_trees(machine, made, schedules, bound, stop));
+  std::vector<Point> points;
+  for (Schedule& schedule : schedules)
+    points.push_back(
+        as_point(collective, turned ? reversed(schedule, true) : std::move(schedule), Method::Routed));
   return sound(topology, collective, std::move(points), stop, extra);
 }
 

@@ -1,14 +1,14 @@
-// A chunk has a rank and a time where it is whole. From there it grows a tree forwards in time, and one backwards over links turned
+// A chunk that is added up has a rank and a time where it is whole; one that is copied is where it starts. From there it grows a tree forwards in time, and one backwards over links turned
 // round: at each turn the rank that is cheapest to reach is joined by its cheapest way, and all of the tree is where the
 // next may begin. Trees of all chunks negotiate (congestion.h): those that meet in what is overfull are grown anew, from
 // other ranks and times, too.
 //
-// Trees that are packed first and filled in a pipeline (sums_on_trees.h) need more steps for the same rounds: on torus:4x4
+// Trees that are packed first and filled in a pipeline (trees_on_trees.h) need more steps for the same rounds: on torus:4x4
 // with a failed link 31 chunks in 8 steps take 22 rounds here, and 35 there. With a hundred turns more it is not much better.
 //
 // Invariant: a rank is reached once in each tree. A way that passes a rank before it was reached becomes its way; the one
 // that it had is given up, or its contribution would be counted twice.
-#include "construct/timed_sums.h"
+#include "construct/timed_trees.h"
 
 #include <algorithm>
 #include <limits>
@@ -25,11 +25,14 @@ namespace chorale {
 namespace {
 
 // Links looked at, by all tries together, and by one.
-constexpr long long kMostLooksForSums = 120'000'000;
-constexpr long long kMostLooksForOne = kMostLooksForSums / 8;
-constexpr int kTurnsOfSums = 50;
+constexpr long long kMostLooksForTrees = 120'000'000;
+constexpr long long kMostLooksForOne = kMostLooksForTrees / 8;
+constexpr int kTurnsOfTrees = 50;
+constexpr double kMostLooksOfTurn = 1e7;
 constexpr int kPatience = 16;  // turns without less that is over
 constexpr int kFailuresOfSteps = 2;
+constexpr int kMoreForNarrow =
+    8;  // steps: behind one NIC all is a hop away, and should come in one after the other
 constexpr int kPlacesTried = 3;         // ranks and times, each time that a tree is grown anew
 constexpr int kNothingKnown = 1 << 28;  // rounds
 constexpr double kDearest = std::numeric_limits<double>::infinity();
@@ -50,9 +53,9 @@ class TimedTree {
     }
   }
 
-  // By rank how it is reached, and what all ways cost; nothing where some rank is out of reach.
+  // From ranks that have it. By rank how it is reached, and what all ways cost; nothing where some rank is out of reach.
   template <typename Price>
-  std::optional<double> grow(Rank root, int layers, bool backwards, const Price& price,
+  std::optional<double> grow(const RankSet& roots, int layers, bool backwards, const Price& price,
                              std::vector<Way>& ways) {
     layers_ = layers;
     const auto places = static_cast<std::size_t>(layers + 1) * topology_.ranks;
@@ -63,7 +66,7 @@ class TimedTree {
     reached_.assign(topology_.ranks, false);
     missing_ = topology_.ranks;
     ways.assign(topology_.ranks, {});
-    take(root, 0);
+    for (Rank root : roots) take(root, 0);
     while (missing_ > 0) {
       spread(backwards, price);
       Rank next = -1;
@@ -137,7 +140,7 @@ class TimedTree {
   std::vector<std::pair<Rank, int>> path_ = {};
 };
 
-struct TimedSum {
+struct TreeSends {
   struct Send {
     int step = 0;
     LinkId link = 0;
@@ -146,10 +149,14 @@ struct TimedSum {
   std::vector<Send> sends = {};
 };
 
-class SumFitting {
+class TreeFitting {
  public:
-  SumFitting(const Topology& topology, int chunks)
-      : topology_(topology), orbits_(topology, identity_), tree_(topology), sums_(chunks) {
+  TreeFitting(const Topology& topology, const Collective& collective)
+      : topology_(topology),
+        collective_(collective),
+        orbits_(topology, identity_),
+        growing_(topology),
+        trees_(collective.chunks.size()) {
     const Topology turned = reversed(topology);
     for (Rank n = 0; n < topology.ranks; ++n) {
       to_all_.push_back(farthest_from(topology, n));
@@ -157,25 +164,39 @@ class SumFitting {
     }
   }
 
-  bool all_in_reach() const {
-    return std::ranges::all_of(to_all_, [](int far) { return far >= 0; });
+  // Nothing where a rank cannot be reached.
+  std::optional<int> fewest_steps() const {
+    int least = std::numeric_limits<int>::max(), most = 0;
+    for (Rank n = 0; collective_.combining && n < topology_.ranks; ++n) {
+      if (to_all_[n] < 0 || from_all_[n] < 0) return std::nullopt;
+      least = std::min(least, to_all_[n] + from_all_[n]);
+    }
+    if (collective_.combining) return least;
+    for (std::size_t c = 0; c < collective_.chunks.size(); ++c) {
+      if (c > 0 && collective_.chunks[c].pre == collective_.chunks[c - 1].pre) continue;
+      const std::vector<int> distance = hops(topology_, collective_.chunks[c].pre);
+      if (std::ranges::min(distance) < 0) return std::nullopt;
+      most = std::max(most, std::ranges::max(distance));
+    }
+    return most;
   }
-  int fewest_steps() const {
-    int least = std::numeric_limits<int>::max();
-    for (Rank n = 0; n < topology_.ranks; ++n) least = std::min(least, to_all_[n] + from_all_[n]);
-    return least;
+
+  // Links that a turn looks at, about.
+  double looks_of_turn(int steps) const {
+    return static_cast<double>(trees_.size()) * static_cast<double>(topology_.links.size()) * steps * 2 *
+           (collective_.combining ? kPlacesTried : 1);
   }
 
   std::optional<Schedule> fit(int steps, int rounds, unsigned seed, Effort& effort) {
     steps_ = steps;
     random_.seed(seed);
-    const long long before = tree_.looks();
+    const long long before = growing_.looks();
     const bool fits = negotiate(rounds, before, effort);
-    effort.spend(tree_.looks() - before);
+    effort.spend(growing_.looks() - before);
     if (!fits) return std::nullopt;
     Schedule schedule{.steps = std::vector<Step>(steps)};
-    for (Chunk c = 0; c < std::ssize(sums_); ++c)
-      for (const TimedSum::Send& send : sums_[c].sends)
+    for (Chunk c = 0; c < std::ssize(trees_); ++c)
+      for (const TreeSends::Send& send : trees_[c].sends)
         schedule.steps[send.step].sends.push_back({.chunk = c, .link = send.link, .reduce = send.reduce});
     std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
     for (Step& step : schedule.steps) {
@@ -193,28 +214,28 @@ class SumFitting {
 
   bool negotiate(int rounds, long long before, const Effort& effort) {
     Congestion congestion(orbits_, steps_, rounds);
-    std::vector<TimedSum*> order;
-    for (TimedSum& sum : sums_) {
-      sum.sends.clear();
-      order.push_back(&sum);
+    std::vector<TreeSends*> order;
+    for (TreeSends& tree : trees_) {
+      tree.sends.clear();
+      order.push_back(&tree);
     }
-    const auto change = [&](const TimedSum& sum, int by) {
-      for (const TimedSum::Send& send : sum.sends) congestion.add(send.link, send.step, by);
+    const auto change = [&](const TreeSends& tree, int by) {
+      for (const TreeSends::Send& send : tree.sends) congestion.add(send.link, send.step, by);
     };
     long long least = std::numeric_limits<long long>::max();
     int least_in = 0;
-    for (int turn = 0; turn < kTurnsOfSums; ++turn) {
+    for (int turn = 0; turn < kTurnsOfTrees; ++turn) {
       for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
-      for (TimedSum* sum : order) {
-        const bool meets = std::ranges::any_of(sum->sends, [&](const TimedSum::Send& send) {
+      for (TreeSends* tree : order) {
+        const bool meets = std::ranges::any_of(tree->sends, [&](const TreeSends::Send& send) {
           return congestion.overfull(send.link, send.step);
         });
         if (turn > 0 && !meets && random_() % 8 != 0) continue;
-        const long long looks = tree_.looks() - before;
+        const long long looks = growing_.looks() - before;
         if (looks > kMostLooksForOne || !effort.affords(looks)) return false;
-        change(*sum, -1);
-        grow_anew(*sum, congestion);
-        change(*sum, 1);
+        change(*tree, -1);
+        grow_anew(*tree, congestion);
+        change(*tree, 1);
       }
       const long long over = congestion.overflow();
       if (over == 0) return true;
@@ -233,12 +254,27 @@ class SumFitting {
     return static_cast<std::size_t>(step) * topology_.links.size() + static_cast<std::size_t>(l);
   }
 
-  // The cheapest of some ranks and times where it may be whole.
-  void grow_anew(TimedSum& sum, const Congestion& congestion) {
-    // They stay while it grows: its two trees use no link in a step twice.
+  void grow_anew(TreeSends& tree, const Congestion& congestion) {
+    // They stay while it grows, which uses no link in a step twice.
     prices_.resize(static_cast<std::size_t>(steps_) * topology_.links.size());
     for (int s = 0; s < steps_; ++s)
       for (LinkId l = 0; l < std::ssize(topology_.links); ++l) prices_[at(s, l)] = congestion.price(l, s);
+    if (collective_.combining)
+      add_up(tree);
+    else
+      copy(tree, collective_.chunks[static_cast<std::size_t>(&tree - trees_.data())].pre);
+  }
+
+  void copy(TreeSends& tree, const RankSet& roots) {
+    const auto price = [&](LinkId l, int layer) { return prices_[at(layer, l)]; };
+    if (!growing_.grow(roots, steps_, false, price, down_)) return;
+    tree.sends.clear();
+    for (const TimedTree::Way& way : down_)
+      if (way.link >= 0) tree.sends.push_back({.step = way.layer, .link = way.link});
+  }
+
+  // The cheapest of some ranks and times where it may be whole.
+  void add_up(TreeSends& tree) {
     double least = kDearest;
     for (int tries = 0; tries < kPlacesTried; ++tries) {
       const auto [root, whole] = place();
@@ -246,15 +282,15 @@ class SumFitting {
       const auto until = [&, whole = whole](LinkId l, int layer) {
         return prices_[at(whole - 1 - layer, l)];
       };
-      const std::optional<double> down = tree_.grow(root, steps_ - whole, false, after, down_);
-      const std::optional<double> up = tree_.grow(root, whole, true, until, up_);
+      const std::optional<double> down = growing_.grow({root}, steps_ - whole, false, after, down_);
+      const std::optional<double> up = growing_.grow({root}, whole, true, until, up_);
       if (!down || !up || *down + *up >= least) continue;
       least = *down + *up;
-      sum.sends.clear();
+      tree.sends.clear();
       for (Rank n = 0; n < topology_.ranks; ++n) {
         if (n == root) continue;
-        sum.sends.push_back({.step = whole + down_[n].layer, .link = down_[n].link});
-        sum.sends.push_back({.step = whole - 1 - up_[n].layer, .link = up_[n].link, .reduce = true});
+        tree.sends.push_back({.step = whole + down_[n].layer, .link = down_[n].link});
+        tree.sends.push_back({.step = whole - 1 - up_[n].layer, .link = up_[n].link, .reduce = true});
       }
     }
   }
@@ -270,10 +306,11 @@ class SumFitting {
   }
 
   const Topology& topology_;
+  const Collective& collective_;
   const std::vector<std::vector<Rank>> identity_ = identity_of(topology_.ranks);
   const LinkOrbits orbits_;
-  TimedTree tree_;
-  std::vector<TimedSum> sums_;                    // by chunk
+  TimedTree growing_;
+  std::vector<TreeSends> trees_;                  // by chunk
   std::vector<int> to_all_ = {}, from_all_ = {};  // hops of the farthest, by rank
   int steps_ = 0;
   std::mt19937 random_{};
@@ -295,18 +332,30 @@ int fewest_known(const std::vector<Schedule>& a, const std::vector<Schedule>& b,
   return rounds;
 }
 
+// Every rank gets every chunk, and has something to wait for.
+bool concerns_all(const Collective& collective) {
+  if (collective.combining) return collective.kind == CollectiveKind::AllReduce;
+  const auto all = [&](const ChunkSpec& spec) {
+    for (Rank n = 0; n < collective.ranks; ++n)
+      if (!starts_at(spec, n) && !ends_at(spec, n)) return false;
+    return static_cast<int>(spec.pre.size()) < collective.ranks;
+  };
+  return !collective.chunks.empty() && std::ranges::all_of(collective.chunks, all);
+}
+
 }  // namespace
 
-std::vector<Schedule> fit_sums(const Topology& topology, const Collective& collective,
-                               const std::vector<Schedule>& known, const std::function<int()>& bound,
-                               const std::atomic<bool>* stop) {
-  if (collective.kind != CollectiveKind::AllReduce || topology.ranks < 2) return {};
-  SumFitting fitting(topology, static_cast<int>(collective.chunks.size()));
-  Effort effort(kMostLooksForSums, stop);
-  if (effort.stopped() || !fitting.all_in_reach()) return {};
-  const int fewest = fitting.fewest_steps(), least = bound();
+std::vector<Schedule> fit_trees(const Topology& topology, const Collective& collective,
+                                const std::vector<Schedule>& known, const std::function<int()>& bound,
+                                const std::atomic<bool>* stop) {
+  Effort effort(kMostLooksForTrees, stop);
+  if (effort.stopped() || topology.ranks < 2 || !concerns_all(collective)) return {};
+  TreeFitting fitting(topology, collective);
+  const std::optional<int> hops_needed = fitting.fewest_steps();
+  if (!hops_needed || fitting.looks_of_turn(*hops_needed) > kMostLooksOfTurn) return {};
+  const int fewest = *hops_needed, least = bound();
   std::vector<Schedule> best;
-  for (int steps = fewest; steps <= 3 * fewest; steps += steps / 4 + 1) {
+  for (int steps = fewest; steps <= 3 * fewest + kMoreForNarrow; steps += steps / 4 + 1) {
     // From what is known downwards, since what has no schedule takes longest. Where nothing is known, from the bound up.
     int low = std::max(least, steps), more = low / 4 + 1;
     for (int failures = 0; failures < kFailuresOfSteps && effort.affords(1);) {
