@@ -7,6 +7,8 @@
 // links, and whole numbers stay whole since the group fixes no rank. Where that has no schedule at the bound (on a ring the rank
 // opposite wants both ways), and ranks are few, each rank goes its own ways.
 //
+// On tori, rings and hypercubes of any size nothing needs to be negotiated: steps are an edge colouring (edge_colours.h).
+//
 // What lost: routes first and steps afterwards (spreading.h), which on torus:8x8 needs a quarter more rounds than the bound;
 // a formula, which has no answer in a minute; rounding the flows of the linear program.
 #include "construct/fitted_ways.h"
@@ -17,8 +19,10 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "construct/congestion.h"
+#include "construct/edge_colours.h"
 #include "construct/effort.h"
 #include "construct/link_orbits.h"
 #include "construct/spreading.h"
@@ -89,6 +93,50 @@ class Ways {
   std::size_t journeys() const { return journeys_.size(); }
   int fewest_steps() const { return farthest_; }
   bool all_in_reach() const { return farthest_ < kFar; }
+
+  // Where the group carries each rank to each and links have no shared limits, a way is a multiset of links out of one rank, in any
+  // order, since turns commute: which step has which is an edge colouring, and no search. Nothing elsewhere.
+  std::optional<Schedule> coloured(int rounds) {
+    if (static_cast<int>(group_.size()) != topology_.ranks || !topology_.limits.empty()) return std::nullopt;
+    steps_ = farthest_;
+    const std::vector<LinkId>& kinds = out_of_[0];
+    std::vector<int> widths;
+    for (LinkId l : kinds) widths.push_back(topology_.links[l].bandwidth);
+    std::vector<const std::vector<Rank>*> carry(topology_.ranks);  // rank 0 there
+    for (const std::vector<Rank>& g : group_) carry[g[0]] = &g;
+    const auto behind = [&](Rank n, LinkId l) { return (*carry[n])[topology_.links[l].dst]; };
+    // Shortest ways; of links that come nearer, the one that has least to carry. Who has a choice chooses again when all are known.
+    std::vector<std::vector<int>> uses(journeys_.size(), std::vector<int>(kinds.size(), 0));
+    std::vector<long long> load(kinds.size(), 0);
+    for (int pass = 0; pass < 3; ++pass)
+      for (std::size_t x = 0; x < journeys_.size(); ++x) {
+        const std::vector<int>& far = far_.at(journeys_[x].to);
+        for (std::size_t k = 0; k < kinds.size(); ++k) load[k] -= std::exchange(uses[x][k], 0);
+        for (Rank n = 0; n != journeys_[x].to;) {
+          int best = -1;
+          for (int k = 0; k < std::ssize(kinds); ++k)
+            if (far[behind(n, kinds[k])] == far[n] - 1 &&
+                (best < 0 || (load[k] + 1) * widths[best] < (load[best] + 1) * widths[k]))
+              best = k;
+          ++uses[x][best];
+          ++load[best];
+          n = behind(n, kinds[best]);
+        }
+      }
+    const auto colours = edge_colours(std::move(uses), widths, steps_, rounds);
+    if (!colours) return std::nullopt;
+    for (std::size_t x = 0; x < journeys_.size(); ++x) {
+      journeys_[x].hops.clear();
+      Rank n = 0;
+      for (int s = 0; s < steps_; ++s)
+        if (const int k = (*colours)[x][s]; k >= 0) {
+          const int element = static_cast<int>(carry[n] - group_.data());
+          journeys_[x].hops.push_back({.step = s, .link = orbits_.image(kinds[k], element)});
+          n = behind(n, kinds[k]);
+        }
+    }
+    return carried_over();
+  }
 
   // Of at most so many steps and rounds. Nothing where none is found, or when stopped.
   std::optional<Schedule> fit(int steps, int rounds, unsigned seed, Effort& effort) {
@@ -281,6 +329,9 @@ std::vector<Schedule> fit_ways(const Topology& topology, const Collective& colle
     Ways ways(topology, collective, group);
     if (ways.journeys() == 0 || !ways.all_in_reach()) return {};
     const int low = bound();
+    if (std::optional<Schedule> schedule = ways.coloured(std::max(low, ways.fewest_steps())))
+      keep_undominated(best, std::move(*schedule));
+    if (known_rounds(best, ways.fewest_steps()) <= low) return best;
     for (int more = 0; more <= kMoreSteps && effort.affords(1); ++more) {
       const int steps = ways.fewest_steps() + more;
       fit_steps(ways, steps, low, effort, best);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "bounds/lower_bounds.h"
+#include "construct/edge_colours.h"
 #include "construct/incumbents.h"
 #include "construct/link_orbits.h"
 #include "semantics/verify.h"
@@ -105,7 +106,8 @@ TEST(FittedWays, NamedMachines) {
       {"torus:8x8", "alltoall", 1, 8, 64}, {"hypercube:6", "alltoall", 1, 6, 32},
       {"mesh:4x4", "alltoall", 1, 6, 16},  {"dgx1", "alltoall", 3, 2, 8},
       {"dgx-a100:2", "alltoall", 1, 2, 8}, {"line:8", "scatter", 1, 7, 7},
-      {"ring:8", "gather", 2, 4, 7},
+      {"ring:8", "gather", 2, 4, 7},       {"torus:4x4x4", "alltoall", 1, 6, 32},
+      {"torus:6x6", "alltoall", 2, 6, 54}, {"hypercube:5", "alltoall", 1, 5, 16},
   };
   for (const Known& k : known) {
     SCOPED_TRACE(k.machine + " " + k.collective);
@@ -117,6 +119,51 @@ TEST(FittedWays, NamedMachines) {
     EXPECT_EQ(points.back().cost.rounds, k.rounds);
     EXPECT_EQ(points.back().cost.steps, k.steps);
   }
+}
+
+// Any uses that could be even are made so: items of up to four uses in four or more steps, kinds as wide as they must be.
+TEST(EdgeColours, EachItemAtMostOnceAStepAndKindsEven) {
+  int made = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int items = 1 + below(random, 12), kinds = 1 + below(random, 4), steps = 4 + below(random, 3);
+    std::vector<std::vector<int>> uses(items, std::vector<int>(kinds, 0));
+    std::vector<int> widths, sums(kinds, 0);
+    for (std::vector<int>& of : uses)
+      for (int n = below(random, 5); n > 0; --n) ++of[below(random, kinds)];
+    int rounds = steps;
+    for (int k = 0; k < kinds; ++k) {
+      widths.push_back(1 + below(random, 3));
+      for (const std::vector<int>& of : uses) sums[k] += of[k];
+      rounds = std::max(rounds, (sums[k] + widths[k] - 1) / widths[k]);
+    }
+    const bool even = below(random, 2) == 0;
+    if (even) rounds = (rounds + steps - 1) / steps * steps;
+    const auto chosen = edge_colours(uses, widths, steps, rounds);
+    EXPECT_TRUE(chosen.has_value() || !even);
+    if (!chosen) continue;
+    ++made;
+    std::vector<std::vector<int>> load(steps, std::vector<int>(kinds, 0)),
+        done(items, std::vector<int>(kinds, 0));
+    for (int x = 0; x < items; ++x)
+      for (int s = 0; s < steps; ++s)
+        if (const int k = (*chosen)[x][s]; k >= 0) {
+          ++load[s][k];
+          ++done[x][k];
+        }
+    EXPECT_EQ(done, uses);
+    int needed = 0;
+    for (const std::vector<int>& of : load) {
+      int most = 0;
+      for (int k = 0; k < kinds; ++k) most = std::max(most, (of[k] + widths[k] - 1) / widths[k]);
+      needed += most;
+    }
+    EXPECT_LE(needed, rounds);
+  }
+  EXPECT_GT(made, 200);
+  EXPECT_FALSE(edge_colours({{3}}, {5}, 2, 9).has_value());            // one item, three uses in two steps
+  EXPECT_FALSE(edge_colours({{1}, {1}, {1}}, {1}, 2, 2).has_value());  // three uses of what is there twice
 }
 
 // The rank opposite is reached both ways, which no turned schedule of one chunk can: each rank goes its own ways.
