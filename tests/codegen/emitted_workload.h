@@ -62,19 +62,24 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Constructed ones on a ring, or with a link between any two, of `chunks` a block.
-inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, int chunks, bool ring) {
+// Constructed ones on a ring, or with a link between any two, of `chunks` a block: those of the fewest steps, or of the most.
+inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, int chunks, bool ring,
+                                                      bool few_steps) {
   std::vector<WorkloadAlgorithm> algorithms;
   for (const NeededCollective& needed : needed_collectives(workload)) {
     const Topology machine = ring ? test::ring(needed.collective.ranks) : full(needed.collective.ranks);
     const Collective collective = with_chunks(needed.collective, chunks);
     const std::vector<Point> points = incumbents(machine, collective);
-    const Point& point = ring ? points.back() : points.front();
+    const Point& point = few_steps ? points.front() : points.back();
     algorithms.push_back(
         {needed.operation, point.collective, lower(machine, point.collective, point.schedule)});
     algorithms.back().program.name = fmt::format("{} on {}", name_of(collective), machine.name);
   }
   return algorithms;
+}
+
+inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, int chunks, bool ring) {
+  return some_algorithms(workload, chunks, ring, !ring);
 }
 
 template <typename T>
@@ -120,9 +125,11 @@ class Emitted {
  public:
   Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, const std::string& flags = "-O1",
           const Execution& execution = {})
+      : Emitted(workload, some_algorithms(workload, chunks, ring), carrier, flags, execution) {}
+  Emitted(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms, Carrier carrier,
+          const std::string& flags, const Execution& execution = {})
       : workload_(workload), carrier_(carrier) {
-    for (NamedText file : to_workload_sources(workload, some_algorithms(workload, chunks, ring),
-                                              {.name = "w", .execution = execution})) {
+    for (NamedText file : to_workload_sources(workload, algorithms, {.name = "w", .execution = execution})) {
       file.path = folder_.path() / file.path;
       write_files({file});
     }
