@@ -30,7 +30,7 @@ enum class Carrier { Threads, Mpi, Cuda, Nccl };
 // What compiles an emitted source for it, up to its flags.
 inline std::string compiler_for(Carrier carrier, bool races = false) {
   if (carrier == Carrier::Mpi) return "mpicxx -std=c++17 -DCHORALE_MPI";
-  if (carrier == Carrier::Threads) return std::string(CHORALE_CXX) + " -std=c++17";
+  if (carrier == Carrier::Threads) return fmt::format("{} -std=c++17", CHORALE_CXX);
   const std::string shim = CHORALE_SOURCE "/tests/nccl/shim";
   return fmt::format("{} -std=c++20 -DCHORALE_{} -I. -I{} {}", CHORALE_CXX,
                      carrier == Carrier::Cuda ? "CUDA" : "NCCL", shim,
