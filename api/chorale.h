@@ -11,8 +11,10 @@
 #pragma once
 
 #include "api/compile.h"
+#include "api/compose.h"
 #include "api/inputs.h"
 #include "api/place.h"
+#include "api/repair.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/search.h"

@@ -84,7 +84,12 @@ const std::vector<ClassicEntry>& known_classics() {
 }
 
 Result read_result(const std::string& file) {
-  return result_from_json(read_file(file), file);
+  const std::string text = read_file(file);
+  constexpr std::size_t kBeginning = 100;  // both forms begin with what they are
+  if (text.find("\"chorale_ranking\"") < kBeginning)
+    throw InputError(file, "is a ranking of placements, not a result",
+                     "see it by 'chorale place ... --html FILE', run it by 'chorale place ... --emit DIR'");
+  return result_from_json(text, file);
 }
 
 Result read_sound_result(const std::string& file) {

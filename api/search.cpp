@@ -14,9 +14,7 @@
 #include "topology/switches.h"
 
 namespace chorale {
-namespace {
 
-// What every room behind here takes for granted.
 void require_question(const Topology& topology, const Collective& collective) {
   if (collective.ranks != topology.ranks)
     throw InputError(name_of(collective), fmt::format("is of {} ranks", collective.ranks),
@@ -26,8 +24,6 @@ void require_question(const Topology& topology, const Collective& collective) {
                      fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
                      "give it one chunk a block; options cut it into more");
 }
-
-}  // namespace
 
 Result frontier(const Topology& topology, const Collective& collective, const FrontierOptions& options) {
   require_question(topology, collective);

@@ -12,9 +12,13 @@
 
 namespace chorale {
 
+// What every room behind here takes for granted: the machine's ranks, one chunk a block. Throws InputError.
+void require_question(const Topology&, const Collective&);
+
 // Every schedule that no other beats in steps and in rounds per chunk, with claims that prove it. A limit, or
 // SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same question gives
 // the same answer, unless a limit of time cuts it.
+// Before all else it takes what compose() (api/compose.h) makes.
 Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
 
 // One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a point, the

@@ -21,6 +21,7 @@ Outcome perform(const DiscoverCommand&, Supervisor&);
 Outcome perform(const CalibrateCommand&, Supervisor&);
 Outcome perform(const SynthesizeCommand&, Supervisor&);
 Outcome perform(const FrontierCommand&, Supervisor&);
+Outcome perform(const ComposeCommand&, Supervisor&);
 Outcome perform(const CheckCommand&, Supervisor&);
 Outcome perform(const ShowCommand&, Supervisor&);
 Outcome perform(const RunCommand&, Supervisor&);

@@ -72,6 +72,7 @@ void silence(Command& command) {
     synthesize->search.progress = ShowProgress::Never;
   if (auto* const frontier = std::get_if<FrontierCommand>(&command))
     frontier->search.progress = ShowProgress::Never;
+  if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
   if (auto* const compile = std::get_if<CompileCommand>(&command))
     compile->target.progress = ShowProgress::Never;
   if (auto* const tune = std::get_if<TuneCommand>(&command)) tune->target.progress = ShowProgress::Never;

@@ -103,9 +103,23 @@ struct FrontierCommand {
   int extra_rounds = kAnyRounds;
   int max_steps = kAnySteps;
   int jobs = 1;
+  std::string repair = {};  // a result for the machine before its failures, to begin with
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is told
   bool all = false;                      // list points that others dominate, too
+};
+
+struct ComposeCommand {
+  std::string topology = {};
+  MachineChanges changes = {};
+  std::string collective = {};
+  std::optional<int> root = {};
+  std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
+  int min_chunks = 1;
+  int max_chunks = 1;
+  std::string json = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct CheckCommand {
@@ -240,6 +254,7 @@ struct PlaceCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
   std::string json = {};
   std::string html = {};
+  std::string emit = {};  // a directory
 };
 
 struct WorkloadInput {
@@ -293,10 +308,11 @@ struct TuneCommand {
   Limits limits = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
-                             SynthesizeCommand, FrontierCommand, CheckCommand, ShowCommand, RunCommand,
-                             ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
-                             ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
+using Command =
+    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
+                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
+                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
+                 BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
 
 struct Invocation {
   Command command = {};

@@ -48,31 +48,66 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
+void chunk_counts(CLI::App* sub, int& least, int& most) {
+  integer(sub, "--max-chunks", most, 1, kMostChunks, "C",
+          "Cut a block into at most C chunks (1, or what --min-chunks says)");
+  integer(sub, "--min-chunks", least, 1, kMostChunks, "C", "Cut a block into at least C chunks (1)");
+}
+
+void require_chunk_counts(const CLI::App* sub, int least, int& most) {
+  if (sub->count("--max-chunks") == 0) most = std::max(1, least);
+  if (least > most) throw InputError("--min-chunks", "is larger than --max-chunks", "exchange them");
+}
+
 void frontier_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
               Text(kExitCodes) +
                   "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
-                  "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2");
+                  "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2\n"
+                  "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json");
   auto options = std::make_shared<FrontierCommand>();
   search_settings(sub, options->search);
-  integer(sub, "--max-chunks", options->max_chunks, 1, kMostChunks, "C",
-          "Cut a block into at most C chunks (1, or what --min-chunks says)");
-  integer(sub, "--min-chunks", options->min_chunks, 1, kMostChunks, "C",
-          "Cut a block into at least C chunks (1)");
+  chunk_counts(sub, options->min_chunks, options->max_chunks);
   integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
           "Only schedules with at most steps + K rounds");
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  text(sub, "--repair", options->repair, "OLD",
+       "Begin with a result for the machine before --without-link and the like: its schedules are patched, "
+       "and the old, patched and new rates are said");
   size_model(sub, options->model);
   sizes(sub, "--bytes", options->bytes,
         "Tell the fastest point for blocks of these sizes, each link by its own numbers, and how far it is "
         "from the bound: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
-    if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
-    if (options->min_chunks > options->max_chunks)
-      throw InputError("--min-chunks", "is larger than --max-chunks", "exchange them");
+    require_chunk_counts(sub, options->min_chunks, options->max_chunks);
+    parsed = *options;
+  });
+}
+
+void compose_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "compose", "Put schedules of groups together to schedules of the machine",
+      "An outline says stage by stage what groups do, side by side; stages overlap where they can. Levels\n"
+      "are those of 'chorale topology show', or rank and node; LEVEL=FILE takes the schedules of a result.\n"
+      "Without one all known outlines are tried. 'chorale frontier' begins with these, too.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale compose dgx-a100:2 allgather --max-chunks 2\n"
+          "  chorale compose a100:2 allgather --outline \"allgather node, allgather gpu\"");
+  auto options = std::make_shared<ComposeCommand>();
+  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root);
+  text(sub, "--outline", options->outline, "STAGES",
+       "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
+       "(all known outlines)");
+  chunk_counts(sub, options->min_chunks, options->max_chunks);
+  text(sub, "--json", options->json, "FILE",
+       "Write the result there, for check, show and run; - is standard output");
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, sub, &parsed] {
+    require_chunk_counts(sub, options->min_chunks, options->max_chunks);
     parsed = *options;
   });
 }
@@ -170,6 +205,7 @@ void bounds_options(CLI::App& app, Command& parsed) {
 void search_options(CLI::App& app, Command& parsed) {
   synthesize_options(app, parsed);
   frontier_options(app, parsed);
+  compose_options(app, parsed);
   check_options(app, parsed);
   show_options(app, parsed);
   classic_options(app, parsed);

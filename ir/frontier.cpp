@@ -12,6 +12,8 @@ constexpr Named<Method> kMethods[] = {
     {Method::Composed, "reduce_scatter+allgather"},
     {Method::Gathered, "gather+local_reduce"},
     {Method::Routed, "routed"},
+    {Method::Levels, "levels"},
+    {Method::Patched, "patched"},
     {Method::RingAllgather, "ring_allgather"},
     {Method::RingReduceScatter, "ring_reducescatter"},
     {Method::RingAllReduce, "ring_allreduce"},

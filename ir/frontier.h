@@ -106,6 +106,8 @@ enum class Method {
   Composed,  // a ReduceScatter and an Allgather, one after the other
   Gathered,  // everybody's vector is gathered, and added up locally
   Routed,    // built along shortest ways, without a search
+  Levels,    // put together of schedules of groups (ir/outline.h), without a search
+  Patched,   // an older schedule, made whole again after a failure
   // The hand-written algorithms (construct/classic.h).
   RingAllgather,
   RingReduceScatter,

@@ -51,6 +51,8 @@ struct FrontierOptions {
   int max_steps = kAnySteps;                      // only these steps and fewer
   std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative
   std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
+  // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
+  std::vector<Point> known = {};
   int jobs = 1;                                   // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time

@@ -138,7 +138,8 @@ class Checker {
                      "only sums with one destination each have a dual that copies");
     if (point.method == Method::Composed)
       return require(is_composed(point), "the schedule is not a ReduceScatter and then an Allgather");
-    if (point.method == Method::Direct || point.method == Method::Routed) return;
+    const auto of_any_kind = {Method::Direct, Method::Routed, Method::Levels, Method::Patched};
+    if (std::ranges::find(of_any_kind, point.method) != of_any_kind.end()) return;
     const std::vector<ClassicEntry>& known = classic_catalogue();
     const auto entry = std::ranges::find(known, point.method, &ClassicEntry::method);
     require(entry != known.end() && entry->collective == result_.collective.kind,

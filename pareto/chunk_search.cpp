@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bounds/lower_bounds.h"
+#include "construct/composition.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
 #include "pareto/instance_solver.h"
@@ -322,6 +323,14 @@ class ChunkSearch {
     for (Point& point : grown_incumbents(topology_, collective_, bounds_, options_.synthesis.limits.stop,
                                          question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
+    const ComposeQuestion whole{.topology = topology_,
+                                .collective = collective_,
+                                .extra_rounds = question_.space.extra_rounds,
+                                .stop = options_.synthesis.limits.stop};
+    for (ComposedPoint& composed : compose_on(whole, nestings(topology_)))
+      if (allowed(composed.point.cost)) take(std::move(composed.point));
+    for (const Point& point : options_.known)
+      if (point.collective == collective_ && allowed(point.cost)) take(point);
   }
 
   bool allowed(const Cost& cost) const {

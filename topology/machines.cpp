@@ -66,8 +66,10 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
   Levels levels = load_levels(spec_or_file, changes);
   if (!levels.hierarchy)
-    throw InputError("machine " + spec_or_file, "has no levels: it " + levels.why_none,
-                     "use one that 'chorale hierarchy list' names, or a JSON file of levels");
+    throw InputError(
+        "machine " + spec_or_file, "has no levels: it " + levels.why_none,
+        "placements are over equal groups of equal groups ('chorale hierarchy list'); 'chorale frontier' "
+        "takes this machine as it is");
   return std::move(*levels.hierarchy);
 }
 

@@ -24,7 +24,7 @@ BY_HAND = {  # what hand-written algorithms do
                   "halving_doubling_allreduce", "direct_allreduce", "one_shot_allreduce"),
     "broadcast": ("tree_broadcast", "binomial_broadcast"), "reduce": ("tree_reduce", "binomial_reduce"), "gather": ("binomial_gather",),
     "scatter": ("binomial_scatter",), "alltoall": ("direct_alltoall",)}
-FOUND_BY = ("direct", "dual", "routed", "reduce_scatter+allgather", "gather+local_reduce")
+FOUND_BY = ("direct", "dual", "routed", "levels", "patched", "reduce_scatter+allgather", "gather+local_reduce")
 NEVER = float("inf")  # rounds: there is no schedule
 
 

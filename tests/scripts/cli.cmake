@@ -1,13 +1,13 @@
 # The program as a user runs it.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(name bad_input main_job limits proofs)
+foreach(name bad_input compose main_job limits proofs)
   add_test(NAME cli.${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py $<TARGET_FILE:chorale>)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 endforeach()
 add_test(NAME cli.hostile_names COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/hostile_names.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.hostile_names PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")  # MPI's
 add_test(NAME cli.place COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/place.py $<TARGET_FILE:chorale>
-                                ${PROJECT_SOURCE_DIR}/examples)
+                                ${PROJECT_SOURCE_DIR}/examples ${MPI_CXX_COMPILER} ${MPIEXEC_EXECUTABLE})
 add_test(NAME cli.output COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/output.py $<TARGET_FILE:chorale>
                                  ${PROJECT_SOURCE_DIR}/examples)
 set_tests_properties(cli.output PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")

@@ -1,0 +1,91 @@
+// Points of all chunk counts are one result, with bounds, as those of any other way to make schedules.
+#include "api/compose.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "api/inputs.h"
+#include "api/search.h"
+#include "bounds/lower_bounds.h"
+#include "construct/composition.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "pareto/findings.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using PointKey = std::tuple<int, int, int>;
+
+PointKey key_of(const Cost& cost) {
+  return {cost.steps, cost.rounds, cost.chunks};
+}
+
+}  // namespace
+
+Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) {
+  Nesting named;
+  if (const Levels levels = load_levels(spec_or_file, changes); levels.hierarchy)
+    for (const Level& level : levels.hierarchy->levels)
+      if (level.fan_out > 1) {
+        named.names.push_back(level.name);
+        named.fan_outs.push_back(level.fan_out);
+      }
+  if (named.names.size() > 1) return named;
+  const std::vector<Nesting> found = nestings(machine(spec_or_file, changes));
+  if (found.empty())
+    throw InputError("machine " + spec_or_file, "is not divided into equal groups, each joined inside",
+                     "use one with levels ('chorale hierarchy list'), or 'chorale frontier'");
+  return found.front();
+}
+
+Outline read_outline(const std::string& text, const std::string& spec_or_file,
+                     const MachineChanges& changes) {
+  if (text.ends_with(".json") && text.find_first_of(" =") == std::string::npos)
+    return outline_from_json(read_file(text), text, machine(spec_or_file, changes).ranks);
+  Outline outline = outline_in(text, nesting(spec_or_file, changes), "--outline");
+  for (OutlineStage& stage : outline)
+    if (!stage.file.empty()) {
+      stage.points = read_sound_result(stage.file).points;
+      if (stage.points.empty())
+        throw InputError("--outline", stage.file + " has no schedules", "leave it out, or make it again");
+    }
+  return outline;
+}
+
+Composition compose(const Topology& given, const Collective& one_chunk, const ComposeOptions& options) {
+  require_question(given, one_chunk);
+  const Topology topology = flatten(given);
+  Composition whole{
+      .result = {.kind = ResultKind::Algorithm,
+                 .topology = topology,
+                 .collective = one_chunk,
+                 .space = {.min_chunks = options.min_chunks, .max_chunks = options.max_chunks}}};
+  std::map<PointKey, std::string> outlines;
+  const std::vector<Nesting> divisions =
+      options.outline.empty() ? nestings(topology) : std::vector<Nesting>();
+  for (int chunks = options.min_chunks; chunks <= options.max_chunks; ++chunks) {
+    if (chunks > options.min_chunks && options.stop != nullptr && *options.stop) break;
+    const Collective collective = with_chunks(one_chunk, chunks);
+    LowerBounds bounds(topology, collective);
+    if (bounds.fewest_steps().steps == 0) break;  // nothing has to move
+    const ComposeQuestion question{.topology = topology, .collective = collective, .stop = options.stop};
+    for (ComposedPoint& each : options.outline.empty() ? compose_on(question, divisions)
+                                                       : compose(question, options.outline, "--outline")) {
+      outlines[key_of(each.point.cost)] = std::move(each.outline);
+      whole.result.points.push_back(std::move(each.point));
+    }
+    whole.result.claims.push_back(bounds.fewest_steps().claim);
+    whole.result.claims.push_back(bounds.fewest_rounds());
+    finish_result(whole.result);
+    whole.outlines.clear();
+    for (const Point& point : whole.result.points) whole.outlines.push_back(outlines.at(key_of(point.cost)));
+    if (options.found) options.found(whole);
+  }
+  return whole;
+}
+
+}  // namespace chorale

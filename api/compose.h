@@ -1,0 +1,39 @@
+// Schedules of a machine put together of schedules of its groups (ir/outline.h).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+#include "ir/machine_changes.h"
+#include "ir/outline.h"
+
+namespace chorale {
+
+// The levels that an outline for this machine can name: those that it is described by, or, of a graph without levels, its
+// nodes of equal graphs. Throws InputError where there are none.
+Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
+
+// "reducescatter gpu, allreduce node, allgather gpu"; a stage "allreduce node=FILE" takes the points of a result for one of
+// its groups. Or a file ("p.json") that 'chorale place --json' wrote: its best strategy. Throws InputError at "--outline".
+Outline read_outline(const std::string& text, const std::string& spec_or_file, const MachineChanges& = {});
+
+struct Composition {
+  Result result = {};                      // of kind Algorithm, with the bounds of its collective
+  std::vector<std::string> outlines = {};  // by point: what it was put together of
+};
+
+struct ComposeOptions {
+  int min_chunks = 1, max_chunks = 1;  // into which each block is cut
+  Outline outline = {};  // empty: all that are known, on all divisions of the machine into alike groups
+  const std::atomic<bool>* stop = nullptr;             // set: what there is by then
+  std::function<void(const Composition&)> found = {};  // told what there is, after each chunk count
+};
+
+// A machine may have switches; they are removed first. There is no point where no outline fits. frontier() (api/search.h)
+// begins with the same schedules where no outline is given, so it is never worse.
+Composition compose(const Topology&, const Collective&, const ComposeOptions& = {});
+
+}  // namespace chorale

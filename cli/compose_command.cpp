@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "api/compose.h"
+#include "api/inputs.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+Outcome told(const ComposeCommand& command, Composition composition, Stopped stopped) {
+  Result& result = composition.result;
+  if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
+  std::vector<int> listed;
+  for (int i = 0; i < std::ssize(result.points); ++i)
+    if (result.points[i].on_frontier) listed.push_back(i);
+  std::string text = heading(result);
+  if (!listed.empty()) text += points_table(result, listed, {});
+  for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
+  Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
+                  .text = text + bound_line(result)};
+  if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  supervisor.want_progress(command.progress);
+  const Topology topology = machine(command.topology, command.changes);
+  const Collective collective = communication(command.collective, topology, command.root);
+  ComposeOptions options{
+      .min_chunks = command.min_chunks,
+      .max_chunks = command.max_chunks,
+      .stop = supervisor.stop(),
+      .found = [&](const Composition& so_far) {
+        supervisor.publish([&command, so_far](Stopped stopped) { return told(command, so_far, stopped); });
+        supervisor.progress().show(
+            fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
+      }};
+  if (!command.outline.empty())
+    options.outline = read_outline(command.outline, command.topology, command.changes);
+  Composition composition = compose(topology, collective, options);
+  supervisor.take_floor();
+  if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
+    throw InputError("compose " + command.topology,
+                     "no division of the machine into equal groups makes a " + name_of(collective),
+                     "use 'chorale frontier', or say how with --outline");
+  return told(command, std::move(composition), supervisor.stopped());
+}
+
+}  // namespace chorale

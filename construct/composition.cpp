@@ -1,0 +1,540 @@
+// A stage is a collective of every group. Of each chunk we follow who has it (a copy, or the sum so far), which says what the
+// blocks of the group's collective are; a block that the group's schedule cuts into c pieces is done c chunks at a time, a
+// slice. Slices and groups are put side by side, stages one after the other: a schedule of few steps, whose stages wait for
+// each other. Retiming it (construct/retiming.h) overlaps what uses different links: slice 2 is gathered in its node while
+// slice 3 crosses between nodes. Both kinds are kept.
+//
+// Where a chunk is wanted by one rank, it goes to that rank of a group that later stages can lead there from, which is read
+// off the groups backwards; where all want it, the k-th chunk of a group goes to its k-th rank, round and round. So chunks
+// fall to ranks in the order of their numbers, and slices of one stage are slices of the next.
+//
+// Nothing is believed: an outline that does not make the collective is found out by the referee.
+#include "construct/composition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "construct/effort.h"
+#include "construct/incumbents.h"
+#include "construct/more_steps.h"
+#include "construct/retiming.h"
+#include "ir/embedding.h"
+#include "ir/error.h"
+#include "ir/tidy.h"
+#include "semantics/verify.h"
+
+namespace chorale {
+namespace {
+
+// Sends placed by all compositions of one question together: about a second.
+constexpr long long kComposeEffort = 3'000'000;
+constexpr int kMostSlice = 8;  // chunks of a slice: parts of more take longer to make than they are better
+constexpr int kMostRanksOfPart = 256;
+constexpr std::size_t kMostNestings = 8;
+// Of links inside of groups beside links across. Where all are alike (tori, meshes, hypercubes) nothing is inside, and a machine
+// has many divisions, each of which would be tried for every chunk count.
+constexpr double kLeastContrast = 1.5;
+// Chunks times ranks: beyond, making and judging what nobody asked for takes seconds.
+constexpr long long kMostHeld = 1 << 18;
+
+// Which rank of its group a chunk leads on from, stage by stage, to where it is wanted.
+class LeadingRanks {
+ public:
+  LeadingRanks(int ranks, const Outline& outline) : reach_(outline.size() + 1) {
+    reach_.back().assign(ranks, std::vector<bool>(ranks, false));
+    for (Rank n = 0; n < ranks; ++n) reach_.back()[n][n] = true;
+    for (std::size_t k = outline.size(); k-- > 0;) {
+      reach_[k] = reach_[k + 1];
+      for (const std::vector<Rank>& group : outline[k].groups) {
+        std::vector<bool> all(ranks, false);
+        for (Rank n : group)
+          for (Rank d = 0; d < ranks; ++d) all[d] = all[d] || reach_[k + 1][n][d];
+        for (Rank n : group) reach_[k][n] = all;
+      }
+    }
+  }
+
+  // From rank n, after stage k, to d.
+  bool leads(std::size_t k, Rank n, Rank d) const { return reach_[k + 1][n][d]; }
+
+ private:
+  std::vector<std::vector<std::vector<bool>>> reach_;  // before stage k: by rank and destination
+};
+
+// Made once for groups that are alike.
+class PartSchedules {
+ public:
+  explicit PartSchedules(const std::atomic<bool>* stop) : stop_(stop) {}
+
+  const std::vector<Point>& points(const Topology& part, CollectiveKind kind, int chunks, Rank root) {
+    int alike = 0;
+    for (; alike < std::ssize(seen_); ++alike)
+      if (seen_[alike].links == part.links && seen_[alike].limits == part.limits &&
+          seen_[alike].ranks == part.ranks)
+        break;
+    if (alike == std::ssize(seen_)) seen_.push_back(part);
+    const auto [at, added] = points_.try_emplace({alike, kind, chunks, root});
+    if (!added) return at->second;
+    const Collective collective = make_collective(kind, part.ranks, chunks, root);
+    at->second = incumbents(part, collective, stop_);
+    for (Point& point : grown_incumbents(part, collective, stop_)) at->second.push_back(std::move(point));
+    return at->second;
+  }
+
+ private:
+  const std::atomic<bool>* stop_;
+  std::vector<Topology> seen_ = {};
+  std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
+};
+
+// How schedules of parts are chosen: by rounds and so many times their steps, for whole blocks or slices of one chunk.
+struct Policy {
+  double step_weight = 0;
+  bool sliced = false;
+};
+constexpr Policy kPolicies[] = {{1e6, false}, {1e-3, false}, {1, false}, {1e6, true}, {1e-3, true}};
+
+// One group's part of a stage: of each block, in the order in which the collective numbers its blocks, the chunks.
+struct GroupWork {
+  std::vector<Rank> group = {};
+  CollectiveKind kind = CollectiveKind::Allgather;
+  Rank root = 0;  // in the group
+  std::vector<std::vector<Chunk>> blocks = {};
+  std::size_t longest() const {
+    std::size_t most = 0;
+    for (const std::vector<Chunk>& block : blocks) most = std::max(most, block.size());
+    return most;
+  }
+};
+
+// What cannot be put together, in words; an outline of ours that is not one for this machine is dropped.
+struct Unfit {
+  std::string words = {};
+};
+
+class Composer {
+ public:
+  Composer(const Topology& topology, const Collective& collective, const Outline& outline,
+           PartSchedules& parts)
+      : topology_(topology),
+        collective_(collective),
+        outline_(outline),
+        parts_(parts),
+        ways_(topology.ranks, outline) {
+    machines_.resize(outline.size());
+    for (std::size_t k = 0; k < outline.size(); ++k)
+      for (const std::vector<Rank>& group : outline[k].groups)
+        machines_[k].push_back(part_at(topology, group));
+  }
+
+  Schedule sequential(const Policy& policy) {
+    held_.assign(collective_.chunks.size(), std::vector<bool>(topology_.ranks, false));
+    for (std::size_t c = 0; c < held_.size(); ++c)
+      for (Rank n : collective_.chunks[c].pre) held_[c][n] = true;
+    Schedule whole;
+    for (std::size_t k = 0; k < outline_.size(); ++k) {
+      std::vector<Step> steps;
+      std::vector<std::pair<std::size_t, GroupWork>> works;
+      for (std::size_t g = 0; g < outline_[k].groups.size(); ++g)
+        if (outline_[k].groups[g].size() > 1)
+          for (GroupWork& work : works_of(k, outline_[k].groups[g]))
+            if (work.longest() > 0) works.push_back({g, std::move(work)});
+      for (const auto& [g, work] : works) place(k, machines_[k][g], work, policy, steps);
+      for (const auto& [g, work] : works) after(work);
+      whole.steps.insert(whole.steps.end(), steps.begin(), steps.end());
+    }
+    return tidy(topology_, collective_, std::move(whole));
+  }
+
+ private:
+  [[noreturn]] void refuse(std::size_t k, const std::string& why) const {
+    throw Unfit{
+        fmt::format("stage {} ({} {}): {}", k + 1, name_of(outline_[k].kind), outline_[k].where, why)};
+  }
+
+  // The place in the group from which a chunk leads on; the `number`-th of those that all want goes round.
+  int place_of(std::size_t k, const std::vector<Rank>& group, Chunk c, int number) const {
+    const ChunkSpec& spec = collective_.chunks[c];
+    if (spec.post.size() != 1) return number % static_cast<int>(group.size());
+    for (std::size_t i = 0; i < group.size(); ++i)
+      if (ways_.leads(k, group[i], spec.post.front())) return static_cast<int>(i);
+    return -1;
+  }
+
+  // What there is to do in a group; of collectives with a root, a work a root.
+  std::vector<GroupWork> works_of(std::size_t k, const std::vector<Rank>& group) const {
+    const CollectiveKind kind = outline_[k].kind;
+    const int n = static_cast<int>(group.size());
+    std::map<Rank, GroupWork> by_root;
+    const auto work_of = [&](Rank root, int blocks) -> GroupWork& {
+      GroupWork& work = by_root[root];
+      if (work.blocks.empty()) work = {.group = group, .kind = kind, .root = root};
+      work.blocks.resize(static_cast<std::size_t>(blocks));
+      return work;
+    };
+    std::map<int, int> numbers;  // of chunks that all want, by who has them
+    for (Chunk c = 0; c < std::ssize(held_); ++c) {
+      int holders = 0, first = -1;
+      for (int i = 0; i < n; ++i)
+        if (held_[c][group[i]]) {
+          if (holders++ == 0) first = i;
+        }
+      if (holders == 0) continue;
+      switch (kind) {
+        case CollectiveKind::Allgather:
+          if (holders < n) work_of(0, n).blocks[first].push_back(c);
+          break;
+        case CollectiveKind::Broadcast:
+          if (holders < n) work_of(first, 1).blocks[0].push_back(c);
+          break;
+        case CollectiveKind::AllReduce:
+          if (holders == n) work_of(0, 1).blocks[0].push_back(c);
+          break;
+        default: {
+          const int to = place_of(k, group, c, numbers[first]++);
+          if (to < 0) break;  // not wanted beyond this group
+          if (kind == CollectiveKind::Scatter)
+            work_of(first, n).blocks[to].push_back(c);
+          else if (kind == CollectiveKind::Alltoall)
+            work_of(0, n * n).blocks[first * n + to].push_back(c);
+          else if (kind == CollectiveKind::Gather)
+            work_of(collective_.chunks[c].post.size() == 1 ? to : 0, n).blocks[first].push_back(c);
+          else if (kind == CollectiveKind::ReduceScatter && holders == n)
+            work_of(0, n).blocks[to].push_back(c);
+          else if (kind == CollectiveKind::Reduce && holders == n)
+            work_of(collective_.chunks[c].post.size() == 1 ? to : 0, 1).blocks[0].push_back(c);
+          break;
+        }
+      }
+    }
+    std::vector<GroupWork> works;
+    for (auto& [root, work] : by_root) works.push_back(std::move(work));
+    return works;
+  }
+
+  // Its sends, all slices at once from the stage's first step on.
+  void place(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy,
+             std::vector<Step>& steps) {
+    const Point& point = chosen(k, machine, work, policy);
+    const int slice = point.cost.chunks;
+    std::vector<LinkId> links;  // of the part in the whole, as part_at numbers them
+    std::vector<bool> inside(topology_.ranks, false);
+    for (Rank n : work.group) inside[n] = true;
+    for (LinkId l = 0; l < std::ssize(topology_.links); ++l)
+      if (inside[topology_.links[l].src] && inside[topology_.links[l].dst]) links.push_back(l);
+    if (steps.size() < point.schedule.steps.size()) steps.resize(point.schedule.steps.size());
+    for (std::size_t s = 0; s < point.schedule.steps.size(); ++s)
+      for (const Send& send : point.schedule.steps[s].sends) {
+        const std::vector<Chunk>& block = work.blocks[send.chunk / slice];
+        for (std::size_t at = send.chunk % slice; at < block.size(); at += slice)
+          steps[s].sends.push_back({.chunk = block[at], .link = links[send.link], .reduce = send.reduce});
+      }
+  }
+
+  const Point& chosen(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy) {
+    const OutlineStage& stage = outline_[k];
+    const auto longest = static_cast<int>(work.longest());
+    const std::vector<Point>* points = &stage.points;
+    if (points->empty()) {
+      if (machine.ranks > kMostRanksOfPart) refuse(k, "a group of over 256 ranks");
+      int slice = policy.sliced ? 1 : std::min(longest, kMostSlice);
+      while (longest % slice != 0) --slice;
+      points = &parts_.points(machine, work.kind, slice, is_rooted(work.kind) ? work.root : 0);
+    }
+    const Point* best = nullptr;
+    const auto price = [&](const Point& p) {
+      const int slices = (longest + p.cost.chunks - 1) / p.cost.chunks;
+      return policy.step_weight * p.cost.steps + static_cast<double>(p.cost.rounds) * slices;
+    };
+    for (const Point& point : *points) {
+      const Collective& does = point.collective;
+      if (does.ranks != machine.ranks || does.kind != work.kind ||
+          (is_rooted(does.kind) && does.root != work.root))
+        continue;
+      if (best == nullptr || price(point) < price(*best)) best = &point;
+    }
+    if (best == nullptr)
+      refuse(k, stage.points.empty() ? "the links of a group do not join it"
+                                     : "no schedule that was given is of this collective, ranks and root");
+    for (const Step& step : best->schedule.steps)
+      for (const Send& send : step.sends)
+        if (send.link >= std::ssize(machine.links))
+          refuse(k, "the schedule that was given is for another machine");
+    return *best;
+  }
+
+  // Who has what then.
+  void after(const GroupWork& work) {
+    const int n = static_cast<int>(work.group.size());
+    for (std::size_t b = 0; b < work.blocks.size(); ++b)
+      for (Chunk c : work.blocks[b]) {
+        std::vector<bool>& held = held_[c];
+        const auto only = [&](int place) {
+          for (Rank each : work.group) held[each] = false;
+          held[work.group[place]] = true;
+        };
+        switch (work.kind) {
+          case CollectiveKind::Allgather:
+          case CollectiveKind::Broadcast:
+            for (Rank each : work.group) held[each] = true;
+            break;
+          case CollectiveKind::Scatter:
+          case CollectiveKind::ReduceScatter:
+            only(static_cast<int>(b));
+            break;
+          case CollectiveKind::Alltoall:
+            only(static_cast<int>(b) % n);
+            break;
+          case CollectiveKind::Gather:
+          case CollectiveKind::Reduce:
+            only(work.root);
+            break;
+          default:
+            break;
+        }
+      }
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  const Outline& outline_;
+  PartSchedules& parts_;
+  const LeadingRanks ways_;
+  std::vector<std::vector<Topology>> machines_ = {};  // by stage and group
+  std::vector<std::vector<bool>> held_ = {};          // by chunk and rank
+};
+
+long long sends_of(const Schedule& schedule) {
+  long long sends = 0;
+  for (const Step& step : schedule.steps) sends += std::ssize(step.sends);
+  return sends;
+}
+
+// Points by steps; of equal ones the first.
+class BestComposed {
+ public:
+  BestComposed(const ComposeQuestion& question) : question_(question) {}
+
+  void add(Schedule schedule, const std::string& outline) {
+    Point point{.method = Method::Levels, .collective = question_.collective};
+    point.cost = {.steps = static_cast<int>(schedule.steps.size()),
+                  .rounds = total_rounds(schedule),
+                  .chunks = question_.collective.chunks_per_block};
+    if (is_beaten(point.cost)) return;
+    point.schedule = std::move(schedule);
+    if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds) || is_beaten(point.cost))
+      return;
+    if (!violations(question_.topology, question_.collective, point.schedule, 1).empty())
+      throw std::logic_error("a schedule composed of sound ones is wrong: " + outline);
+    std::erase_if(points_,
+                  [&](const ComposedPoint& other) { return dominates(point.cost, other.point.cost); });
+    points_.push_back({.point = std::move(point), .outline = outline});
+  }
+
+  std::vector<ComposedPoint> points() && {
+    std::ranges::sort(points_, {}, [](const ComposedPoint& p) { return p.point.cost.steps; });
+    return std::move(points_);
+  }
+
+ private:
+  bool is_beaten(const Cost& cost) const {
+    return std::ranges::any_of(points_, [&](const ComposedPoint& other) {
+      return other.point.cost == cost || dominates(other.point.cost, cost);
+    });
+  }
+
+  const ComposeQuestion& question_;
+  std::vector<ComposedPoint> points_ = {};
+};
+
+// Throws Unfit.
+void compose_into(BestComposed& best, const ComposeQuestion& question, const Outline& outline,
+                  PartSchedules& parts, Effort& effort) {
+  Composer composer(question.topology, question.collective, outline, parts);
+  std::vector<Schedule> tried;
+  const std::string text = to_text(outline);
+  for (const Policy& policy : kPolicies) {
+    if (!tried.empty() && !effort.affords(0)) return;
+    const Schedule flat = composer.sequential(policy);
+    effort.spend(sends_of(flat));
+    if (std::ranges::find(tried, flat) != tried.end()) continue;
+    tried.push_back(flat);
+    if (const auto wrong = violations(question.topology, question.collective, flat, 1); !wrong.empty())
+      throw Unfit{fmt::format("the stages do not make this {}: {}", name_of(question.collective),
+                              wrong.front().words)};
+    best.add(flat, text);
+    for (Schedule& schedule : retimings(question.topology, flat, effort)) best.add(std::move(schedule), text);
+  }
+}
+
+// Stages of a kind over these levels, one after the other.
+void add_stages(Outline& outline, const Nesting& nesting, CollectiveKind kind,
+                const std::vector<int>& levels) {
+  for (int j : levels)
+    outline.push_back({.kind = kind, .where = nesting.names[j], .groups = groups_at(nesting, {j})});
+}
+
+// Blocks that follow each other are the same graph, and each of them connected.
+bool are_alike(const Topology& topology, int size) {
+  std::vector<Rank> ranks(size);
+  for (Rank n = 0; n < size; ++n) ranks[n] = n;
+  const Topology first = part_at(topology, ranks);
+  const auto connected = [](const Topology& t) {
+    return std::ranges::none_of(hops(t, {0}), [](int distance) { return distance < 0; });
+  };
+  if (!connected(first) || !connected(reversed(first))) return false;
+  const auto lines = [](const Topology& t) {
+    std::vector<std::tuple<Rank, Rank, int>> all;
+    for (const Link& link : t.links) all.push_back({link.src, link.dst, link.bandwidth});
+    std::ranges::sort(all);
+    return all;
+  };
+  for (Rank from = size; from < topology.ranks; from += size) {
+    for (Rank n = 0; n < size; ++n) ranks[n] = from + n;
+    if (lines(part_at(topology, ranks)) != lines(first)) return false;
+  }
+  return true;
+}
+
+// What each link has of the machine's bandwidth where all are used alike.
+std::vector<double> shares(const Topology& topology) {
+  std::vector<double> result;
+  for (const Link& link : topology.links) result.push_back(link.bandwidth);
+  for (const SharedLimit& limit : topology.limits)
+    for (LinkId l : limit.links)
+      result[l] =
+          std::min(result[l], static_cast<double>(limit.bandwidth) / static_cast<double>(limit.links.size()));
+  return result;
+}
+
+// How much more of it links inside of blocks of this size have than links across.
+double contrast(const Topology& topology, const std::vector<double>& shares, int size) {
+  double inside = 0, across = 0;
+  int insides = 0, crossings = 0;
+  for (std::size_t l = 0; l < shares.size(); ++l) {
+    const bool crosses = topology.links[l].src / size != topology.links[l].dst / size;
+    (crosses ? across : inside) += shares[l];
+    ++(crosses ? crossings : insides);
+  }
+  if (insides == 0 || crossings == 0) return 0;
+  return (inside / insides) / (across / crossings);
+}
+
+}  // namespace
+
+std::vector<Nesting> nestings(const Topology& topology) {
+  struct Rated {
+    double contrast = 0;
+    Nesting nesting = {};
+  };
+  std::vector<Rated> rated;
+  std::vector<int> sizes;
+  std::map<int, double> contrasts;
+  const std::vector<double> all = shares(topology);
+  for (int size = 2; size <= topology.ranks / 2; ++size)
+    if (topology.ranks % size == 0 && contrast(topology, all, size) >= kLeastContrast &&
+        are_alike(topology, size)) {
+      contrasts[size] = contrast(topology, all, size);
+      sizes.push_back(size);
+    }
+  static const std::vector<std::string> kNames = {"rank", "node", "rack"};
+  for (int inner : sizes) {
+    rated.push_back(
+        {contrasts[inner], {.names = {kNames[1], kNames[0]}, .fan_outs = {topology.ranks / inner, inner}}});
+    for (int outer : sizes)
+      if (outer > inner && outer % inner == 0)
+        rated.push_back({std::min(contrasts[inner], contrasts[outer]),
+                         {.names = {kNames[2], kNames[1], kNames[0]},
+                          .fan_outs = {topology.ranks / outer, outer / inner, inner}}});
+  }
+  std::ranges::stable_sort(rated, std::greater(), &Rated::contrast);
+  std::vector<Nesting> result;
+  for (Rated& each : rated)
+    if (result.size() < kMostNestings) result.push_back(std::move(each.nesting));
+  return result;
+}
+
+std::vector<Outline> outlines_for(const Collective& collective, const Nesting& nesting) {
+  using Kind = CollectiveKind;
+  const int levels = static_cast<int>(nesting.fan_outs.size());
+  std::vector<int> inwards, outwards;
+  for (int j = 0; j < levels; ++j) inwards.push_back(j);
+  outwards.assign(inwards.rbegin(), inwards.rend());
+  const std::vector<int> outermost = {0}, inner_out(outwards.begin(), outwards.end() - 1),
+                         inner_in(inwards.begin() + 1, inwards.end());
+  std::vector<Outline> result;
+  using Stages = std::vector<std::pair<Kind, std::vector<int>>>;
+  const auto add = [&](const Stages& stages) {
+    Outline outline;
+    for (const auto& [kind, where] : stages) add_stages(outline, nesting, kind, where);
+    result.push_back(std::move(outline));
+  };
+  switch (collective.kind) {
+    case Kind::Allgather:
+    case Kind::ReduceScatter:
+    case Kind::Alltoall:
+    case Kind::Scatter:
+    case Kind::Gather:
+      add({{collective.kind, inwards}});
+      add({{collective.kind, outwards}});
+      break;
+    case Kind::Broadcast:
+      add({{Kind::Broadcast, inwards}});
+      add({{Kind::Scatter, inner_out}, {Kind::Broadcast, outermost}, {Kind::Allgather, inner_in}});
+      add({{Kind::Scatter, outwards}, {Kind::Allgather, inwards}});
+      add({{Kind::Broadcast, outwards}});
+      break;
+    case Kind::Reduce:
+      add({{Kind::Reduce, outwards}});
+      add({{Kind::ReduceScatter, inner_out}, {Kind::Reduce, outermost}, {Kind::Gather, inner_in}});
+      add({{Kind::ReduceScatter, outwards}, {Kind::Gather, inwards}});
+      break;
+    case Kind::AllReduce:
+      add({{Kind::ReduceScatter, inner_out}, {Kind::AllReduce, outermost}, {Kind::Allgather, inner_in}});
+      add({{Kind::ReduceScatter, outwards}, {Kind::Allgather, inwards}});
+      add({{Kind::AllReduce, outwards}});
+      add({{Kind::Reduce, inner_out}, {Kind::AllReduce, outermost}, {Kind::Broadcast, inner_in}});
+      break;
+    default:
+      break;
+  }
+  return result;
+}
+
+std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outline& outline,
+                                   const std::string& where) {
+  PartSchedules parts(question.stop);
+  Effort effort(kComposeEffort, question.stop);
+  BestComposed best(question);
+  try {
+    compose_into(best, question, outline, parts, effort);
+  } catch (const Unfit& unfit) {
+    throw InputError(where, unfit.words, "see 'chorale compose --help' for what stages there are");
+  }
+  return std::move(best).points();
+}
+
+std::vector<ComposedPoint> compose_on(const ComposeQuestion& question, const std::vector<Nesting>& nestings) {
+  if (std::ssize(question.collective.chunks) * question.topology.ranks > kMostHeld) return {};
+  PartSchedules parts(question.stop);
+  Effort effort(kComposeEffort, question.stop);
+  BestComposed best(question);
+  for (const Nesting& nesting : nestings)
+    for (const Outline& outline : outlines_for(question.collective, nesting)) {
+      if (!effort.affords(0)) return std::move(best).points();
+      try {
+        compose_into(best, question, outline, parts, effort);
+      } catch (const Unfit&) {  // the links are not there
+      }
+    }
+  return std::move(best).points();
+}
+
+}  // namespace chorale

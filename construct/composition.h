@@ -1,0 +1,49 @@
+// Schedules of a whole machine put together of schedules of its groups (ir/outline.h).
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/outline.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Divisions of the ranks into equal groups of consecutive ranks, of one and two levels of groups, such that all groups are
+// the same graph by themselves, each is connected, and links inside are at least 1.5 times as wide as links across, limits
+// over several links divided evenly. Those that are widest inside come first; at most eight. Names as of levels_of
+// (topology/levels.h): rank, node, rack.
+std::vector<Nesting> nestings(const Topology&);
+
+// What stages make this collective on levels: inner before outer and outer before inner, divided first or whole. None of
+// custom ones.
+std::vector<Outline> outlines_for(const Collective&, const Nesting&);
+
+// A schedule, and what it was put together of.
+struct ComposedPoint {
+  Point point = {};
+  std::string outline = {};
+};
+
+struct ComposeQuestion {
+  const Topology& topology;  // without switches
+  const Collective& collective;
+  int extra_rounds = kAnyRounds;            // the k of k-synchronous
+  const std::atomic<bool>* stop = nullptr;  // set: what there is by then
+};
+
+// The schedules that an outline makes of just this collective with just its chunks, by steps, none better than another in
+// both steps and rounds, after the referee: stages one after the other, and overlapped over chunks. Parts whose schedules are
+// not given are constructed (construct/incumbents.h), for whole blocks and for slices of them. Throws InputError at `where`
+// ("--outline") where the stages do not make the collective, or a group cannot do its part.
+std::vector<ComposedPoint> compose(const ComposeQuestion&, const Outline&, const std::string& where);
+
+// The best of all outlines on all of these nestings; none where nothing fits, and where it would take long (chunks times ranks
+// over 2^18).
+std::vector<ComposedPoint> compose_on(const ComposeQuestion&, const std::vector<Nesting>&);
+
+}  // namespace chorale

@@ -1,0 +1,69 @@
+// The outline that a ranking of placements has in it: the groups of its first strategy.
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "ir/json_reader.h"
+#include "ir/outline.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostRead = 1 << 20;  // groups, members, strategies
+constexpr std::size_t kMostInstructions = 32;
+
+CollectiveKind operation_in(const JsonReader& json) {
+  static constexpr std::array<std::pair<const char*, CollectiveKind>, 5> kKinds = {
+      {{"AllReduce", CollectiveKind::AllReduce},
+       {"ReduceScatter", CollectiveKind::ReduceScatter},
+       {"AllGather", CollectiveKind::Allgather},
+       {"Reduce", CollectiveKind::Reduce},
+       {"Broadcast", CollectiveKind::Broadcast}}};
+  const std::string name = json.text();
+  for (const auto& [known, kind] : kKinds)
+    if (name == known) return kind;
+  json.fail("unknown operation '" + name + "'", "make the ranking again");
+}
+
+OutlineStage placed_stage(const JsonReader& json, int ranks) {
+  OutlineStage stage{.kind = operation_in(json["operation"]), .where = json["slice"].text()};
+  if (!json.has("groups"))
+    json.fail("lists no groups, since the machine has too many devices", "place the job on fewer");
+  std::vector<bool> taken(static_cast<std::size_t>(ranks), false);
+  for (std::size_t g = 0; g < json["groups"].size(kMostRead); ++g) {
+    const JsonReader group = json["groups"].at(g);
+    stage.groups.emplace_back();
+    for (std::size_t i = 0; i < group.size(kMostRead); ++i) {
+      const Rank rank = group.at(i).integer(0, ranks - 1);
+      if (taken[static_cast<std::size_t>(rank)])
+        group.fail(fmt::format("device {} is in two groups of a step", rank), "make the ranking again");
+      taken[static_cast<std::size_t>(rank)] = true;
+      stage.groups.back().push_back(rank);
+    }
+  }
+  return stage;
+}
+
+}  // namespace
+
+Outline outline_from_json(std::string_view text, const std::string& file, int ranks) {
+  const JsonReader json = parse_json(text, file);
+  if (!json.has("chorale_ranking"))
+    json.fail("is no ranking of placements", "make one with 'chorale place ... --json FILE'");
+  if (json["best"].size(kMostRead) == 0) json["best"].fail("has no placement", "make the ranking again");
+  const JsonReader reductions = json["best"].at(0)["reductions"];
+  for (std::size_t r = 0; r < reductions.size(kMostRead); ++r) {
+    const JsonReader strategies = reductions.at(r)["strategies"];
+    if (strategies.size(kMostRead) == 0) continue;
+    const JsonReader instructions = strategies.at(0)["instructions"];
+    Outline outline;
+    for (std::size_t i = 0; i < instructions.size(kMostInstructions); ++i)
+      outline.push_back(placed_stage(instructions.at(i), ranks));
+    return outline;
+  }
+  reductions.fail("has no strategy: nothing is summed over several devices", "place a job that sums");
+}
+
+}  // namespace chorale

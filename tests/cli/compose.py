@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Composition and repair as a user runs them: tables, files, refusals.
+
+Usage: compose.py CHORALE
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_compose_"))
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    if code == 2:
+        assert done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+    return done.stdout
+
+
+# One flat schedule, judged and run as any other.
+text = run("compose", "rack:1x1x2x4", "allreduce", "--max-chunks", "4", "--json", "c.json")
+assert "levels" in text and "reducescatter" in text, text
+run("check", "c.json")
+run("run", "c.json", "--bytes", "4K", "--iterations", "1")
+
+# A stage by a result of its own: four GPUs of one CPU.
+run("frontier", "rack:1x1x1x4", "allgather", "--json", "part.json")
+text = run("compose", "rack:1x1x2x4", "allgather", "--outline", "allgather cpu, allgather gpu=part.json", "--json", "d.json")
+assert "allgather cpu, allgather gpu" in text, text
+run("check", "d.json")
+
+refusals = {
+    "allgather gpu": "do not make this allgather",
+    "allgather socket": "is no level of this machine",
+    "allgather gpu=c.json, allgather cpu": "no schedule that was given is of this collective",
+    "sort gpu": "sort",
+}
+for outline, why in refusals.items():
+    said = run("compose", "rack:1x1x2x4", "allgather", "--outline", outline, code=2)
+    assert why in said, said
+said = run("compose", "ring:7", "allgather", code=2)
+assert "no division of the machine into equal groups" in said, said
+
+# What place has chosen for an AllReduce over all devices, as a schedule of chunks and links.
+run("place", "rack:1x1x2x4", "--axes", "data=8", "--reduce", "data", "--bytes", "1G", "--json", "p.json")
+text = run("compose", "rack:1x1x2x4", "allreduce", "--max-chunks", "8", "--outline", "p.json", "--json", "e.json")
+run("check", "e.json")
+strategy = json.loads((work / "p.json").read_text())["best"][0]["reductions"][0]["strategies"][0]["instructions"]
+assert text.count(", ".join(f"{i['operation'].lower()} {i['slice']}" for i in strategy)) > 0, text
+for file, command in (("p.json", ["check", "p.json"]), ("p.json", ["show", "p.json"]), ("p.json", ["emit", "p.json"])):
+    assert "is a ranking of placements, not a result" in run(*command, code=2)
+assert "is no ranking of placements" in run("compose", "rack:1x1x2x4", "allreduce", "--outline", "c.json", code=2)
+
+# A link fails: what is left of the old result is patched, and is where the search begins.
+run("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "old.json")
+text = run("frontier", "ring:4", "allgather", "--max-chunks", "2", "--without-link", "0-1", "--repair", "old.json",
+           "--json", "new.json")
+for words in ("sends had lost their way", "  old:     3/2 = 1.5 rounds a chunk", "  patched: ", "  now:     3 rounds a chunk"):
+    assert words in text, text
+run("check", "new.json")
+assert json.loads((work / "new.json").read_text())["complete"]
+said = run("frontier", "ring:4", "broadcast", "--without-link", "0-1", "--repair", "old.json", code=2)
+assert "the result is of allgather" in said, said
