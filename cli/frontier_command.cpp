@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/inputs.h"
+#include "api/repair.h"
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -51,12 +54,37 @@ int exit_code(const Result& result) {
   return result.complete ? kFound : kUndecided;
 }
 
+// Old, patched, now. Rounds of a machine with slower links may be longer, so rates are said in GB/s, too.
+struct RepairNews {
+  std::string file = {};
+  Repair repair = {};
+  Topology before = {};
+};
+
+std::string in_words(const RepairNews& news, const Result& result) {
+  const auto rate = [](const Topology& topology, const Cost& cost) {
+    return fmt::format("{}, {:.4g} GB/s of a block\n", rounds_a_chunk(cost.rounds, cost.chunks),
+                       rate_gbs(topology, cost));
+  };
+  const Repair& repair = news.repair;
+  std::string text =
+      fmt::format("repaired {}: {} of {} sends had lost their way\n", news.file, repair.lost, repair.sends) +
+      "  old:     " + rate(news.before, repair.before) +
+      "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be\n");
+  const auto best = std::ranges::min_element(
+      result.points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
+  if (best != result.points.end()) text += "  now:     " + rate(result.topology, best->cost);
+  return text;
+}
+
 // Writes the result and says what it is. `stopped`: what stopped the command, which the search may not know.
-Outcome told(const FrontierCommand& command, Result result, Stopped stopped) {
+Outcome told(const FrontierCommand& command, Result result, Stopped stopped,
+             const std::optional<RepairNews>& news) {
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, command.model);
+  if (news) text += in_words(*news, result);
   text += bound_line(result);
   if (!listed.empty() && !command.bytes.empty()) text += sizes_table(result, command.bytes);
   Outcome outcome{.exit_code = exit_code(result), .text = text + completeness(result)};
@@ -75,8 +103,17 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(search.topology, search.changes);
   const Collective collective = communication(search.collective, topology, search.root);
   FrontierOptions options = options_of(command, stop);
+  std::optional<RepairNews> news;
+  if (!command.repair.empty()) {
+    const Result old = read_sound_result(command.repair);
+    news = RepairNews{.file = command.repair,
+                      .repair = repair(old, search.topology, search.changes, collective, stop),
+                      .before = old.topology};
+    options.known = news->repair.known;
+  }
   options.publish = [&](const std::function<Result()>& found) {
-    supervisor.publish([&command, found](Stopped stopped) { return told(command, found(), stopped); });
+    supervisor.publish(
+        [&command, found, news](Stopped stopped) { return told(command, found(), stopped, news); });
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) {
@@ -84,7 +121,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     };
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
-  return told(command, std::move(result), supervisor.stopped());
+  return told(command, std::move(result), supervisor.stopped(), news);
 }
 
 }  // namespace chorale

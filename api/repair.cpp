@@ -1,0 +1,124 @@
+// An AllReduce of two parts is patched part by part, and the parts are what a search begins with: it puts them together
+// itself, with others, too.
+#include "api/repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/inputs.h"
+#include "construct/repair.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+// As changed() (topology/changes.h) reads them, which has refused others before.
+std::vector<Rank> ranks_gone(const MachineChanges& changes) {
+  std::vector<Rank> gone;
+  for (const std::string& each : changes.without_ranks) gone.push_back(std::stoi(each));
+  std::ranges::sort(gone);
+  const auto again = std::ranges::unique(gone);
+  gone.erase(again.begin(), again.end());
+  return gone;
+}
+
+struct OldPart {
+  Collective collective = {};
+  Schedule schedule = {};
+};
+
+// What is patched for itself: a ReduceScatter and an Allgather, where it is these. An Allgather of c chunks a block sends
+// each of its chunks to all ranks but one, which says where it begins (pareto/check.cpp).
+std::vector<OldPart> parts_of(const Point& point) {
+  const int ranks = point.collective.ranks;
+  if (point.method == Method::Gathered)
+    return {{make_collective(CollectiveKind::Allgather, ranks, point.cost.chunks), point.schedule}};
+  if (point.method != Method::Composed) return {{point.collective, point.schedule}};
+  const int chunks = point.cost.chunks / ranks;
+  const std::vector<Step>& steps = point.schedule.steps;
+  std::size_t sends = 0;
+  auto middle = steps.end();
+  while (sends < static_cast<std::size_t>(point.cost.chunks) * (ranks - 1) && middle != steps.begin())
+    sends += (--middle)->sends.size();
+  return {{make_collective(CollectiveKind::ReduceScatter, ranks, chunks), {.steps = {steps.begin(), middle}}},
+          {make_collective(CollectiveKind::Allgather, ranks, chunks), {.steps = {middle, steps.end()}}}};
+}
+
+Collective on_ranks_left(const Collective& before, const Collective& asked) {
+  if (before.kind == CollectiveKind::Custom) return with_chunks(asked, before.chunks_per_block);
+  return make_collective(before.kind, asked.ranks, before.chunks_per_block, asked.root);
+}
+
+void require_same_question(const Result& old, const Topology& now, const std::vector<Rank>& gone,
+                           const Collective& asked) {
+  if (old.topology.ranks != now.ranks + std::ssize(gone))
+    throw InputError("--repair",
+                     fmt::format("the result is for a machine of {} ranks, and this one had {}",
+                                 old.topology.ranks, now.ranks + std::ssize(gone)),
+                     "give a result for the machine before its failures");
+  if (old.collective.kind != asked.kind || old.collective.custom_name != asked.custom_name)
+    throw InputError("--repair", "the result is of " + name_of(old.collective),
+                     "give one of " + name_of(asked));
+  if (is_custom(asked) && !gone.empty())
+    throw InputError("--repair", "of a custom collective it is not known which chunks a rank takes along",
+                     "leave --repair out");
+  if (!is_rooted(asked.kind)) return;
+  const auto before = std::ranges::lower_bound(gone, old.collective.root) - gone.begin();
+  if (std::ranges::binary_search(gone, old.collective.root))
+    throw InputError("--repair", "the root of the result is gone", "leave --repair out, and choose a --root");
+  if (old.collective.root - before != asked.root)
+    throw InputError("--repair", fmt::format("the result has root {}", old.collective.root),
+                     fmt::format("use --root {}", old.collective.root - before));
+}
+
+}  // namespace
+
+Repair repair(const Result& old, const std::string& spec_or_file, const MachineChanges& changes,
+              const Collective& asked, const std::atomic<bool>* stop) {
+  const Topology now = machine(spec_or_file, changes);
+  const std::vector<Rank> gone = ranks_gone(changes);
+  require_same_question(old, now, gone, asked);
+  Repair repair;
+  bool first = true;
+  for (const Point& point : old.points) {
+    if (!point.on_frontier) continue;
+    if (first || compare_rate(point.cost, repair.before) < 0) repair.before = point.cost;
+    first = false;
+    // Of the parts, that with the fewest rounds each; what they cost together.
+    std::optional<Cost> together = Cost{.chunks = 0};
+    for (const OldPart& part : parts_of(point)) {
+      const Collective wanted = on_ranks_left(part.collective, asked);
+      const Patched made = patched({old.topology, part.collective}, part.schedule,
+                                   moves_without(gone, part.collective), {now, wanted}, stop);
+      repair.sends += made.sends;
+      repair.lost += made.lost;
+      for (const Schedule& schedule : made.schedules) {
+        Point fresh{.method = Method::Patched, .collective = wanted, .schedule = schedule};
+        fresh.cost = {.steps = static_cast<int>(schedule.steps.size()),
+                      .rounds = total_rounds(schedule),
+                      .chunks = wanted.chunks_per_block};
+        repair.known.push_back(std::move(fresh));
+      }
+      if (made.schedules.empty())
+        together.reset();
+      else if (together)
+        together = Cost{.steps = together->steps + repair.known.back().cost.steps,
+                        .rounds = together->rounds + repair.known.back().cost.rounds,
+                        .chunks = point.method == Method::Composed ? now.ranks * wanted.chunks_per_block
+                                                                   : wanted.chunks_per_block};
+    }
+    if (together && (!repair.patched || compare_rate(*together, *repair.patched) < 0))
+      repair.patched = together;
+  }
+  if (first)
+    throw InputError("--repair", "the result has no schedules", "make it again, or leave --repair out");
+  return repair;
+}
+
+double rate_gbs(const Topology& topology, const Cost& cost) {
+  return 1e-3 * cost.chunks / (cost.rounds * round_beta_us_per_byte(topology));
+}
+
+}  // namespace chorale
