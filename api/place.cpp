@@ -1,6 +1,11 @@
 #include "api/place.h"
 
+#include <fmt/format.h>
+
+#include "codegen/strategy_source.h"
+#include "ir/error.h"
 #include "placement/place.h"
+#include "placement/synthesis_hierarchy.h"
 #include "topology/machines.h"
 
 namespace chorale {
@@ -11,6 +16,30 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& chang
 
 Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
   return rank_placements(hierarchy, job, options);
+}
+
+std::vector<NamedText> emit_placement(const Ranking& ranking) {
+  if (ranking.best.empty())
+    throw InputError("--emit", "no placement was priced within the limits", "give more time");
+  if (const long long all = devices(ranking.hierarchy); all > kMostListedDevices)
+    throw InputError("--emit",
+                     fmt::format("{} devices, and groups are listed for at most {}", all, kMostListedDevices),
+                     "place the job on fewer");
+  const RankedMatrix& best = ranking.best.front();
+  PlacedJob job{.machine = ranking.hierarchy.name,
+                .matrix = to_text(best.matrix),
+                .axes = ranking.job.axes,
+                .devices = devices_of_mesh(best.matrix)};
+  for (std::size_t j = ranking.hierarchy.node_level; j < ranking.hierarchy.levels.size(); ++j)
+    job.node_devices *= ranking.hierarchy.levels[j].fan_out;
+  for (const ReductionRanking& each : best.reductions) {
+    const Reduction& reduction = ranking.job.reductions[each.reduction];
+    job.communications.push_back(
+        {.reduction = reduction,
+         .steps = each.strategies.empty() ? LoweredStrategy() : each.strategies.front().lowered,
+         .groups = reduction_groups(best.matrix, reduction.axes)});
+  }
+  return handed_on(job);
 }
 
 }  // namespace chorale

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "ir/files.h"
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
 
@@ -17,5 +19,10 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& = {})
 // the conditions is priced, so the first is the best in the model of docs/placement.md; a limit leaves those that were
 // priced until then (Ranking::priced).
 Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
+
+// The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): an MPI
+// program that runs the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError
+// where there is none, or too many devices to be listed.
+std::vector<NamedText> emit_placement(const Ranking&);
 
 }  // namespace chorale

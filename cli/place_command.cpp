@@ -267,6 +267,14 @@ Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stoppe
   Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
+  if (!command.emit.empty() && !ranking.best.empty()) {
+    std::vector<NamedText> files = emit_placement(ranking);
+    for (NamedText& file : files) {
+      file.path = command.emit + "/" + file.path;
+      outcome.written.push_back(file.path);
+    }
+    write_files(files);
+  }
   return outcome;
 }
 
@@ -278,6 +286,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   require_writable_file("--html", command.html);
   if (command.json == kStandardOutput && command.html == kStandardOutput)
     throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
+  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");

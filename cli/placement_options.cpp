@@ -77,6 +77,9 @@ void place_options(CLI::App& app, Command& parsed) {
   text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
   text(sub, "--html", options->html, "FILE",
        "Write a page that draws the groups of every step; - is standard output");
+  text(sub, "--emit", options->emit, "DIR",
+       "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
+       "order, a rank file");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 

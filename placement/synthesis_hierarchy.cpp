@@ -219,6 +219,13 @@ LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strat
   return result;
 }
 
+std::vector<int> devices_of_mesh(const ParallelismMatrix& matrix) {
+  std::vector<Factor> all;
+  for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)
+    for (int j = 0; j < static_cast<int>(matrix.factors[i].size()); ++j) all.push_back({i, j});
+  return offsets(matrix, all);
+}
+
 DeviceGroups reduction_groups(const ParallelismMatrix& matrix, const std::vector<int>& reduction_axes) {
   std::vector<Factor> reduced;
   for (int i : reduction_axes)

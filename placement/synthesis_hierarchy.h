@@ -62,6 +62,9 @@ std::vector<Grouping> all_groupings(const std::vector<int>& sizes);
 // Devices of a group are in the order of their numbers.
 LoweredStrategy lower(const SynthesisHierarchy&, const Strategy&, const ParallelismMatrix&);
 
+// Devices by their place in the mesh of all axes, the last axis varying fastest.
+std::vector<int> devices_of_mesh(const ParallelismMatrix&);
+
 // The devices that a reduction over these axes sums over, as groups.
 DeviceGroups reduction_groups(const ParallelismMatrix&, const std::vector<int>& reduction_axes);
 

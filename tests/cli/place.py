@@ -2,9 +2,12 @@
 """Placement as a user runs it: the ranking, its JSON, its page. The strategies in the JSON are run here by rules of
 their own (contributions as Python sets), so that neither the program nor its referee is believed.
 
-Usage: place.py CHORALE EXAMPLES
+Usage: place.py CHORALE EXAMPLES MPICXX MPIEXEC
 """
+import itertools
 import json
+import math
+import os
 import pathlib
 import re
 import subprocess
@@ -13,7 +16,9 @@ import tempfile
 
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
 examples = pathlib.Path(sys.argv[2]).resolve()
+mpicxx, mpiexec = sys.argv[3:5]
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_place_"))
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
 
 def run(*arguments, code=0):
@@ -190,4 +195,49 @@ assert abs(everyone["us"] - (5 + 16 * 48 * 1000 / 8e3)) < 1e-6, everyone
 assert "stages" in run("place", "h100:128", "--job", str(examples / "gpt3-175b.json"), "--top", "1")
 assert "is no goal" in run("place", "a100:4", "--job", "bad.json", code=2)
 assert "is on both sides" in run("place", "a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--order", "a<a", code=2)
+
+
+def placed(matrix, orders, fan_outs):
+    """The device at each place of the mesh of all axes, the last axis fastest; inside of a level, axes vary as in its order."""
+    at = {}
+    for device in range(math.prod(fan_outs)):
+        coordinates, rest = [0] * len(matrix), device
+        digits = []
+        for fan_out in reversed(fan_outs):
+            digits.insert(0, rest % fan_out)
+            rest //= fan_out
+        for level, digit in enumerate(digits):
+            values = {}
+            for axis in reversed(orders[level]):
+                values[axis] = digit % matrix[axis][level]
+                digit //= matrix[axis][level]
+            for axis, value in values.items():
+                coordinates[axis] = coordinates[axis] * matrix[axis][level] + value
+        at[tuple(coordinates)] = device
+    return [at[c] for c in itertools.product(*(range(math.prod(row)) for row in matrix))]
+
+
+# What was chosen is handed on: the program compiles, runs and finds every sum right, and the orders are those of the matrix.
+(work / "job.json").write_text(json.dumps({"job": "all", "axes": [{"name": "data", "size": 4}, {"name": "tensor", "size": 2}], "reductions": [
+    {"name": "gradients", "axes": ["data"], "bytes": 1 << 20},
+    {"name": "parts \"quoted\"", "axes": ["data"], "bytes": 1 << 20, "goal": "reducescatter"},
+    {"name": "weights", "axes": ["data", "tensor"], "bytes": 1 << 20, "goal": "allgather"},
+    {"name": "experts", "axes": ["tensor"], "bytes": 1 << 20, "goal": "alltoall"}]}))
+run("place", "rack:1x2x2x2", "--job", "job.json", "--emit", "out", "--json", "p.json")
+subprocess.run([mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", "strategy_mpi.cpp", "-o", "x"], cwd=work / "out", check=True)
+for elements in ("1", "1001"):
+    done = subprocess.run([mpiexec, "--oversubscribe", "-n", "8", "./x", elements, "1"], cwd=work / "out", capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.count(", 0 wrong") == 3, done.stdout + done.stderr
+best = json.loads((work / "p.json").read_text())["best"][0]
+order = placed(best["matrix"], best.get("orders", [[0, 1]] * 4), [1, 2, 2, 2])
+groups = json.loads((work / "out" / "groups.json").read_text())
+assert groups["devices"] == order, (groups["devices"], order)
+assert [c["name"] for c in groups["communications"]] == ["gradients", 'parts "quoted"', "weights", "experts"]
+for file in ("jax_mesh.py", "torch_mesh.py"):
+    said = {}
+    exec((work / "out" / file).read_text(), said)
+    assert said["ORDER"] == order and said["SHAPE"] == (4, 2) and said["AXES"] == ("data", "tensor"), said
+ranks = [line.split() for line in (work / "out" / "rankfile").read_text().splitlines()]
+assert [(r[1], r[2]) for r in ranks] == [(f"{i}=+n{d // 4}", f"slot={d % 4}") for i, d in enumerate(order)], ranks
+assert "--tensor-model-parallel-size 2 --order tp-dp-cp-ep-pp" in (work / "out" / "megatron.txt").read_text()
 print(f"{checked} strategies run, all right")

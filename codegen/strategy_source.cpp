@@ -1,0 +1,236 @@
+// codegen/strategy/program.cpp is a program that compiles and runs by itself, with an example's tables in tables.h; emitting
+// puts others in the place of that include. The other files are one list of numbers, said in the words of each framework.
+#include "codegen/strategy_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "codegen/source_tables.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+using Communication = PlacedJob::Communication;
+using StepOperation = StrategyInstruction::Operation;
+
+int number_of(StepOperation operation) {
+  return static_cast<int>(std::ranges::find(kAllOperations, operation) - kAllOperations.begin());
+}
+
+int number_of(Goal goal) {
+  return goal == Goal::ReduceScatter ? 1 : goal == Goal::AllGather ? 2 : 0;
+}
+
+// As many as the strategy scatters a vector into at most.
+int pieces_of(const Communication& each) {
+  const StepOperation cuts =
+      each.reduction.goal == Goal::AllGather ? StepOperation::AllGather : StepOperation::ReduceScatter;
+  int pieces = 1;
+  for (const LoweredInstruction& step : each.steps)
+    if (step.operation == cuts) pieces *= static_cast<int>(step.groups.front().size());
+  return pieces;
+}
+
+std::string title_of(const Communication& each) {
+  return each.reduction.name.empty() ? "reduction" : each.reduction.name;
+}
+
+std::string mpi_program(const PlacedJob& job) {
+  NumberTable work, operations, groups, totals;
+  std::vector<std::string> names;
+  int step = 0;
+  for (const Communication& each : job.communications) {
+    if (each.steps.empty()) continue;
+    const int number = static_cast<int>(names.size()), first = step;
+    names.push_back("\"" + printable_name(title_of(each)) + "\"");
+    for (const LoweredInstruction& instruction : each.steps) {
+      operations.push_back({number_of(instruction.operation)});
+      for (int g = 0; g < std::ssize(instruction.groups); ++g)
+        for (int i = 0; i < std::ssize(instruction.groups[g]); ++i)
+          groups.push_back({step, instruction.groups[g][i], g, i});
+      ++step;
+    }
+    work.push_back({first, step, number_of(each.reduction.goal), pieces_of(each)});
+    for (int g = 0; g < std::ssize(each.groups); ++g)
+      for (int device : each.groups[g]) totals.push_back({number, device, g});
+  }
+  const std::string title = printable_name(fmt::format("{} {}", job.machine, job.matrix));
+  const auto table = [](const std::string& columns, const std::string& name, const NumberTable& rows,
+                        int width) {
+    return printed_table(columns, fmt::format("std::array<int, {}>", width), name, rows, width);
+  };
+  const std::string text = strategy_program_source(), example = "#include \"codegen/strategy/tables.h\"\n";
+  const std::size_t start = text.find("#define "), at = text.find(example);
+  return fmt::format(
+             "// Reduction strategies on {}, made by chorale. Process r is device r. Needs MPI only:\n"
+             "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a device] "
+             "[iterations]\n",
+             title, job.devices.size()) +
+         text.substr(start, at - start) +
+         fmt::format(
+             "namespace {{\n\nconstexpr const char* kName = \"{}\";\nconstexpr int kDevices = {};\n"
+             "constexpr const char* kJobs[] = {{{}}};\n\n",
+             title, job.devices.size(), fmt::join(names, ", ")) +
+         table(
+             "first step, one past the last, goal (0 all have the sum, 1 each has its part of it, 2 all have "
+             "what was in "
+             "parts), pieces",
+             "kWork", work, 4) +
+         table("0 AllReduce, 1 ReduceScatter, 2 AllGather, 3 Reduce, 4 Broadcast", "kOperations", operations,
+               1) +
+         table("step, device, number of its group, place in it", "kGroups", groups, 4) +
+         table("job, device, number of the group that it communicates with", "kTotals", totals, 3) +
+         "}  // namespace\n" + text.substr(at + example.size());
+}
+
+std::string listed(const DeviceGroups& groups) {
+  std::vector<std::string> rows;
+  for (const std::vector<int>& group : groups) rows.push_back(fmt::format("[{}]", fmt::join(group, ",")));
+  return fmt::format("[{}]", fmt::join(rows, ","));
+}
+
+std::string groups_json(const PlacedJob& job) {
+  std::vector<std::string> axes, communications;
+  for (const Axis& axis : job.axes)
+    axes.push_back(fmt::format(R"({{"name":{},"size":{}}})", quoted(axis.name), axis.size));
+  for (const Communication& each : job.communications) {
+    std::vector<std::string> steps;
+    for (const LoweredInstruction& step : each.steps)
+      steps.push_back(
+          fmt::format(R"({{"operation":"{}","groups":{}}})", name(step.operation), listed(step.groups)));
+    communications.push_back(
+        fmt::format("{{\"name\":{},\"goal\":\"{}\",\"bytes\":{},\"groups\":{},\n    \"steps\":[{}]}}",
+                    quoted(title_of(each)), name(each.reduction.goal), each.reduction.bytes,
+                    listed(each.groups), fmt::join(steps, ",\n      ")));
+  }
+  return fmt::format(
+      "{{\n\"machine\": {},\n\"matrix\": {},\n\"axes\": [{}],\n\"devices\": [{}],\n\"communications\": [\n  "
+      "{}]\n}}\n",
+      quoted(job.machine), quoted(job.matrix), fmt::join(axes, ","), fmt::join(job.devices, ","),
+      fmt::join(communications, ",\n  "));
+}
+
+std::string python_mesh(const PlacedJob& job, bool torch) {
+  std::vector<int> sizes;
+  std::vector<std::string> names;
+  for (const Axis& axis : job.axes) {
+    sizes.push_back(axis.size);
+    names.push_back(quoted(axis.name));
+  }
+  const std::string lists =
+      fmt::format("ORDER = [{}]\nSHAPE = ({},)\nAXES = ({},)\n\n\n", fmt::join(job.devices, ", "),
+                  fmt::join(sizes, ", "), fmt::join(names, ", "));
+  if (torch)
+    return "\"\"\"Made by chorale: torch.distributed's mesh of this placement. Rank r is device r, as "
+           "torchrun has it.\"\"\"\n" +
+           lists +
+           "def mesh(device_type=\"cuda\"):\n"
+           "    import torch\n"
+           "    from torch.distributed.device_mesh import DeviceMesh\n"
+           "    return DeviceMesh(device_type, torch.tensor(ORDER).reshape(SHAPE), mesh_dim_names=AXES)\n";
+  return "\"\"\"Made by chorale: jax.sharding's mesh of this placement. Devices are sorted by process, then "
+         "by number.\"\"\"\n" +
+         lists +
+         "def mesh():\n"
+         "    import jax\n"
+         "    import numpy\n"
+         "    devices = sorted(jax.devices(), key=lambda d: (d.process_index, d.id))\n"
+         "    return jax.sharding.Mesh(numpy.array(devices)[ORDER].reshape(SHAPE), AXES)\n";
+}
+
+// Open MPI's: rank r, counted along the axes with the last varying fastest, is on this device's slot. Nodes are +n0, +n1: those
+// that mpirun was given, in their order.
+std::string rank_file(const PlacedJob& job) {
+  std::string text;
+  for (int rank = 0; rank < std::ssize(job.devices); ++rank)
+    text += fmt::format("rank {}=+n{} slot={}\n", rank, job.devices[rank] / job.node_devices,
+                        job.devices[rank] % job.node_devices);
+  return text;
+}
+
+// Megatron's dimensions by what people call axes.
+std::string megatron_name(const std::string& axis) {
+  static constexpr std::array<std::pair<const char*, const char*>, 10> kNames = {{{"tensor", "tp"},
+                                                                                  {"tp", "tp"},
+                                                                                  {"context", "cp"},
+                                                                                  {"cp", "cp"},
+                                                                                  {"expert", "ep"},
+                                                                                  {"ep", "ep"},
+                                                                                  {"data", "dp"},
+                                                                                  {"dp", "dp"},
+                                                                                  {"pipeline", "pp"},
+                                                                                  {"pp", "pp"}}};
+  for (const auto& [ours, theirs] : kNames)
+    if (axis == ours) return theirs;
+  return "";
+}
+
+std::string megatron_text(const PlacedJob& job) {
+  static constexpr std::array<std::pair<const char*, const char*>, 4> kSizes = {
+      {{"tp", "--tensor-model-parallel-size"},
+       {"cp", "--context-parallel-size"},
+       {"ep", "--expert-model-parallel-size"},
+       {"pp", "--pipeline-model-parallel-size"}}};
+  std::vector<std::string> order, sizes, missing;
+  for (auto axis = job.axes.rbegin(); axis != job.axes.rend(); ++axis) {  // the fastest first
+    const std::string name = megatron_name(axis->name);
+    if (name.empty() || std::ranges::find(order, name) != order.end())
+      return fmt::format(
+          "Megatron has no dimension of its own for the axis '{}': call axes tensor, context, expert, data, "
+          "pipeline.\n",
+          axis->name);
+    order.push_back(name);
+    for (const auto& [known, option] : kSizes)
+      if (name == known) sizes.push_back(fmt::format("{} {}", option, axis->size));
+  }
+  for (const char* name :
+       {"tp", "cp", "ep", "dp", "pp"})  // all have to be named; of size 1 they change nothing
+    if (std::ranges::find(order, name) == order.end()) order.push_back(name);
+  return fmt::format(
+      "{} --order {}\n\nMegatron counts ranks in this order, the first dimension fastest. Its rank r has to "
+      "be on the device "
+      "that 'rankfile' says:\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank r is "
+      "device r, hand it this "
+      "permutation: {}\n",
+      fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
+}
+
+std::string read_me(const PlacedJob& job) {
+  std::vector<std::string> axes;
+  for (const Axis& axis : job.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
+  return fmt::format(
+      "{}: {} devices, {} a node; axes {}; matrix {}.\n\n"
+      "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, place i is device "
+      "devices[i].\n\n"
+      "strategy_mpi.cpp  runs the chosen strategies over communicators, device r as process r, and checks "
+      "every sum:\n"
+      "                  mpicxx -O2 -std=c++17 strategy_mpi.cpp -o x && mpirun -n {} ./x\n"
+      "groups.json       the mesh, and the groups of every step\n"
+      "jax_mesh.py       mesh(): a jax.sharding.Mesh\n"
+      "torch_mesh.py     mesh(): a torch.distributed DeviceMesh\n"
+      "megatron.txt      sizes and --order for Megatron\n"
+      "rankfile          for mpirun --rankfile: process i at place i of the mesh\n",
+      job.machine, job.devices.size(), job.node_devices, fmt::join(axes, ", "), job.matrix,
+      job.devices.size());
+}
+
+}  // namespace
+
+std::vector<NamedText> handed_on(const PlacedJob& job) {
+  std::vector<NamedText> files = {{"groups.json", groups_json(job)},
+                                  {"jax_mesh.py", python_mesh(job, false)},
+                                  {"torch_mesh.py", python_mesh(job, true)},
+                                  {"megatron.txt", megatron_text(job)},
+                                  {"rankfile", rank_file(job)},
+                                  {"README.txt", read_me(job)}};
+  if (std::ranges::any_of(job.communications, [](const Communication& each) { return !each.steps.empty(); }))
+    files.push_back({"strategy_mpi.cpp", mpi_program(job)});
+  return files;
+}
+
+}  // namespace chorale
