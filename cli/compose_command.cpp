@@ -13,9 +13,8 @@
 namespace chorale {
 namespace {
 
-Outcome told(const ComposeCommand& command, Composition composition, Stopped stopped) {
-  Result& result = composition.result;
-  if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
+Outcome told(const ComposeCommand& command, const Composition& composition, Stopped stopped) {
+  const Result& result = composition.result;
   std::vector<int> listed;
   for (int i = 0; i < std::ssize(result.points); ++i)
     if (result.points[i].on_frontier) listed.push_back(i);
@@ -46,13 +45,13 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
       }};
   if (!command.outline.empty())
     options.outline = read_outline(command.outline, command.topology, command.changes);
-  Composition composition = compose(topology, collective, options);
+  const Composition composition = compose(topology, collective, options);
   supervisor.take_floor();
   if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
     throw InputError("compose " + command.topology,
-                     "no division of the machine into equal groups makes a " + name_of(collective),
+                     "no division of the machine into equal groups makes this " + name_of(collective),
                      "use 'chorale frontier', or say how with --outline");
-  return told(command, std::move(composition), supervisor.stopped());
+  return told(command, composition, supervisor.stopped());
 }
 
 }  // namespace chorale

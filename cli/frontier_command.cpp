@@ -110,6 +110,8 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
                       .repair = repair(old, search.topology, search.changes, collective, stop),
                       .before = old.topology};
     options.known = news->repair.known;
+    // What was patched is of these, and is to be found again.
+    options.max_chunks = std::max(options.max_chunks, old.space.max_chunks);
   }
   options.publish = [&](const std::function<Result()>& found) {
     supervisor.publish(

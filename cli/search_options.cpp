@@ -75,7 +75,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   text(sub, "--repair", options->repair, "OLD",
        "Begin with a result for the machine before --without-link and the like: its schedules are patched, "
-       "and the old, patched and new rates are said");
+       "and the old, patched and new rates are said; a block is cut into as many chunks as it was, or more");
   size_model(sub, options->model);
   sizes(sub, "--bytes", options->bytes,
         "Tell the fastest point for blocks of these sizes, each link by its own numbers, and how far it is "

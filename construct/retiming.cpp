@@ -6,7 +6,8 @@
 // job, done at once.
 //
 // Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links have room: of
-// equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline. On a schedule put together of
+// equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline, and of one chunk that to the
+// next rank after the sender: else all would leave the last ranks for later, whose ports are then too narrow. On a schedule put together of
 // stages this overlaps the stages by itself. A queue a link, and a heap of their heads: of what waits for a full link only
 // the first is looked at.
 #include "construct/retiming.h"
@@ -209,9 +210,11 @@ class Retiming {
   struct Key {
     int far = 0;
     Chunk chunk = 0;
+    int turn = 0;  // from the sender's rank on, round all ranks, to the receiver's
     int job = 0;
     bool operator<(const Key& other) const {
-      return std::tuple(far, -chunk, -job) < std::tuple(other.far, -other.chunk, -other.job);
+      return std::tuple(far, -chunk, -turn, -job) <
+             std::tuple(other.far, -other.chunk, -other.turn, -other.job);
     }
   };
   using Queue = std::priority_queue<Key>;
@@ -223,7 +226,11 @@ class Retiming {
 
   LinkId link_of(int j) const { return orders_.sends()[jobs_[j].sends.front()].link; }
   Key key(int j) const {
-    return {.far = jobs_[j].far, .chunk = orders_.sends()[jobs_[j].sends.front()].chunk, .job = j};
+    const Link& link = topology_.links[link_of(j)];
+    return {.far = jobs_[j].far,
+            .chunk = orders_.sends()[jobs_[j].sends.front()].chunk,
+            .turn = (link.dst - link.src + topology_.ranks) % topology_.ranks,
+            .job = j};
   }
 
   bool fits(int j, Load& load, int rounds) const {
@@ -272,9 +279,10 @@ std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedu
   if (!effort.affords(looks)) return {};
   const Retiming retiming(topology, schedule);
   std::vector<Schedule> schedules;
-  for (int rounds = 1; rounds <= widest && effort.affords(looks); rounds += rounds / 3 + 1) {
+  for (int rounds = 1; effort.affords(looks); rounds = std::min(widest, rounds + rounds / 3 + 1)) {
     effort.spend(looks);
     schedules.push_back(retiming.in_steps_of(rounds));
+    if (rounds == widest) break;
   }
   return schedules;
 }

@@ -11,8 +11,8 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostRead = 1 << 20;  // groups, members, strategies
-constexpr std::size_t kMostInstructions = 32;
+constexpr std::size_t kMostPlacedItems = 1 << 20;  // groups, members, strategies
+constexpr std::size_t kMostPlacedSteps = 32;
 
 CollectiveKind operation_in(const JsonReader& json) {
   static constexpr std::array<std::pair<const char*, CollectiveKind>, 5> kKinds = {
@@ -32,10 +32,10 @@ OutlineStage placed_stage(const JsonReader& json, int ranks) {
   if (!json.has("groups"))
     json.fail("lists no groups, since the machine has too many devices", "place the job on fewer");
   std::vector<bool> taken(static_cast<std::size_t>(ranks), false);
-  for (std::size_t g = 0; g < json["groups"].size(kMostRead); ++g) {
+  for (std::size_t g = 0; g < json["groups"].size(kMostPlacedItems); ++g) {
     const JsonReader group = json["groups"].at(g);
     stage.groups.emplace_back();
-    for (std::size_t i = 0; i < group.size(kMostRead); ++i) {
+    for (std::size_t i = 0; i < group.size(kMostPlacedItems); ++i) {
       const Rank rank = group.at(i).integer(0, ranks - 1);
       if (taken[static_cast<std::size_t>(rank)])
         group.fail(fmt::format("device {} is in two groups of a step", rank), "make the ranking again");
@@ -52,14 +52,15 @@ Outline outline_from_json(std::string_view text, const std::string& file, int ra
   const JsonReader json = parse_json(text, file);
   if (!json.has("chorale_ranking"))
     json.fail("is no ranking of placements", "make one with 'chorale place ... --json FILE'");
-  if (json["best"].size(kMostRead) == 0) json["best"].fail("has no placement", "make the ranking again");
+  if (json["best"].size(kMostPlacedItems) == 0)
+    json["best"].fail("has no placement", "make the ranking again");
   const JsonReader reductions = json["best"].at(0)["reductions"];
-  for (std::size_t r = 0; r < reductions.size(kMostRead); ++r) {
+  for (std::size_t r = 0; r < reductions.size(kMostPlacedItems); ++r) {
     const JsonReader strategies = reductions.at(r)["strategies"];
-    if (strategies.size(kMostRead) == 0) continue;
+    if (strategies.size(kMostPlacedItems) == 0) continue;
     const JsonReader instructions = strategies.at(0)["instructions"];
     Outline outline;
-    for (std::size_t i = 0; i < instructions.size(kMostInstructions); ++i)
+    for (std::size_t i = 0; i < instructions.size(kMostPlacedSteps); ++i)
       outline.push_back(placed_stage(instructions.at(i), ranks));
     return outline;
   }

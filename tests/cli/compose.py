@@ -44,7 +44,7 @@ for outline, why in refusals.items():
     said = run("compose", "rack:1x1x2x4", "allgather", "--outline", outline, code=2)
     assert why in said, said
 said = run("compose", "ring:7", "allgather", code=2)
-assert "no division of the machine into equal groups" in said, said
+assert "no division of the machine into equal groups makes this allgather" in said, said
 
 # What place has chosen for an AllReduce over all devices, as a schedule of chunks and links.
 run("place", "rack:1x1x2x4", "--axes", "data=8", "--reduce", "data", "--bytes", "1G", "--json", "p.json")
