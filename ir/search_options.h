@@ -53,7 +53,7 @@ struct FrontierOptions {
   std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
   // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
   std::vector<Point> known = {};
-  int jobs = 1;                                   // chunk counts searched side by side
+  int jobs = 1;  // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
   // Called once, before the search begins, with what says at any time and from any thread what has been found
