@@ -30,8 +30,9 @@ struct WorkloadAlgorithm {
 };
 
 struct WorkloadSourceOptions {
-  std::string name = {};     // of the namespace and the files; empty: the workload's
-  Execution execution = {};  // its points are for whoever gives the algorithms; of Cuda, a block is one of threads
+  std::string name = {};  // of the namespace and the files; empty: the workload's
+  Execution execution =
+      {};  // its points are for whoever gives the algorithms; of Cuda, a block is one of threads
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 
