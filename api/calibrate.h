@@ -35,7 +35,7 @@ struct LinkLog {
 Topology described_machine(const std::string& spec_or_file, const MachineChanges& = {});
 
 // All processes of the session call this, and get the same answer. Throws InputError where they are not as many as the
-// machine's ranks, or a class of links takes no longer for more bytes; Hang.
+// machine's ranks; Hang.
 Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
 
 // By logs, of which each tells of the links on its pair's way (topology/import/timing_log.h). Throws InputError.

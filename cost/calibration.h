@@ -72,8 +72,8 @@ struct Calibration {
 };
 
 // Of a pair, the shortest message by itself gives the latency; the two longest ones of different sizes give the rate, of
-// those behind others where there are any. Throws InputError, that cites `where`, for times that are not positive, where
-// the longest message takes no longer than the one before it, and for pairs without a way.
+// those behind others where there are any: by their medians, by their least times where medians do not rise, and none where
+// these do not either. Throws InputError, that cites `where`, for times that are not positive, and for pairs without a way.
 Calibration calibrated(const Topology&, std::span<const MessageTime>, const std::string& where);
 
 // With crowds (us for each byte of unit, by crowd): the class that decides is as much slower as the crowd is.

@@ -35,7 +35,7 @@ before = json.loads(run(chorale, "topology", "show", "dgx1", "--json").stdout)
 two_kinds = {**before, "topology": "two kinds", "ranks": 3, "switches": 0, "limits": [],
              "links": [{**before["links"][0], "src": a, "dst": b, "bandwidth": 1 + (a + b == 1)} for a in range(3) for b in range(3) if a != b]}
 (work / "two.json").write_text(json.dumps(two_kinds))
-done = measured(3, "two.json", "--times", 5, "--to", "256K", "-o", "mine.json", "--json", "said.json")
+done = measured(3, "two.json", "--times", 11, "-o", "mine.json", "--json", "said.json")
 assert "2 links like 0 -> 1" in done.stdout and "4 links like" in done.stdout, done.stdout
 mine, said = json.loads((work / "mine.json").read_text()), json.loads((work / "said.json").read_text())
 assert len(said["classes"]) == 2 and len(said["together"]) == 2, said
@@ -53,7 +53,7 @@ run(chorale, "frontier", "mine.json", "allgather", "-q")  # it is a machine like
 star = {**two_kinds, "topology": "star", "ranks": 2, "switches": 1,
         "links": [{**before["links"][0], "src": a, "dst": b, "bandwidth": 1} for a, b in ((0, 2), (2, 0), (1, 2), (2, 1))]}
 (work / "star.json").write_text(json.dumps(star))
-said = json.loads(measured(2, "star.json", "--times", 3, "--to", "128K", "--pairs", 1, "--alone", "-q", "--json", "-").stdout)
+said = json.loads(measured(2, "star.json", "--times", 11, "--pairs", 1, "--alone", "-q", "--json", "-").stdout)
 assert said["together"] == [] and said["classes"][0]["shared"] == 1, said
 measured(2, "ring:4", code=2)
 

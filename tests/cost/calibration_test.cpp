@@ -183,8 +183,19 @@ TEST(Calibration, WhatCannotBeIsRefused) {
   };
   EXPECT_THAT(refusal({{.message = {0, 2, 8}, .us = {1, 1, 1}}}), HasSubstr("f.txt: nothing leads 0 -> 2"));
   EXPECT_THAT(refusal({{.message = {0, 1, 8}, .us = {0, 0, 0}}}), HasSubstr("8 bytes 0 -> 1 take 0 us"));
-  EXPECT_THAT(refusal({{.message = {0, 1, 8}, .us = {1, 2, 3}}, {.message = {0, 1, 80}, .us = {2, 2, 2}}}),
-              HasSubstr("80 bytes 0 -> 1 take no longer than 8"));
+}
+
+// On a busy machine.
+TEST(Calibration, OfTimesThatDoNotRiseTheLeastCount) {
+  const Topology t{.name = "pair", .ranks = 2, .links = {link(0, 1, 1, 1, 4e-5)}};
+  const auto found = [&](const Spread& shorter, const Spread& longer) {
+    const std::vector<MessageTime> times = {{.message = {0, 1, 1000}, .us = shorter},
+                                            {.message = {0, 1, 2000}, .us = longer}};
+    return calibrated(t, times, "test");
+  };
+  EXPECT_DOUBLE_EQ(found({1, 9, 20}, {3, 8, 9}).machine.links[0].beta_us_per_byte, 2e-3);
+  EXPECT_FALSE(found({3, 9, 20}, {3, 8, 9}).classes[0].beta_us_per_byte);
+  EXPECT_EQ(found({3, 9, 20}, {3, 8, 9}).machine.links[0].beta_us_per_byte, 4e-5);
 }
 
 TEST(Crowds, LoadLinksAndLimits) {

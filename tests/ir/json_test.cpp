@@ -162,7 +162,7 @@ TEST(Json, EveryHierarchyComesBack) {
 }
 
 TEST(Json, EveryExampleComesBack) {
-  int jobs = 0, epilogues = 0;
+  int jobs = 0, epilogues = 0, hierarchies = 0, collectives = 0;
   for (const auto& file : std::filesystem::directory_iterator(CHORALE_SOURCE "/examples")) {
     if (file.path().extension() != ".json") continue;
     const std::string text = read_file(file.path().string());
@@ -172,6 +172,18 @@ TEST(Json, EveryExampleComesBack) {
       ++epilogues;
       continue;
     }
+    if (text.find("\"hierarchy\"") != std::string::npos) {
+      const Hierarchy hierarchy = hierarchy_from_json(text, file.path().string());
+      EXPECT_EQ(hierarchy_from_json(to_json(hierarchy), "test"), hierarchy) << file.path();
+      ++hierarchies;
+      continue;
+    }
+    if (text.find("\"collective\"") != std::string::npos) {
+      const Collective collective = collective_from_json(text, file.path().string(), 4);
+      EXPECT_EQ(collective_from_json(to_json(collective), "test", 4), collective) << file.path();
+      ++collectives;
+      continue;
+    }
     const Job job = job_from_json(text, file.path().string());
     EXPECT_EQ(job_from_json(to_json(job), "test"), job) << file.path();
     EXPECT_FALSE(job.reductions.empty());
@@ -179,6 +191,8 @@ TEST(Json, EveryExampleComesBack) {
   }
   EXPECT_GE(jobs, 2);
   EXPECT_GE(epilogues, 1);
+  EXPECT_GE(hierarchies, 1);
+  EXPECT_GE(collectives, 1);
 }
 
 // Deep nesting must not exhaust the stack, nor a huge count the memory.
