@@ -4,6 +4,7 @@
 
 #include "codegen/strategy_source.h"
 #include "ir/error.h"
+#include "placement/axis_sizes.h"
 #include "placement/place.h"
 #include "placement/synthesis_hierarchy.h"
 #include "topology/machines.h"
@@ -16,6 +17,28 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& chang
 
 Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
   return rank_placements(hierarchy, job, options);
+}
+
+Ranking place(const Hierarchy& hierarchy, const JobTemplate& job, const PlaceOptions& options) {
+  return rank_sizes(hierarchy, job, options);
+}
+
+Hierarchy part_of(const Hierarchy& hierarchy, long long wanted) {
+  Hierarchy part = hierarchy;
+  for (std::size_t j = 0; j < part.levels.size(); ++j) {
+    long long unit = 1;
+    for (std::size_t k = j + 1; k < part.levels.size(); ++k) unit *= part.levels[k].fan_out;
+    if (wanted >= unit && wanted % unit == 0 && wanted / unit <= part.levels[j].fan_out &&
+        (wanted / unit == part.levels[j].fan_out || part.levels[j].link.shape == LinkModel::Shape::Switch)) {
+      part.levels[j].fan_out = static_cast<int>(wanted / unit);
+      return part;
+    }
+    part.levels[j].fan_out = 1;
+  }
+  throw InputError(
+      "--devices",
+      fmt::format("{} of {} do not fill whole units of {}", wanted, devices(hierarchy), hierarchy.name),
+      "use a multiple of what a unit has, or 'all'");
 }
 
 std::vector<NamedText> emit_placement(const Ranking& ranking) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/job_template.h"
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
 
@@ -19,6 +20,14 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& = {})
 // the conditions is priced, so the first is the best in the model of docs/placement.md; a limit leaves those that were
 // priced until then (Ranking::priced).
 Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
+
+// The same, with the sizes of the axes chosen, too: those whose iteration takes the least time of all that a device has room
+// for (placement/axis_sizes.h).
+Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
+
+// The first `wanted` devices of a machine with levels, as a machine: so many of its outermost units. Throws InputError where they
+// do not fill whole ones, or are a part of a ring.
+Hierarchy part_of(const Hierarchy&, long long wanted);
 
 // The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): an MPI
 // program that runs the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError

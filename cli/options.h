@@ -240,7 +240,8 @@ struct PlaceCommand {
   double bytes = 0;
   int element = 4;  // bytes
   Goal goal = Goal::AllReduce;
-  std::string job = {};  // a file, instead of the five above
+  std::string job = {};      // a file, instead of the five above; of a template, axes may say sizes
+  std::string devices = {};  // "all", "64"
   Algorithm algorithm = Algorithm::Auto;
   Rules rules = Rules::Full;
   int top = 10;

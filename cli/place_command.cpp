@@ -6,8 +6,8 @@
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/parse.h"
+#include "cli/ranking_words.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -17,8 +17,6 @@
 
 namespace chorale {
 namespace {
-
-constexpr int kMostShownGroups = 2, kMostShownMembers = 6;
 
 std::vector<std::string> parts(const std::string& text, char separator) {
   std::vector<std::string> result(1);
@@ -59,10 +57,16 @@ std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& 
   return result;
 }
 
-std::vector<Axis> parse_axes(const std::string& text) {
+// Size 0: to be chosen, where that may be.
+std::vector<Axis> parse_axes(const std::string& text, bool open) {
   std::vector<Axis> axes;
   for (const std::string& part : parts(text, ',')) {
-    const std::vector<std::string> sides = parts(part, '=');
+    std::vector<std::string> sides = parts(part, '=');
+    if (sides.size() == 1 && open) sides.push_back("0");
+    if (sides.size() == 1 && !sides[0].empty())
+      throw InputError(
+          "--axes", "'" + part.substr(0, 60) + "' has no size",
+          "use name=size, such as data=4, or --job with a template, which says what sizes are for");
     if (sides.size() != 2 || sides[0].empty() || sides[0].size() > 40)
       throw InputError("--axes", "'" + part.substr(0, 60) + "' is not an axis",
                        "use name=size, such as data=4,tensor=8");
@@ -72,10 +76,28 @@ std::vector<Axis> parse_axes(const std::string& text) {
     for (const Axis& axis : axes)
       if (axis.name == sides[0])
         throw InputError("--axes", "names '" + sides[0] + "' twice", "choose another name");
-    axes.push_back({sides[0], static_cast<int>(parse_integer("--axes", sides[1], 1, 1 << 24))});
+    axes.push_back({sides[0], static_cast<int>(parse_integer("--axes", sides[1], open ? 0 : 1, 1 << 24))});
     if (axes.size() > 8) throw InputError("--axes", "has more than 8 axes", "use fewer");
   }
   return axes;
+}
+
+// What the command line says of the axes of a template: their sizes; those that it does not name have none.
+JobTemplate with_axes(JobTemplate job, const std::string& text) {
+  std::vector<Axis> all;
+  for (const OpenAxis& axis : job.axes) all.push_back({.name = axis.name});
+  const std::vector<Axis> wanted = parse_axes(text, true);
+  for (const Axis& axis : wanted) {
+    OpenAxis& open = job.axes[axis_named("--axes", all, axis.name)];
+    if (axis.size > open.most)
+      throw InputError("--axes",
+                       fmt::format("{}={} is more than the template's {}", axis.name, axis.size, open.most),
+                       "choose a smaller size");
+    if (axis.size > 0) open.size = axis.size;
+  }
+  for (OpenAxis& open : job.axes)
+    if (std::ranges::find(wanted, open.name, &Axis::name) == wanted.end()) open.size = 1;
+  return job;
 }
 
 Job job_of(const PlaceCommand& command) {
@@ -89,7 +111,7 @@ Job job_of(const PlaceCommand& command) {
   }
   if (command.axes.empty())
     throw InputError("--axes", "is missing", "give axes, such as data=4,tensor=8, or --job FILE");
-  Job job{.axes = parse_axes(command.axes)};
+  Job job{.axes = parse_axes(command.axes, false)};
   if (command.reduce.empty()) throw InputError("--reduce", "is missing", "name the axes to sum over");
   if (!(command.bytes > 0))
     throw InputError("--bytes", "is missing or zero", "give what every device contributes, such as 4G");
@@ -133,137 +155,29 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
   return conditions;
 }
 
-// "{0, 16} {1, 17} ... (16 groups of 2)"
-std::string in_words(const DeviceGroups& groups) {
-  std::string text;
-  for (std::size_t g = 0; g < groups.size() && g < kMostShownGroups; ++g) {
-    text += g > 0 ? " {" : "{";
-    for (std::size_t i = 0; i < groups[g].size() && i < kMostShownMembers; ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(groups[g][i]);
-    text += groups[g].size() > kMostShownMembers ? ", ...}" : "}";
-  }
-  if (groups.size() > kMostShownGroups) text += " ...";
-  return text + fmt::format(" ({} of {})", counted(static_cast<long long>(groups.size()), "group"),
-                            groups.front().size());
+// None: the job has its sizes.
+std::optional<JobTemplate> template_of(const PlaceCommand& command) {
+  if (command.job.empty()) return std::nullopt;
+  const std::string text = read_file(command.job);
+  if (!is_job_template(text)) return std::nullopt;
+  if (!command.reduce.empty() || command.bytes > 0 || command.element != 4 || command.goal != Goal::AllReduce)
+    throw InputError("--job", "excludes --reduce, --bytes, --goal and --element", "drop one or the others");
+  JobTemplate job = job_template_from_json(text, command.job);
+  return command.axes.empty() ? job : with_axes(std::move(job), command.axes);
 }
 
-std::string explained(const RankedStrategy& strategy, const ReductionRanking& reduction) {
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
-    const PricedInstruction& priced = strategy.instructions[i];
-    rows.push_back({fmt::format("     step {}", i + 1), to_text(priced.instruction, reduction.levels),
-                    format_us(priced.us), "of it latency " + format_us(priced.latency_us),
-                    "bound by " + priced.binding,
-                    priced.rings > 1 ? fmt::format("{} at once", priced.rings) : "",
-                    i < strategy.lowered.size() ? in_words(strategy.lowered[i].groups) : ""});
-  }
-  return table(rows, "llrllll");
-}
-
-// A line a step: whom it joins.
-std::string groups_in_words(const RankedStrategy& strategy) {
-  std::string text;
-  for (const LoweredInstruction& step : strategy.lowered) text += "     " + in_words(step.groups) + "\n";
-  return text;
-}
-
-const char* in_words(Goal goal) {
-  switch (goal) {
-    case Goal::AllReduce:
-      return "summed over";
-    case Goal::ReduceScatter:
-      return "summed, and left in parts, over";
-    case Goal::AllGather:
-      return "gathered over";
-    case Goal::AllToAll:
-      return "exchanged by all with all over";
-    case Goal::Shift:
-      return "sent to the next along";
-  }
-  return "";
-}
-
-std::string gain(double slow, double fast) {
-  return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
-}
-
-// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest first.
-std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& matrix) {
-  std::string text;
-  for (std::size_t j = 0; j < matrix.orders.size(); ++j) {
-    std::vector<int> split;
-    for (int axis : matrix.orders[j])
-      if (matrix.factors[axis][j] > 1) split.push_back(axis);
-    if (std::is_sorted(split.begin(), split.end())) continue;
-    text += ", " + ranking.hierarchy.levels[j].name + " by";
-    for (std::size_t k = 0; k < split.size(); ++k)
-      text += (k > 0 ? " then " : " ") + ranking.job.axes[split[k]].name;
-  }
-  return text;
-}
-
-std::string in_words(const Ranking& ranking, bool explain) {
-  const Job& job = ranking.job;
-  std::string axes;
-  for (const Axis& axis : job.axes)
-    axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis.name, axis.size);
-  std::string text = fmt::format("{}: {}; axes {}\n", ranking.hierarchy.name,
-                                 counted(devices(ranking.hierarchy), "device"), axes);
-  for (const Reduction& reduction : job.reductions) {
-    std::string over;
-    for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
-    text += fmt::format("{}: {} a device, {} {}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
-                        format_bytes(reduction.bytes), in_words(reduction.goal), over,
-                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times));
-  }
-  const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
-                                [](const Reduction& each) { return each.goal == Goal::AllReduce; });
-  std::vector<std::vector<std::string>> rows = {
-      {"#", "matrix", sums ? "AllReduce" : "undivided", "best", "gain", "behind the first"}};
-  for (std::size_t m = 0; m < ranking.best.size(); ++m) {
-    const RankedMatrix& ranked = ranking.best[m];
-    rows.push_back(
-        {fmt::format("{}", m + 1), to_text(ranked.matrix) + orders_in_words(ranking, ranked.matrix),
-         format_us(ranked.allreduce_us), format_us(ranked.us), gain(ranked.allreduce_us, ranked.us),
-         m == 0 ? "-" : gain(ranked.us, ranking.best.front().us)});
-  }
-  text += table(rows, "rlrrrr");
-  for (std::size_t m = 0; m < ranking.best.size(); ++m)
-    for (const ReductionRanking& reduction : ranking.best[m].reductions) {
-      if (reduction.exchange)
-        text += fmt::format("{}  {}: {}, of it latency {}, bound by {}\n", m + 1,
-                            job.reductions[reduction.reduction].name, format_us(reduction.exchange->us),
-                            format_us(reduction.exchange->latency_us), reduction.exchange->binding);
-      int number = 0;
-      for (const RankedStrategy& strategy : reduction.strategies) {
-        ++number;
-        const std::string& name = job.reductions[reduction.reduction].name;
-        text += fmt::format("{}  {}{}{} {}\n", m + 1, name.empty() ? "reduction" : name,
-                            reduction.strategies.size() > 1 ? fmt::format(" ({})", number) : "", ":",
-                            to_text(strategy.strategy(), reduction.levels));
-        text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
-      }
-      if (reduction.programs > 0)
-        text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
-                            counted(reduction.programs, "strategy", "strategies"), kMostCounted,
-                            reduction.faster);
-    }
-  if (ranking.priced < ranking.matrices)
-    text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
-                        counted(ranking.matrices, "matrix", "matrices"),
-                        ranking.priced > 0 ? "; better ones may be among the others" : "");
-  else
-    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
-                        ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
-                        ranking.algorithm, ranking.rules, ranking.seconds);
-  return text;
+Hierarchy machine_of(const PlaceCommand& command) {
+  Hierarchy whole = hierarchy(command.hierarchy, command.changes);
+  if (command.devices.empty() || command.devices == "all") return whole;
+  return part_of(whole, parse_integer("--devices", command.devices, 1, 1 << 24));
 }
 
 // Writes the ranking and says what it is. `stopped`: why it is not the whole one, if so.
 Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
   std::string text = in_words(ranking, command.explain);
   if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
-  const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices;
+  const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices &&
+                     ranking.size_choices.priced == ranking.size_choices.fit;
   Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
@@ -290,8 +204,12 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");
-  const Hierarchy machine = hierarchy(command.hierarchy, command.changes);
-  const Job job = job_of(command);
+  const Hierarchy machine = machine_of(command);
+  const std::optional<JobTemplate> open = template_of(command);
+  Job job;
+  if (!open) job = job_of(command);
+  if (open)
+    for (const OpenAxis& axis : open->axes) job.axes.push_back({.name = axis.name});
   PlaceOptions options{.algorithm = command.algorithm,
                        .rules = command.rules,
                        .top = command.top,
@@ -299,15 +217,19 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
                        .conditions = conditions_of(command, machine, job.axes),
                        .matrices_by_sat = command.by_sat};
   options.progress = [&](int done, int of) {
-    progress.show(fmt::format("{} of {} priced", done, counted(of, "matrix", "matrices")));
+    progress.show(fmt::format(
+        "{} of {} priced", done,
+        open ? counted(of, "choice of sizes", "choices of sizes") : counted(of, "matrix", "matrices")));
     return !*stop;
   };
   options.ranked = [&](const Ranking& ranking) {
     supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, stopped); });
   };
-  const Ranking ranking = place(machine, job, options);
+  const Ranking ranking = open ? place(machine, *open, options) : place(machine, job, options);
   supervisor.take_floor();
-  return told(command, ranking, ranking.priced == ranking.matrices ? Stopped::No : supervisor.stopped());
+  const bool whole =
+      ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit;
+  return told(command, ranking, whole ? Stopped::No : supervisor.stopped());
 }
 
 }  // namespace chorale

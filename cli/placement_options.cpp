@@ -31,7 +31,8 @@ void place_options(CLI::App& app, Command& parsed) {
       "examples:\n"
       "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB\n"
       "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data --bytes 1G\n"
-      "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html");
+      "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html\n"
+      "  chorale place a100:4 --job examples/gpt-22b-sizes.json --devices all");
   auto options = std::make_shared<PlaceCommand>();
   sub->add_option("hierarchy", options->hierarchy,
                   "A machine that has levels ('chorale hierarchy list'), or a JSON file")
@@ -39,7 +40,9 @@ void place_options(CLI::App& app, Command& parsed) {
       ->option_text("HIERARCHY");
   machine_changes(sub, options->changes);
   text(sub, "--axes", options->axes, "NAME=N,...",
-       "Parallel axes; their sizes multiply to the number of devices");
+       "Parallel axes; their sizes multiply to the number of devices. With a job template a size may be "
+       "left out: tensor=8,data");
+  text(sub, "--devices", options->devices, "all|N", "How many devices of the machine the job takes (all)");
   text(sub, "--reduce", options->reduce, "NAME,...", "The axes that are summed over");
   sub->add_option_function<Text>(
          "--bytes",
@@ -55,7 +58,9 @@ void place_options(CLI::App& app, Command& parsed) {
                "What is done over these axes; shift: each sends to the next along them (allreduce)");
   integer(sub, "--element", options->element, 1, 64, "BYTES",
           "Of an element: nothing is scattered finer (4)");
-  text(sub, "--job", options->job, "FILE", "Axes and weighted reductions from a file, instead of these");
+  text(sub, "--job", options->job, "FILE",
+       "Axes and weighted reductions from a file, instead of these; a template leaves sizes to be chosen "
+       "(docs/placement.md)");
   choice<Algorithm>(sub, "--algo", options->algorithm,
                     {{"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}},
                     "How an AllReduce is done; auto: the faster one (auto)");

@@ -5,6 +5,7 @@
 
 #include "ir/collective.h"
 #include "ir/json_reader.h"
+#include "ir/placement.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -19,5 +20,8 @@ std::string write_collective(const Collective&, const std::string& indent);
 // "root"; a custom one as in a result.
 Collective read_collective_members(const JsonReader&, int ranks);
 std::string write_collective_members(const Collective&, const std::string& indent);
+
+// Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be formulas.
+Reduction read_reduction_over(const JsonReader&, const std::vector<Axis>&);
 
 }  // namespace chorale

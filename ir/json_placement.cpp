@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/hierarchy.h"
+#include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
 #include "ir/placement.h"
@@ -125,6 +126,20 @@ std::string to_json(const Job& job) {
                      lines(axes, "  "), lines(reductions, "  "));
 }
 
+Reduction read_reduction_over(const JsonReader& json, const std::vector<Axis>& axes) {
+  Reduction reduction;
+  if (json.has("name")) reduction.name = json["name"].text();
+  if (json.has("goal")) reduction.goal = read_goal(json["goal"]);
+  if (json.has("element_bytes")) reduction.element_bytes = json["element_bytes"].number(1, 64);
+  const JsonReader over = json["axes"];
+  for (std::size_t k = 0; k < over.size(kMostAxes); ++k) reduction.axes.push_back(index_of(axes, over.at(k)));
+  std::sort(reduction.axes.begin(), reduction.axes.end());
+  if (reduction.axes.empty()) over.fail("is empty", "name at least one axis");
+  if (std::adjacent_find(reduction.axes.begin(), reduction.axes.end()) != reduction.axes.end())
+    over.fail("names an axis twice", "name each once");
+  return reduction;
+}
+
 Job job_from_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   json.require_object({"job", "axes", "reductions"});
@@ -143,18 +158,9 @@ Job job_from_json(std::string_view text, const std::string& file) {
   for (std::size_t i = 0; i < reductions.size(1000); ++i) {
     const JsonReader each = reductions.at(i);
     each.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes"});
-    Reduction reduction{.bytes = each["bytes"].number(1, kMostReductionBytes)};
-    if (each.has("name")) reduction.name = each["name"].text();
-    if (each.has("goal")) reduction.goal = read_goal(each["goal"]);
-    if (each.has("element_bytes")) reduction.element_bytes = each["element_bytes"].number(1, 64);
+    Reduction reduction = read_reduction_over(each, job.axes);
+    reduction.bytes = each["bytes"].number(1, kMostReductionBytes);
     if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
-    const JsonReader over = each["axes"];
-    for (std::size_t k = 0; k < over.size(kMostAxes); ++k)
-      reduction.axes.push_back(index_of(job.axes, over.at(k)));
-    std::sort(reduction.axes.begin(), reduction.axes.end());
-    if (reduction.axes.empty()) over.fail("is empty", "name at least one axis");
-    if (std::adjacent_find(reduction.axes.begin(), reduction.axes.end()) != reduction.axes.end())
-      over.fail("names an axis twice", "name each once");
     job.reductions.push_back(std::move(reduction));
   }
   if (job.reductions.empty()) reductions.fail("is empty", "list at least one reduction");

@@ -76,6 +76,17 @@ std::string write(const RankedMatrix& ranked, const Job& job) {
                      lines(reductions, "      "));
 }
 
+std::string write_sizes(const Ranking& ranking) {
+  if (ranking.size_choices.all == 0) return "";
+  std::vector<std::string> rows;
+  for (const RankedSizes& each : ranking.sizes)
+    rows.push_back(fmt::format(R"({{"sizes":{},"memory_bytes":{},"compute_us":{},"communication_us":{}}})",
+                               list(each.sizes), each.memory_bytes, each.compute_us, each.communication_us));
+  return fmt::format("\"choices\": {},\n\"fitting\": {},\n\"placed\": {},\n\"sizes\": {},\n",
+                     ranking.size_choices.all, ranking.size_choices.fit, ranking.size_choices.priced,
+                     lines(rows, "  "));
+}
+
 }  // namespace
 
 std::string to_json(const Ranking& ranking) {
@@ -83,9 +94,10 @@ std::string to_json(const Ranking& ranking) {
   for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n\"best\": {}\n}}\n",
+      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n{}\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, lines(best, "  "));
+      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, write_sizes(ranking),
+      lines(best, "  "));
 }
 
 }  // namespace chorale

@@ -118,9 +118,9 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
 
 // The key by which a reader of something else sees what it was given.
 constexpr std::pair<const char*, const char*> kTellingKinds[] = {
-    {"chorale_result", "a result"}, {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
-    {"topology", "a machine"},      {"hierarchy", "a hierarchy"},     {"job", "a job"},
-    {"collective", "a collective"}};
+    {"chorale_result", "a result"},     {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
+    {"topology", "a machine"},          {"hierarchy", "a hierarchy"},     {"job", "a job"},
+    {"job_template", "a job template"}, {"collective", "a collective"}};
 
 }  // namespace
 
@@ -146,6 +146,10 @@ bool JsonReader::has(const char* key) const {
 bool JsonReader::is_null() const {
   return json(value_).is_null();
 }
+bool JsonReader::is_number() const {
+  return json(value_).is_number();
+}
+
 bool JsonReader::is_array() const {
   return json(value_).is_array();
 }

@@ -27,6 +27,7 @@ class JsonReader {
   bool is_null() const;
   bool is_array() const;
   bool is_object() const;
+  bool is_number() const;
 
   JsonReader operator[](const char* key) const;  // fails if it is missing
   JsonReader at(std::size_t index) const;        // fails if this is not an array or too short

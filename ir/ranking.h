@@ -53,6 +53,23 @@ struct RankedMatrix {
   bool operator==(const RankedMatrix&) const = default;
 };
 
+// Sizes of the axes of a job template, and an iteration with them: computed, then communicated.
+struct RankedSizes {
+  std::vector<int> sizes = {};
+  double memory_bytes = 0;  // that a device keeps
+  double compute_us = 0;
+  double communication_us = 0;  // with the best matrix
+  double us() const { return compute_us + communication_us; }
+  bool operator==(const RankedSizes&) const = default;
+};
+
+struct SizeChoices {
+  int all = 0;     // that multiply to the number of devices
+  int fit = 0;     // of these, that the job's conditions allow
+  int priced = 0;  // of these; all unless a limit or Ctrl-C ended the work
+  bool operator==(const SizeChoices&) const = default;
+};
+
 struct Ranking {
   Hierarchy hierarchy = {};
   Job job = {};
@@ -62,6 +79,9 @@ struct Ranking {
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
+  // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else none.
+  std::vector<RankedSizes> sizes = {};
+  SizeChoices size_choices = {};
 };
 
 inline constexpr int kRankingVersion = 1;  // "chorale_ranking": 1

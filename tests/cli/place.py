@@ -240,4 +240,30 @@ for file in ("jax_mesh.py", "torch_mesh.py"):
 ranks = [line.split() for line in (work / "out" / "rankfile").read_text().splitlines()]
 assert [(r[1], r[2]) for r in ranks] == [(f"{i}=+n{d // 4}", f"slot={d % 4}") for i, d in enumerate(order)], ranks
 assert "--tensor-model-parallel-size 2 --order tp-dp-cp-ep-pp" in (work / "out" / "megatron.txt").read_text()
+# Sizes chosen, too: the example's formulas written again here, over every product.
+template = str(examples / "gpt-22b-sizes.json")
+chosen = ranking("a100:4", "--job", template, "--devices", "all", "--top", "1000")
+fits = {}
+for data, tensor, pipeline in itertools.product((1, 2, 4, 8, 16, 32, 64), repeat=3):
+    if data * tensor * pipeline != 64 or 48 % pipeline:
+        continue
+    parameters = 12 * 48 * 6144 ** 2 + 51200 * 6144
+    held, micro = parameters / (tensor * pipeline), 512 // data
+    memory = 6 * held + 12 * held / data + 48 // pipeline * min(pipeline, micro) * 2048 * 6144 * (10 + 24 / tensor)
+    if memory <= 72e9:
+        fits[data, tensor, pipeline] = memory, 6 * parameters * 512 * 2048 / 64 / 140e6 * (micro + pipeline - 1) / micro
+assert chosen["fitting"] == chosen["placed"] == len(fits) == len(chosen["sizes"]) < chosen["choices"], (chosen["fitting"], len(fits))
+for each in chosen["sizes"]:
+    memory, compute = fits[tuple(each["sizes"])]
+    assert math.isclose(memory, each["memory_bytes"], rel_tol=1e-9) and math.isclose(compute, each["compute_us"], rel_tol=1e-9), each
+totals = [each["compute_us"] + each["communication_us"] for each in chosen["sizes"]]
+assert totals == sorted(totals)
+assert [axis["size"] for axis in chosen["job"]["axes"]] == chosen["sizes"][0]["sizes"]
+alone = ranking("a100:4", "--job", template, "--axes", "tensor=8,data", "--devices", "32")
+assert [each["sizes"] for each in alone["sizes"]] == [[4, 8, 1]], alone["sizes"]
+for words, said in ((("--axes", "tensor=128"), "more than the template's 64"), (("--axes", "experts"), "is no axis"),
+                    (("--devices", "24"), "do not fill whole units"), (("--reduce", "data"), "excludes --reduce"),
+                    (("--axes", "data=3"), "no sizes multiply to 64 devices")):
+    assert said in run("place", "a100:4", "--job", template, *words, code=2), words
+assert "has no size" in run("place", "a100:1", "--axes", "tensor", "--reduce", "tensor", "--bytes", "1G", code=2)
 print(f"{checked} strategies run, all right")

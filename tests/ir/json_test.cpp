@@ -12,6 +12,7 @@
 #include "ir/epilogue.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/job_template.h"
 #include "ir/placement.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
@@ -162,7 +163,7 @@ TEST(Json, EveryHierarchyComesBack) {
 }
 
 TEST(Json, EveryExampleComesBack) {
-  int jobs = 0, epilogues = 0, hierarchies = 0, collectives = 0;
+  int jobs = 0, templates = 0, epilogues = 0, hierarchies = 0, collectives = 0;
   for (const auto& file : std::filesystem::directory_iterator(CHORALE_SOURCE "/examples")) {
     if (file.path().extension() != ".json") continue;
     const std::string text = read_file(file.path().string());
@@ -184,12 +185,18 @@ TEST(Json, EveryExampleComesBack) {
       ++collectives;
       continue;
     }
+    if (is_job_template(text)) {
+      EXPECT_FALSE(job_template_from_json(text, file.path().string()).reductions.empty()) << file.path();
+      ++templates;
+      continue;
+    }
     const Job job = job_from_json(text, file.path().string());
     EXPECT_EQ(job_from_json(to_json(job), "test"), job) << file.path();
     EXPECT_FALSE(job.reductions.empty());
     ++jobs;
   }
   EXPECT_GE(jobs, 2);
+  EXPECT_GE(templates, 1);
   EXPECT_GE(epilogues, 1);
   EXPECT_GE(hierarchies, 1);
   EXPECT_GE(collectives, 1);

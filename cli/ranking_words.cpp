@@ -1,0 +1,174 @@
+#include "cli/ranking_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/report.h"
+#include "cli/layout.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostShownGroups = 2, kMostShownMembers = 6;
+
+// "{0, 16} {1, 17} ... (16 groups of 2)"
+std::string in_words(const DeviceGroups& groups) {
+  std::string text;
+  for (std::size_t g = 0; g < groups.size() && g < kMostShownGroups; ++g) {
+    text += g > 0 ? " {" : "{";
+    for (std::size_t i = 0; i < groups[g].size() && i < kMostShownMembers; ++i)
+      text += (i > 0 ? ", " : "") + std::to_string(groups[g][i]);
+    text += groups[g].size() > kMostShownMembers ? ", ...}" : "}";
+  }
+  if (groups.size() > kMostShownGroups) text += " ...";
+  return text + fmt::format(" ({} of {})", counted(static_cast<long long>(groups.size()), "group"),
+                            groups.front().size());
+}
+
+std::string explained(const RankedStrategy& strategy, const ReductionRanking& reduction) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
+    const PricedInstruction& priced = strategy.instructions[i];
+    rows.push_back({fmt::format("     step {}", i + 1), to_text(priced.instruction, reduction.levels),
+                    format_us(priced.us), "of it latency " + format_us(priced.latency_us),
+                    "bound by " + priced.binding,
+                    priced.rings > 1 ? fmt::format("{} at once", priced.rings) : "",
+                    i < strategy.lowered.size() ? in_words(strategy.lowered[i].groups) : ""});
+  }
+  return table(rows, "llrllll");
+}
+
+// A line a step: whom it joins.
+std::string groups_in_words(const RankedStrategy& strategy) {
+  std::string text;
+  for (const LoweredInstruction& step : strategy.lowered) text += "     " + in_words(step.groups) + "\n";
+  return text;
+}
+
+const char* in_words(Goal goal) {
+  switch (goal) {
+    case Goal::AllReduce:
+      return "summed over";
+    case Goal::ReduceScatter:
+      return "summed, and left in parts, over";
+    case Goal::AllGather:
+      return "gathered over";
+    case Goal::AllToAll:
+      return "exchanged by all with all over";
+    case Goal::Shift:
+      return "sent to the next along";
+  }
+  return "";
+}
+
+std::string gain(double slow, double fast) {
+  return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
+}
+
+// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest first.
+std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& matrix) {
+  std::string text;
+  for (std::size_t j = 0; j < matrix.orders.size(); ++j) {
+    std::vector<int> split;
+    for (int axis : matrix.orders[j])
+      if (matrix.factors[axis][j] > 1) split.push_back(axis);
+    if (std::is_sorted(split.begin(), split.end())) continue;
+    text += ", " + ranking.hierarchy.levels[j].name + " by";
+    for (std::size_t k = 0; k < split.size(); ++k)
+      text += (k > 0 ? " then " : " ") + ranking.job.axes[split[k]].name;
+  }
+  return text;
+}
+
+// Of a job whose sizes were chosen: a line for each of the best choices.
+std::string sizes_in_words(const Ranking& ranking) {
+  const SizeChoices& choices = ranking.size_choices;
+  if (choices.all == 0) return "";
+  std::vector<std::vector<std::string>> rows = {{"#"}};
+  for (const Axis& axis : ranking.job.axes) rows.front().push_back(axis.name);
+  for (const char* title : {"memory", "computed", "communicated", "iteration", "slower"})
+    rows.front().push_back(title);
+  for (std::size_t i = 0; i < ranking.sizes.size(); ++i) {
+    const RankedSizes& each = ranking.sizes[i];
+    rows.push_back({fmt::format("{}", i + 1)});
+    for (int size : each.sizes) rows.back().push_back(fmt::format("{}", size));
+    for (const std::string& cell :
+         {fmt::format("{:.1f} GB", each.memory_bytes / 1e9), format_us(each.compute_us),
+          format_us(each.communication_us), format_us(each.us()),
+          i == 0 ? "-" : gain(each.us(), ranking.sizes.front().us())})
+      rows.back().push_back(cell);
+  }
+  return table(rows, std::string(rows.front().size(), 'r')) +
+         fmt::format("{}{} of {} that multiply to {}{}\n", choices.priced < choices.fit ? "stopped: " : "",
+                     choices.priced < choices.fit
+                         ? fmt::format("{} of {} that fit,", choices.priced, choices.fit)
+                         : counted(choices.fit, "choice fits", "choices fit"),
+                     choices.all, counted(devices(ranking.hierarchy), "device"),
+                     choices.priced < choices.fit ? ", were placed; better ones may be among the others"
+                                                  : "; the first in full:") +
+         "\n";
+}
+
+}  // namespace
+
+std::string in_words(const Ranking& ranking, bool explain) {
+  const Job& job = ranking.job;
+  std::string axes;
+  for (const Axis& axis : job.axes)
+    axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis.name, axis.size);
+  std::string text = fmt::format("{}: {}; axes {}\n", ranking.hierarchy.name,
+                                 counted(devices(ranking.hierarchy), "device"), axes);
+  text += sizes_in_words(ranking);
+  for (const Reduction& reduction : job.reductions) {
+    std::string over;
+    for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
+    text += fmt::format("{}: {} a device, {} {}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
+                        format_bytes(reduction.bytes), in_words(reduction.goal), over,
+                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times));
+  }
+  const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
+                                [](const Reduction& each) { return each.goal == Goal::AllReduce; });
+  std::vector<std::vector<std::string>> rows = {
+      {"#", "matrix", sums ? "AllReduce" : "undivided", "best", "gain", "behind the first"}};
+  for (std::size_t m = 0; m < ranking.best.size(); ++m) {
+    const RankedMatrix& ranked = ranking.best[m];
+    rows.push_back(
+        {fmt::format("{}", m + 1), to_text(ranked.matrix) + orders_in_words(ranking, ranked.matrix),
+         format_us(ranked.allreduce_us), format_us(ranked.us), gain(ranked.allreduce_us, ranked.us),
+         m == 0 ? "-" : gain(ranked.us, ranking.best.front().us)});
+  }
+  text += table(rows, "rlrrrr");
+  for (std::size_t m = 0; m < ranking.best.size(); ++m)
+    for (const ReductionRanking& reduction : ranking.best[m].reductions) {
+      if (reduction.exchange)
+        text += fmt::format("{}  {}: {}, of it latency {}, bound by {}\n", m + 1,
+                            job.reductions[reduction.reduction].name, format_us(reduction.exchange->us),
+                            format_us(reduction.exchange->latency_us), reduction.exchange->binding);
+      int number = 0;
+      for (const RankedStrategy& strategy : reduction.strategies) {
+        ++number;
+        const std::string& name = job.reductions[reduction.reduction].name;
+        text += fmt::format("{}  {}{}{} {}\n", m + 1, name.empty() ? "reduction" : name,
+                            reduction.strategies.size() > 1 ? fmt::format(" ({})", number) : "", ":",
+                            to_text(strategy.strategy(), reduction.levels));
+        text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
+      }
+      if (reduction.programs > 0)
+        text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
+                            counted(reduction.programs, "strategy", "strategies"), kMostCounted,
+                            reduction.faster);
+    }
+  if (ranking.priced < ranking.matrices)
+    text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
+                        counted(ranking.matrices, "matrix", "matrices"),
+                        ranking.priced > 0 ? "; better ones may be among the others" : "");
+  else
+    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
+                        ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
+                        ranking.algorithm, ranking.rules, ranking.seconds);
+  return text;
+}
+
+}  // namespace chorale

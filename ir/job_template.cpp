@@ -1,0 +1,210 @@
+#include "ir/job_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/epilogue.h"
+#include "ir/json_nouns.h"
+#include "ir/shown.h"
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+
+constexpr std::size_t kMostTemplateAxes = 8, kMostConditions = 100, kMostOpenReductions = 1000;
+
+// A formula's operands are all names that are known where it stands.
+std::vector<EpilogueOperand> operands_of(const JobTemplate& job) {
+  std::vector<EpilogueOperand> result;
+  for (const OpenAxis& axis : job.axes) result.push_back({.name = axis.name});
+  for (const NamedQuantity& number : job.numbers) result.push_back({.name = number.name});
+  return result;
+}
+
+Quantity read_quantity(const JsonReader& json, const JobTemplate& job) {
+  // A plain number may stand for itself.
+  Quantity quantity{.text = json.is_number() ? fmt::format("{}", json.number(0, 1e30)) : json.text(400)};
+  quantity.expression = parse_expression(quantity.text, operands_of(job), json.where());
+  for (const ExpressionNode& node : quantity.expression)
+    if (node.op == Op::Element || node.op == Op::Index || node.op == Op::Random || node.op == Op::Convert)
+      json.fail("has x, index, random or a type, which mean nothing here",
+                "use axes, numbers that come before it, and operators");
+  return quantity;
+}
+
+std::vector<Quantity> read_quantities(const JsonReader& json, const JobTemplate& job) {
+  std::vector<Quantity> result;
+  for (std::size_t i = 0; i < json.size(kMostConditions); ++i)
+    result.push_back(read_quantity(json.at(i), job));
+  return result;
+}
+
+void require_new_name(const JsonReader& json, const std::string& name, const JobTemplate& job) {
+  const std::vector<EpilogueOperand> known = operands_of(job);
+  if (std::ranges::find(known, name, &EpilogueOperand::name) != known.end())
+    json.fail("'" + name + "' has a meaning already", "choose another name");
+  // What the grammar does not take for a name could never be used.
+  try {
+    parse_expression(name, {{.name = name}}, json.where());
+  } catch (const InputError&) {
+    json.fail("'" + name + "' is no name", "use letters, digits and _, and no function's name");
+  }
+}
+
+OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
+  json.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes"});
+  OpenReduction open{.bytes = read_quantity(json["bytes"], job)};
+  open.times = json.has("times") ? read_quantity(json["times"], job) : Quantity{"1", {{.constant = 1}}};
+  std::vector<Axis> axes;
+  for (const OpenAxis& axis : job.axes) axes.push_back({.name = axis.name});
+  open.reduction = read_reduction_over(json, axes);
+  return open;
+}
+
+double value_of(const Expression& expression, const std::vector<double>& operands) {
+  std::vector<double> stack;
+  const auto pop = [&stack] {
+    const double top = stack.back();
+    stack.pop_back();
+    return top;
+  };
+  for (const ExpressionNode& node : expression) {
+    if (node.op == Op::Constant || node.op == Op::Operand) {
+      stack.push_back(node.op == Op::Constant ? node.constant : operands[node.operand]);
+      continue;
+    }
+    const double c = arity(node.op) > 2 ? pop() : 0, b = arity(node.op) > 1 ? pop() : 0, a = pop();
+    stack.push_back([&] {
+      switch (node.op) {
+        case Op::Negate:
+          return -a;
+        case Op::Sqrt:
+          return std::sqrt(a);
+        case Op::Exp:
+          return std::exp(a);
+        case Op::Log:
+          return std::log(a);
+        case Op::Tanh:
+          return std::tanh(a);
+        case Op::Abs:
+          return std::abs(a);
+        case Op::Add:
+          return a + b;
+        case Op::Subtract:
+          return a - b;
+        case Op::Multiply:
+          return a * b;
+        case Op::Divide:
+          return a / b;
+        case Op::Min:
+          return std::min(a, b);
+        case Op::Max:
+          return std::max(a, b);
+        case Op::Less:
+          return a < b ? 1.0 : 0.0;
+        case Op::LessEqual:
+          return a <= b ? 1.0 : 0.0;
+        case Op::Equal:
+          return a == b ? 1.0 : 0.0;
+        case Op::Pow:
+          return std::pow(a, b);
+        case Op::Select:
+          return a != 0 ? b : c;
+        default:
+          return std::nan("");  // refused by the reader
+      }
+    }());
+  }
+  return stack.back();
+}
+
+}  // namespace
+
+bool is_job_template(std::string_view text) {
+  return text.find("\"job_template\"") != std::string_view::npos;
+}
+
+JobTemplate job_template_from_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  json.require_object({"job_template", "axes", "numbers", "whole", "require", "memory_bytes", "room_bytes",
+                       "compute_us", "reductions"});
+  JobTemplate job{.name = json["job_template"].text()};
+  const JsonReader axes = json["axes"];
+  for (std::size_t i = 0; i < axes.size(kMostTemplateAxes); ++i) {
+    const JsonReader each = axes.at(i);
+    each.require_object({"name", "size", "most"});
+    OpenAxis axis{.name = each["name"].text(40)};
+    require_new_name(each["name"], axis.name, job);
+    if (each.has("size")) axis.size = each["size"].integer(1, axis.most);
+    if (each.has("most")) axis.most = each["most"].integer(1, axis.most);
+    if (axis.size > axis.most) each["size"].fail("is more than the most", "drop one of them");
+    job.axes.push_back(std::move(axis));
+  }
+  if (job.axes.empty()) axes.fail("is empty", "list at least one axis");
+  if (json.has("numbers")) {
+    const JsonReader numbers = json["numbers"];
+    for (std::size_t i = 0; i < numbers.size(kMostConditions); ++i) {
+      const JsonReader each = numbers.at(i);
+      each.require_object({"name", "is"});
+      const std::string name = each["name"].text(60);
+      require_new_name(each["name"], name, job);
+      job.numbers.push_back({name, read_quantity(each["is"], job)});
+    }
+  }
+  if (json.has("whole")) job.whole = read_quantities(json["whole"], job);
+  if (json.has("require")) job.require = read_quantities(json["require"], job);
+  if (json.has("memory_bytes")) job.memory_bytes = read_quantity(json["memory_bytes"], job);
+  if (json.has("room_bytes")) job.room_bytes = json["room_bytes"].number(1, 1e18);
+  if (json.has("room_bytes") && !json.has("memory_bytes"))
+    json["room_bytes"].fail("is there without memory_bytes", "say what a device keeps");
+  if (json.has("compute_us")) job.compute_us = read_quantity(json["compute_us"], job);
+  const JsonReader reductions = json["reductions"];
+  for (std::size_t i = 0; i < reductions.size(kMostOpenReductions); ++i)
+    job.reductions.push_back(read_reduction(reductions.at(i), job));
+  if (job.reductions.empty()) reductions.fail("is empty", "list at least one reduction");
+  return job;
+}
+
+SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
+  std::vector<double> operands(sizes.begin(), sizes.end());
+  std::string at;
+  for (std::size_t i = 0; i < job.axes.size(); ++i)
+    at += fmt::format("{}{}={}", i > 0 ? "," : "", job.axes[i].name, sizes[i]);
+  const auto value = [&](const Quantity& quantity) {
+    if (quantity.expression.empty()) return 0.0;
+    const double result = value_of(quantity.expression, operands);
+    if (!std::isfinite(result) || result < 0 || result > 1e30)
+      throw InputError("'" + quantity.text + "' of " + shown(job.name),
+                       fmt::format("is {} with {}", result, at), "give it a value of 0 or more");
+    return result;
+  };
+  for (const NamedQuantity& number : job.numbers) operands.push_back(value(number.value));
+
+  SizedJob result{.job = {.name = job.name}};
+  for (std::size_t i = 0; i < job.axes.size(); ++i) result.job.axes.push_back({job.axes[i].name, sizes[i]});
+  for (const Quantity& each : job.whole)
+    if (const double number = value(each); number < 1 || number != std::floor(number))
+      return result.unfit = fmt::format("{} is {:.6g}, not whole", each.text, number), result;
+  for (const Quantity& each : job.require)
+    if (value(each) == 0) return result.unfit = each.text + " does not hold", result;
+  result.memory_bytes = value(job.memory_bytes);
+  if (job.room_bytes > 0 && result.memory_bytes > job.room_bytes)
+    return result.unfit = fmt::format("a device would keep {:.1f} GB of {:.1f}", result.memory_bytes / 1e9,
+                                      job.room_bytes / 1e9),
+           result;
+  result.compute_us = value(job.compute_us);
+  for (const OpenReduction& open : job.reductions) {
+    Reduction reduction = open.reduction;
+    reduction.bytes = value(open.bytes);
+    reduction.times = value(open.times);
+    const bool alone = std::ranges::all_of(reduction.axes, [&](int axis) { return sizes[axis] == 1; });
+    if (!alone && reduction.bytes > 0 && reduction.times > 0)
+      result.job.reductions.push_back(std::move(reduction));
+  }
+  return result;
+}
+
+}  // namespace chorale
