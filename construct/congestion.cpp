@@ -22,6 +22,7 @@ Congestion::Congestion(const LinkOrbits& orbits, int steps, int rounds) : orbits
     for (long long capacity : orbits.capacities())
       places_.push_back({.room = capacity * rounds_[s], .base = 1.0 / static_cast<double>(capacity)});
   }
+  renew_prices();
 }
 
 long long Congestion::overflow() const {
@@ -38,6 +39,7 @@ void Congestion::raise() {
         p.base += kHistory * static_cast<double>(p.load - p.room) / (capacity * capacity);
       }
   pressure_ = std::min(pressure_ * kMorePressure, kMostPressure);
+  renew_prices();
 }
 
 long long Congestion::lacking(int step) const {
@@ -66,6 +68,7 @@ void Congestion::widen(int step, int rounds) {
   rounds_[step] += rounds;
   for (int b = 0; b < static_cast<int>(orbits_.capacities().size()); ++b)
     places_[at(step, b)].room += orbits_.capacities()[b] * rounds;
+  renew_prices();
 }
 
 }  // namespace chorale

@@ -21,13 +21,16 @@ class Congestion {
     double sum = 0;
     for (const LinkOrbits::Share& s : orbits_.shares(l)) {
       const Place& p = places_[at(step, s.bin)];
-      const double over = static_cast<double>(p.load + s.weight - p.room);
-      sum += s.weight * p.base * (over > 0 ? 1 + pressure_ * over : 1);
+      sum += s.weight == 1 ? p.of_one : s.weight * price_of(p, s.weight);
     }
     return sum;
   }
   void add(LinkId l, int step, int sends) {
-    for (const LinkOrbits::Share& s : orbits_.shares(l)) places_[at(step, s.bin)].load += sends * s.weight;
+    for (const LinkOrbits::Share& s : orbits_.shares(l)) {
+      Place& p = places_[at(step, s.bin)];
+      p.load += sends * s.weight;
+      p.of_one = price_of(p, 1);
+    }
   }
   bool overfull(LinkId l, int step) const {
     for (const LinkOrbits::Share& s : orbits_.shares(l))
@@ -46,8 +49,16 @@ class Congestion {
   struct Place {  // of a bin in a step
     long long load = 0;
     long long room = 0;
-    double base = 1;  // price while there is room
+    double base = 1;    // price while there is room
+    double of_one = 1;  // price of one more, which is asked for far more often than it changes
   };
+  double price_of(const Place& p, int more) const {  // of each of them
+    const auto over = static_cast<double>(p.load + more - p.room);
+    return p.base * (over > 0 ? 1 + pressure_ * over : 1);
+  }
+  void renew_prices() {
+    for (Place& p : places_) p.of_one = price_of(p, 1);
+  }
   std::size_t at(int step, int bin) const {
     return static_cast<std::size_t>(step) * orbits_.capacities().size() + static_cast<std::size_t>(bin);
   }
