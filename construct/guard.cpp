@@ -1,30 +1,28 @@
-// A node for each chunk that the rank lacks, joined to all that have it. Chunks that the same ranks have are one node.
+// A node for all chunks that the same ranks have, joined to these. Who has what is found once for all ranks: a rank lacks all
+// chunks of a node or none.
 #include "construct/guard.h"
 
-#include <map>
+#include <algorithm>
 
 #include "bounds/max_flow.h"
 
 namespace chorale {
 
-bool Guard::passes(const Holdings& holdings, int representative, long long rounds) const {
-  const Rank v = ground_.representatives()[representative];
-  std::map<std::vector<Rank>, int> lacking;  // by who has them
-  int wanted = 0;
-  for (Chunk c = 0; c < ground_.chunks(); ++c) {
-    if (!holdings.lacks(representative, c)) continue;
-    std::vector<Rank> having;
-    for (Rank u = 0; u < ground_.ranks(); ++u)
-      if (holdings.has(u, c)) having.push_back(u);
-    ++lacking[std::move(having)];
-    ++wanted;
-  }
+bool Guard::passes(const Holders& holders, Rank v, long long rounds) const {
+  const auto lacks = [&](const std::vector<Rank>& having) { return !std::ranges::binary_search(having, v); };
+  int nodes = 0, wanted = 0;
+  for (const auto& [having, count] : holders)
+    if (lacks(having)) {
+      ++nodes;
+      wanted += count;
+    }
   if (wanted == 0) return true;
   if (rounds <= 0) return false;
   const int source = wires_.nodes;
-  MaxFlow flow(source + 1 + static_cast<int>(lacking.size()));
+  MaxFlow flow(source + 1 + nodes);
   int node = source;
-  for (const auto& [having, count] : lacking) {
+  for (const auto& [having, count] : holders) {
+    if (!lacks(having)) continue;
     flow.add_arc(source, ++node, count);
     for (Rank u : having) flow.add_arc(node, u, count);
   }
@@ -40,9 +38,14 @@ bool Guard::passes(const Holdings& holdings, int representative, long long round
 }
 
 bool Guard::passes(const Holdings& holdings, long long rounds) const {
-  for (int i = 0; i < static_cast<int>(ground_.representatives().size()); ++i)
-    if (!passes(holdings, i, rounds)) return false;
-  return true;
+  Holders holders;
+  for (Chunk c = 0; c < ground_.chunks(); ++c) {
+    std::vector<Rank> having;
+    for (Rank u = 0; u < ground_.ranks(); ++u)
+      if (holdings.has(u, c)) having.push_back(u);
+    ++holders[std::move(having)];
+  }
+  return std::ranges::all_of(ground_.representatives(), [&](Rank v) { return passes(holders, v, rounds); });
 }
 
 }  // namespace chorale

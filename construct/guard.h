@@ -1,7 +1,7 @@
 // Can what is begun still be ended? (Edmonds 1973: disjoint branchings with prescribed roots.)
 #pragma once
 
-#include <functional>
+#include <map>
 #include <vector>
 
 #include "bounds/wires.h"
@@ -16,14 +16,16 @@ class Guard {
  public:
   explicit Guard(const Ground& ground) : ground_(ground), wires_(wires_of(ground.topology())) {}
 
-  // As wide as so many rounds.
-  bool passes(const Holdings&, int representative, long long rounds) const;
-  // The same for all representatives.
+  // For all representatives, where wires are as wide as so many rounds.
   bool passes(const Holdings&, long long rounds) const;
 
   const Wires& wires() const { return wires_; }
 
  private:
+  // How many chunks the same ranks have.
+  using Holders = std::map<std::vector<Rank>, int>;
+  bool passes(const Holders&, Rank v, long long rounds) const;
+
   const Ground& ground_;
   const Wires wires_;
 };

@@ -323,14 +323,14 @@ class AloneStep {
 }  // namespace
 
 std::optional<Schedule> grow_guarded(const Ground& ground, int rounds, int most,
-                                     const std::vector<int>& block, unsigned seed,
-                                     const std::atomic<bool>* stop) {
+                                     const std::vector<int>& block, unsigned seed, Effort& effort) {
   std::mt19937 random(seed);
   const Guard guard(ground);
   const TogetherStep together(ground, guard, block);
   AloneStep alone(ground, guard, random);
   Holdings holdings(ground);
   Schedule schedule;
+  const long long looks = 1LL * ground.chunks() * ground.ranks() * std::ssize(ground.representatives());
   int left = rounds, target = rounds, previous = rounds;
   while (holdings.missing() > 0) {
     const int step = static_cast<int>(schedule.steps.size()) + 1;
@@ -342,7 +342,8 @@ std::optional<Schedule> grow_guarded(const Ground& ground, int rounds, int most,
     std::optional<Tried> best;
     int pass = 0, fail = left + 1;
     for (int now = std::clamp(previous, 1, std::max(1, left)); pass + 1 < fail;) {
-      if (stop != nullptr && *stop) return std::nullopt;
+      if (!effort.affords(looks)) return std::nullopt;
+      effort.spend(looks);
       Tried tried = attempt(now);
       if (tried.passed) {
         best = std::move(tried);

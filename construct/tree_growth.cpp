@@ -73,7 +73,7 @@ std::vector<int> blocks_of(const Ground& ground, const Prices& cut) {
 }  // namespace
 
 std::vector<Schedule> grow_trees(const Topology& topology, const Collective& collective,
-                                 const std::atomic<bool>* stop) {
+                                 const std::atomic<bool>* stop, long long most_looks) {
   if (!goes_everywhere(topology, collective)) return {};
   const std::optional<PriceBound> cut = tightest_cut(topology, wanted_classes(collective));
   if (!cut) return {};
@@ -88,10 +88,11 @@ std::vector<Schedule> grow_trees(const Topology& topology, const Collective& col
   if (looks * static_cast<double>(ground.representatives().size()) > kMostGuarded) return schedules;
   const std::vector<int> block = blocks_of(ground, cut->prices.front());
   // More rounds, for fewer steps: one more, then more and more.
+  Effort effort(most_looks, stop);
   int targets = std::clamp(static_cast<int>(kMostTargets / looks), 1, kMostTried);
   for (int more = 0; targets > 0; more += more / 2 + 1, --targets) {
     if (!schedules.empty() && static_cast<int>(schedules.front().steps.size()) == ground.farthest()) break;
-    std::optional<Schedule> grown = grow_guarded(ground, rounds + more, 2 * rounds + more, block, 1, stop);
+    std::optional<Schedule> grown = grow_guarded(ground, rounds + more, 2 * rounds + more, block, 1, effort);
     if (grown) keep_undominated(schedules, std::move(*grown));
   }
   return schedules;
