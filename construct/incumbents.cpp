@@ -14,6 +14,7 @@
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
 #include "construct/more_steps.h"
+#include "construct/priced_trees.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
@@ -30,10 +31,24 @@ namespace {
 // Sends looked at by all constructions together: about a second. What is made first is made in any case.
 constexpr long long kEffort = 3'000'000;
 
-// By chunk and rank we keep an int or two, and the referee goes over a byte for each contribution (semantics/state.h).
+// By chunk and rank we keep an int or two, and what has hand-written and routed schedules for sums looks at all contributions.
 bool too_large(const Topology& topology, const Collective& collective) {
   const double held = static_cast<double>(collective.chunks.size()) * topology.ranks;
   return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;
+}
+
+// What grows keeps little but sends: a dozen bytes in each of a few schedules, and as much for the referee, who has one chunk at a
+// time (semantics/verify.h). So many are 2 GiB. A chunk that goes to one rank is halfway across the machine on average.
+bool too_many_sends(const Topology& topology, const Collective& collective) {
+  constexpr double kMostSends = 1 << 25;
+  double sends = 0;
+  bool one_each = true;
+  for (const ChunkSpec& spec : collective.chunks) {
+    sends += static_cast<double>(spec.post.size() + (collective.combining ? spec.pre.size() : 0));
+    one_each = one_each && spec.post.size() <= 1;
+  }
+  if (one_each && !collective.combining) sends *= (std::ranges::max(hops(topology, {0})) + 1) / 2.0;
+  return sends > kMostSends;
 }
 
 Point as_point(const Collective& collective, Schedule schedule, Method method) {
@@ -140,14 +155,16 @@ bool has_dual(const Collective& collective) {
 // Each rank sums up its part, and tells it: an AllReduce, where chunks are as many for each rank.
 std::vector<Schedule> halves(const Topology& topology, const Collective& collective,
                              const std::atomic<bool>* stop) {
+  // Many chunks take a pipeline better than they take two halves.
+  constexpr long long kMostLooksOfHalf = 50'000'000;
   const int chunks = collective.chunks_per_block;
   if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {};
   const Collective gather =
       make_collective(CollectiveKind::Allgather, collective.ranks, chunks / collective.ranks);
-  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop);
+  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop, kMostLooksOfHalf);
   std::vector<Schedule> both;
   if (gathers.empty()) return both;
-  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop))
+  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop, kMostLooksOfHalf))
     for (const Schedule& after : gathers) keep_undominated(both, sequence(reversed(scatter, true), after));
   return both;
 }
@@ -168,7 +185,8 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
                                     LowerBounds& bounds, const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
-  if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
+  if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
+  if (!starts_somewhere(collective)) return {};
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   // A sum with one destination is made of copies, backwards.
   const bool turned = has_dual(collective);
@@ -186,6 +204,8 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
     add(fit_ways(machine, made, bound, stop));
   }
   add(fit_trees(machine, made, schedules, bound, stop));
+  // Last, so that what is better by more steps does not keep the trees in time from looking for few.
+  if (made.combining && !is_undirected(machine)) add(sum_on_priced_trees(machine, made, bound, stop));
   std::vector<Point> points;
   for (Schedule& schedule : schedules)
     points.push_back(

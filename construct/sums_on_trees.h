@@ -12,9 +12,13 @@
 
 namespace chorale {
 
+// Has each pair of ranks the same bandwidth both ways, and is no limit shared?
+bool is_undirected(const Topology&);
+
 // A tree for each chunk, such that each link carries each way at most rounds * bandwidth of them: the fewest rounds in which
-// any trees do, and so in which any schedule does whose chunks each go up and down one tree (docs/bounds.md, partition). None
-// where a pair of ranks has not the same bandwidth both ways, where limits are shared, or where ranks are apart.
+// any trees do, and so in which any schedule does whose chunks each go up and down one tree (docs/bounds.md, partition); of
+// many ranks, the fewest for as many different trees as are packed in a second or two, of which chunks are a multiple. None
+// where the machine is not undirected, or where ranks are apart.
 struct SumTrees {
   int rounds = 0;
   int different = 0;                         // trees; chunks take them in turns

@@ -1,0 +1,223 @@
+// List scheduling: in a step of q rounds each link takes, of what can go over it, what is latest. Chunks that take
+// all trees once are to be done one after the other, as fast as links allow, and who has a long way still before it must be
+// earlier. (By the way alone all chunks go up before the first comes down, which is better in few wide steps only, where it is
+// tried as well: mesh:4x4 67 rounds for 64 chunks, and 47 in turns.) A small q makes many steps that are full, a large one
+// few; every q is tried that grows by a third, and where sends are many, that doubles.
+//
+// What it takes beyond the load of the fullest link is filling and emptying, however many chunks there are: 7 rounds on mesh:4x4
+// and on a line of 8, 22 on mesh:8x8. On the line no schedule can do without 6 of them: what crosses the last link has crossed
+// the first one six steps before. So what remains above the bound is a matter of chunks, and of steps.
+#include "construct/tree_pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "construct/load.h"
+#include "construct/spreading.h"
+
+namespace chorale {
+namespace {
+
+// Sends put in steps, in all widths together: some seconds. Beyond a part of it, only widths that double.
+constexpr long long kMostPlaced = 8'000'000;
+constexpr long long kFewPlaced = 1'000'000;
+
+// One half of a tree, from the root on.
+struct Hung {
+  std::vector<int> depth = {};
+  std::vector<int> height = {};  // of what hangs below a rank
+  std::vector<std::vector<Rank>> below = {};
+  Rank root = -1;
+};
+
+Hung hung(const std::vector<Rank>& above) {
+  const int ranks = static_cast<int>(above.size());
+  Hung tree{.depth = std::vector<int>(ranks, 0),
+            .height = std::vector<int>(ranks, 0),
+            .below = std::vector<std::vector<Rank>>(ranks)};
+  for (Rank n = 0; n < ranks; ++n)
+    if (above[n] >= 0)
+      tree.below[above[n]].push_back(n);
+    else
+      tree.root = n;
+  std::vector<Rank> order = {tree.root};
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (Rank n : tree.below[order[i]]) {
+      tree.depth[n] = tree.depth[order[i]] + 1;
+      order.push_back(n);
+    }
+  for (auto n = order.rbegin(); n != order.rend(); ++n)
+    if (above[*n] >= 0) tree.height[above[*n]] = std::max(tree.height[above[*n]], tree.height[*n] + 1);
+  return tree;
+}
+
+// Sends over tree edges, with who waits for whom. Job 2n of a chunk goes up from rank n, job 2n + 1 comes down to it.
+class TreeJobs {
+ public:
+  TreeJobs(const Topology& topology, const std::vector<SumTree>& trees, int chunks, int rounds)
+      : topology_(topology), trees_(trees), chunks_(chunks), rounds_of_turn_(rounds) {
+    std::map<std::pair<Rank, Rank>, int> roads;
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      const auto [at, fresh] =
+          roads.try_emplace({topology.links[l].src, topology.links[l].dst}, static_cast<int>(links_.size()));
+      if (fresh) links_.emplace_back();
+      links_[at->second].push_back(l);
+    }
+    for (const SumTree& tree : trees) {
+      Half& half = halves_.emplace_back(Half{.up = hung(tree.up), .down = hung(tree.down)});
+      half.roads.assign(2 * static_cast<std::size_t>(topology.ranks), -1);
+      for (Rank n = 0; n < topology.ranks; ++n) {
+        if (tree.up[n] >= 0) half.roads[2 * n] = roads.at({n, tree.up[n]});
+        if (tree.down[n] >= 0) half.roads[2 * n + 1] = roads.at({tree.down[n], n});
+      }
+    }
+  }
+
+  long long jobs() const { return 2LL * (topology_.ranks - 1) * chunks_; }
+
+  // Steps of at most so many rounds. In turns: chunks one after the other; or by the way that is before them alone.
+  Schedule in_steps_of(int rounds, bool in_turns) {
+    rounds_ = rounds;
+    in_turns_ = in_turns;
+    waits_.assign(static_cast<std::size_t>(chunks_) * topology_.ranks, 0);
+    ready_.assign(links_.size(), {});
+    freed_.clear();
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        waits_of(c, n) = static_cast<int>(tree(c).up.below[n].size());
+        if (waits_of(c, n) == 0 && n != tree(c).up.root) freed_.push_back({c, 2 * n});
+      }
+    Schedule schedule;
+    Load load(topology_);
+    for (long long left = jobs(); left > 0; left -= std::ssize(done_)) {
+      for (const auto& [c, job] : freed_) ready_[tree(c).roads[job]].push(ready(c, job));
+      freed_.clear();
+      done_.clear();
+      Step step;
+      if (topology_.limits.empty())
+        take_road_by_road(step);
+      else
+        take_most_urgent(load, step);
+      for (const Ready& job : done_) free_by(job);
+      std::ranges::sort(step.sends);
+      step.rounds = needed_rounds(topology_, step);
+      schedule.steps.push_back(std::move(step));
+    }
+    return schedule;
+  }
+
+ private:
+  struct Half {
+    Hung up = {}, down = {};
+    std::vector<int> roads = {};  // by job
+  };
+  struct Ready {
+    int urgency = 0;  // rounds that it takes from here on, less those that chunks before it take
+    Chunk chunk = 0;
+    int job = 0;
+    bool operator<(const Ready& other) const {
+      return std::tuple(urgency, -chunk, -job) < std::tuple(other.urgency, -other.chunk, -other.job);
+    }
+  };
+
+  const Half& tree(Chunk c) const { return halves_[c % halves_.size()]; }
+  int& waits_of(Chunk c, Rank n) { return waits_[static_cast<std::size_t>(c) * topology_.ranks + n]; }
+
+  Ready ready(Chunk c, int job) const {
+    const Half& half = tree(c);
+    const Rank n = job / 2;
+    const int far = job % 2 == 0 ? half.up.depth[n] + half.down.height[half.down.root] : half.down.height[n];
+    const int turn = c / static_cast<int>(halves_.size());
+    return {.urgency = far * rounds_ - (in_turns_ ? turn * rounds_of_turn_ : 0), .chunk = c, .job = job};
+  }
+
+  void take(int road, LinkId l, Step& step) {
+    done_.push_back(ready_[road].top());
+    ready_[road].pop();
+    step.sends.push_back({.chunk = done_.back().chunk, .link = l, .reduce = done_.back().job % 2 == 0});
+  }
+
+  void take_road_by_road(Step& step) {
+    for (int road = 0; road < std::ssize(links_); ++road)
+      for (LinkId l : links_[road])
+        for (int room = rounds_ * topology_.links[l].bandwidth; room > 0 && !ready_[road].empty(); --room)
+          take(road, l, step);
+  }
+
+  // Over all roads, since they share limits.
+  void take_most_urgent(Load& load, Step& step) {
+    std::priority_queue<std::pair<Ready, int>> heads;
+    const auto show = [&](int road) {
+      if (!ready_[road].empty()) heads.push({ready_[road].top(), road});
+    };
+    for (int road = 0; road < std::ssize(links_); ++road) show(road);
+    load.clear();
+    while (!heads.empty()) {
+      const int road = heads.top().second;
+      heads.pop();
+      for (LinkId l : links_[road]) {
+        if (!load.has_room(l, rounds_)) continue;
+        load.add(l);
+        take(road, l, step);
+        show(road);
+        break;
+      }
+    }
+  }
+
+  // What goes up lets the rank above go up, or, at the root, all below it get the sum; what comes down lets those below.
+  void free_by(const Ready& done) {
+    const Half& half = tree(done.chunk);
+    Rank complete = done.job / 2;
+    if (done.job % 2 == 0) {
+      const Rank above = above_of(done.chunk, complete);
+      if (--waits_of(done.chunk, above) > 0) return;
+      if (above != half.up.root) {
+        freed_.push_back({done.chunk, 2 * above});
+        return;
+      }
+      complete = above;
+    }
+    for (Rank n : half.down.below[complete]) freed_.push_back({done.chunk, 2 * n + 1});
+  }
+  Rank above_of(Chunk c, Rank n) const { return trees_[c % trees_.size()].up[n]; }
+
+  const Topology& topology_;
+  const std::vector<SumTree>& trees_;
+  const int chunks_;
+  const int rounds_of_turn_;                     // of chunks that take all trees once
+  std::vector<std::vector<LinkId>> links_ = {};  // by road: all from one rank to another
+  std::vector<Half> halves_ = {};
+  // Of a try.
+  int rounds_ = 0;
+  bool in_turns_ = true;
+  std::vector<int> waits_ = {};  // by chunk and rank: ranks below that have not come up
+  std::vector<std::priority_queue<Ready>> ready_ = {};  // by road
+  std::vector<std::pair<Chunk, int>> freed_ = {};       // since the last step
+  std::vector<Ready> done_ = {};                        // in this step
+};
+
+}  // namespace
+
+std::vector<Schedule> pipelines(const Topology& topology, const std::vector<SumTree>& trees, int chunks,
+                                int rounds, const std::atomic<bool>* stop) {
+  TreeJobs jobs(topology, trees, chunks, rounds);
+  const auto most = static_cast<long long>(rounds) * ((chunks - 1) / std::ssize(trees) + 1);
+  std::vector<Schedule> schedules;
+  long long placed = 0;
+  for (long long width = 1; width <= most && placed <= kMostPlaced;) {
+    for (bool in_turns : {true, false}) {
+      if (stop != nullptr && *stop) return schedules;
+      if (!in_turns && placed > kFewPlaced) break;
+      keep_undominated(schedules, jobs.in_steps_of(static_cast<int>(width), in_turns));
+      placed += jobs.jobs();
+    }
+    width += placed > kFewPlaced ? width : width / 3 + 1;
+  }
+  return schedules;
+}
+
+}  // namespace chorale
