@@ -249,6 +249,7 @@ struct PlaceCommand {
   std::vector<std::string> inside = {};  // "tensor=node"
   std::vector<std::string> order = {};   // "tensor<data"
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
+  std::string strategy = {};             // "(gpu, InsideGroup, AllReduce); ..."
   bool by_sat = false;                   // matrices by the SAT encoding
   bool explain = false;
   Limits limits = {};

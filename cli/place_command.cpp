@@ -216,6 +216,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
                        .strategies = command.strategies,
                        .conditions = conditions_of(command, machine, job.axes),
                        .matrices_by_sat = command.by_sat};
+  if (!command.strategy.empty()) options.own = parse_strategy(command.strategy, "--strategy");
   options.progress = [&](int done, int of) {
     progress.show(fmt::format(
         "{} of {} priced", done,

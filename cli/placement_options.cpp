@@ -75,6 +75,8 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_option("--memory", options->memory,
                   "A unit of the level has room for its different shards of the axes, of so many bytes each")
       ->option_text("LEVEL:AXIS,...:BYTES:ROOM ...");
+  text(sub, "--strategy", options->strategy, "TEXT",
+       "A strategy of yours, as strategies are printed: is it valid, and how much slower than the best?");
   sub->add_flag("--sat", options->by_sat, "Find the matrices by SAT instead of enumeration");
   sub->add_flag("--explain", options->explain, "Say for every step how long it takes and which link binds");
   limits(sub, options->limits, " and rank what was priced");

@@ -82,6 +82,16 @@ std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& mat
   return text;
 }
 
+// What became of the strategy that the user brought.
+std::string own_in_words(const OwnStrategy& own, const ReductionRanking& reduction) {
+  if (!own.fault.empty()) return "     yours is not valid here: " + own.fault + "\n";
+  std::string steps;
+  for (const PricedInstruction& each : own.priced.instructions)
+    steps += fmt::format("{}{} by {}", steps.empty() ? "" : ", ", format_us(each.us), each.binding);
+  return fmt::format("     yours: {}, {} the best ({})\n", format_us(own.priced.us),
+                     gain(own.priced.us, reduction.strategies.front().us), steps);
+}
+
 // Of a job whose sizes were chosen: a line for each of the best choices.
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
@@ -155,6 +165,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
                             to_text(strategy.strategy(), reduction.levels));
         text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
       }
+      if (reduction.own) text += own_in_words(*reduction.own, reduction);
       if (reduction.programs > 0)
         text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
                             counted(reduction.programs, "strategy", "strategies"), kMostCounted,

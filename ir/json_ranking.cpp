@@ -60,10 +60,15 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
         R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{}}}}})",
         quoted(job.reductions[reduction.reduction].name), reduction.allreduce_us, reduction.exchange->us,
         reduction.exchange->latency_us, quoted(reduction.exchange->binding));
+  std::string own;
+  if (reduction.own && !reduction.own->fault.empty())
+    own = fmt::format(R"(,"own":{{"fault":{}}})", quoted(reduction.own->fault));
+  else if (reduction.own)
+    own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels});
   return fmt::format(
-      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{},"strategies":{}}})",
+      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{},"strategies":{}{}}})",
       quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
-      reduction.allreduce_us, reduction.programs, reduction.faster, lines(strategies, "        "));
+      reduction.allreduce_us, reduction.programs, reduction.faster, lines(strategies, "        "), own);
 }
 
 std::string write(const RankedMatrix& ranked, const Job& job) {

@@ -23,6 +23,7 @@ struct PlaceOptions {
   int top = 10;                                         // matrices to return
   int strategies = 1;                                   // for each reduction of each
   Conditions conditions = {};                           // that matrices must obey
+  NamedStrategy own = {};                               // judged and priced beside the best; none: nothing
   bool matrices_by_sat = false;                         // list them by the SAT encoding: the same, slower
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
   // Told the ranking whenever it has one more matrix: what can be kept if the others never get ready.

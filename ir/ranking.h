@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/placement.h"
+#include "ir/strategy_text.h"
 
 namespace chorale {
 
@@ -29,6 +30,14 @@ struct RankedStrategy {
   Strategy strategy() const;
 };
 
+// A strategy that the user brought, under one matrix.
+struct OwnStrategy {
+  std::string fault = {};                // why it is none here; empty: it is one, and
+  std::vector<std::string> levels = {};  // these are the levels of its instructions,
+  RankedStrategy priced = {};            // which take so long
+  bool operator==(const OwnStrategy&) const = default;
+};
+
 // One reduction of the job under one matrix.
 struct ReductionRanking {
   int reduction = 0;  // of the job
@@ -42,6 +51,7 @@ struct ReductionRanking {
   std::vector<RankedStrategy> strategies = {};
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of strategies.
   std::optional<PricedInstruction> exchange = {};
+  std::optional<OwnStrategy> own = {};  // where there is one, and something to sum
   bool operator==(const ReductionRanking&) const = default;
 };
 

@@ -20,6 +20,8 @@
 
 #include "ir/error.h"
 #include "placement/matrices.h"
+#include "placement/own_strategy.h"
+#include "placement/reduction_price.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 
@@ -30,133 +32,8 @@ const char* name(Algorithm algorithm) {
   return algorithm == Algorithm::Ring ? "ring" : algorithm == Algorithm::Tree ? "tree" : "auto";
 }
 
-// Neighbouring levels that are treated as one, in every way that leaves few enough: lengths, outermost first.
-std::vector<std::vector<int>> cuts(int levels) {
-  if (levels <= StrategySpace::kMostLevels) return {std::vector<int>(static_cast<std::size_t>(levels), 1)};
-  std::vector<std::vector<int>> result;
-  std::vector<int> so_far;
-  const auto go = [&](const auto& self, int left) -> void {
-    const int parts = StrategySpace::kMostLevels - static_cast<int>(so_far.size());
-    if (parts == 1) {
-      result.push_back(so_far);
-      result.back().push_back(left);
-      return;
-    }
-    for (int length = 1; length <= left - (parts - 1); ++length) {
-      so_far.push_back(length);
-      self(self, left - length);
-      so_far.pop_back();
-    }
-  };
-  go(go, levels);
-  return result;
-}
-
-// The machine's levels that a reduction is split over, outermost first.
-std::vector<int> reduced_levels(const ParallelismMatrix& matrix, const std::vector<int>& axes) {
-  std::vector<int> result;
-  for (int j = 0; j < static_cast<int>(matrix.factors.front().size()); ++j)
-    if (std::any_of(axes.begin(), axes.end(), [&](int i) { return matrix.factors[i][j] > 1; }))
-      result.push_back(j);
-  return result;
-}
-
-// The reduction's levels and what everything in its strategy space costs on the machine. The space counts
-// only levels that the reduction is split over, from the outermost in; `parts_` says which of the machine's
-// each of them is, or joins.
-class Pricing {
- public:
-  Pricing(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
-          Algorithm algorithm, const std::vector<int>& cut)
-      : splits_(level_splits(hierarchy, matrix, reduction.axes)),
-        simulator_(hierarchy, splits_),
-        bytes_(reduction.bytes),
-        element_(reduction.element_bytes),
-        padded_(reduction.goal != Goal::AllReduce),
-        algorithm_(algorithm) {
-    const std::vector<int> reduced = reduced_levels(matrix, reduction.axes);
-    auto level = reduced.begin();
-    for (int length : cut) {
-      parts_.emplace_back(level, level + length);
-      level += length;
-    }
-  }
-
-  int levels() const { return static_cast<int>(parts_.size()); }
-  int size(int level) const {
-    std::size_t product = 1;
-    for (int j : parts_[level]) product *= splits_[j].members.size();
-    return static_cast<int>(product);
-  }
-
-  // A charge has levels of size 2; true sizes come in here. At levels that the reduction does not join, all
-  // groups do the same. Infinite where an element would be cut for no need.
-  StepTime time(const Charge& charge) const {
-    std::vector<bool> joined(splits_.size(), false);
-    double size_of_groups = 1;
-    for (int l = 0; l < levels(); ++l) {
-      for (int j : parts_[l]) joined[j] = charge.joined[l];
-      if (charge.joined[l]) size_of_groups *= size(l);
-    }
-    std::vector<GroupLoad> groups;
-    for (const Charge::Part& part : charge.parts) {
-      double bytes = bytes_;
-      for (int l = 0; l < levels(); ++l) bytes *= std::pow(size(l), -part.scattered[l]);
-      if (!padded_ && charge.operation == StrategyInstruction::Operation::ReduceScatter &&
-          bytes < size_of_groups * element_)
-        return {.us = std::numeric_limits<double>::infinity()};
-      for (std::vector<Place>& places : boxes(part.places)) groups.push_back({std::move(places), bytes});
-    }
-    return simulator_.time(charge.operation, joined, groups, algorithm_);
-  }
-
-  // Of a single instruction over whole groups.
-  StepTime single(StrategyInstruction::Operation operation) const {
-    return time({.operation = operation,
-                 .joined = std::vector<bool>(levels(), true),
-                 .parts = {{std::vector<Place>(levels(), Place::All), std::vector<int>(levels(), 0)}}});
-  }
-  // Of what is done in one step: Goal::AllToAll, Goal::Shift.
-  StepTime exchange(Goal goal) const {
-    std::vector<bool> joined(splits_.size(), false);
-    for (const std::vector<int>& part : parts_)
-      for (int j : part) joined[j] = true;
-    return simulator_.time(goal, joined, {{std::vector<Place>(splits_.size(), Place::All), bytes_}});
-  }
-
- private:
-  // Places by level of the space, as places by level of the machine. The rest of several levels is the rest of the first of
-  // them, and at its first place the rest of the others.
-  std::vector<std::vector<Place>> boxes(const std::vector<Place>& places) const {
-    std::vector<std::vector<Place>> result = {std::vector<Place>(splits_.size(), Place::All)};
-    for (int l = 0; l < levels(); ++l) {
-      std::vector<std::vector<Place>> next;
-      for (const std::vector<Place>& box : result) {
-        const std::size_t ways = places[l] == Place::Rest ? parts_[l].size() : 1;
-        for (std::size_t way = 0; way < ways; ++way) {
-          next.push_back(box);
-          for (std::size_t k = 0; k < parts_[l].size(); ++k)
-            next.back()[parts_[l][k]] = places[l] != Place::Rest ? places[l]
-                                        : k < way                ? Place::First
-                                        : k == way               ? Place::Rest
-                                                                 : Place::All;
-        }
-      }
-      result = std::move(next);
-    }
-    return result;
-  }
-
-  const std::vector<LevelSplit> splits_;
-  const Simulator simulator_;
-  const double bytes_, element_;
-  const bool padded_;  // data are scattered in any case
-  const Algorithm algorithm_;
-  std::vector<std::vector<int>> parts_ = {};
-};
-
 // By charge. Each is priced once for all edges that have it; the search then only adds numbers.
-std::vector<double> prices(const Pricing& pricing, const StrategySpace& space) {
+std::vector<double> prices(const ReductionPrice& pricing, const StrategySpace& space) {
   std::vector<double> result;
   for (const Charge& charge : space.charges()) result.push_back(pricing.time(charge).us);
   return result;
@@ -173,8 +50,8 @@ struct Cheapest {
 Cheapest cheapest(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
                   Algorithm algorithm, Rules rules, int most) {
   Cheapest best;
-  for (std::vector<int>& cut : cuts(static_cast<int>(reduced_levels(matrix, reduction.axes).size()))) {
-    const Pricing pricing(hierarchy, matrix, reduction, algorithm, cut);
+  for (std::vector<int>& cut : level_cuts(static_cast<int>(reduced_levels(matrix, reduction.axes).size()))) {
+    const ReductionPrice pricing(hierarchy, matrix, reduction, algorithm, cut);
     const auto space = StrategySpace::of(pricing.levels());
     Cheapest found{std::move(cut), reduction.goal == Goal::AllReduce
                                        ? cheapest_strategies(*space, prices(pricing, *space), rules, most)
@@ -190,7 +67,7 @@ bool is_exchange(Goal goal) {
 
 StepTime exchange(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction) {
   const std::vector<int> each(reduced_levels(matrix, reduction.axes).size(), 1);
-  return Pricing(hierarchy, matrix, reduction, Algorithm::Auto, each).exchange(reduction.goal);
+  return ReductionPrice(hierarchy, matrix, reduction, Algorithm::Auto, each).exchange(reduction.goal);
 }
 
 struct ChargedInstruction {
@@ -274,26 +151,6 @@ std::vector<ParallelismMatrix> in_all_orders(const Hierarchy& hierarchy, const P
 
 }  // namespace
 
-std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
-                                     const std::vector<int>& reduction_axes) {
-  std::vector<LevelSplit> splits(hierarchy.levels.size());
-  for (std::size_t j = 0; j < splits.size(); ++j) {
-    // Inside of a level the axes are digits (placement/synthesis_hierarchy.cpp).
-    int stride = hierarchy.levels[j].fan_out;
-    for (int i : order_of(matrix, static_cast<int>(j))) {
-      const int factor = matrix.factors[i][j];
-      stride /= factor;
-      const bool reduced = std::find(reduction_axes.begin(), reduction_axes.end(), i) != reduction_axes.end();
-      std::vector<int>& positions = reduced ? splits[j].members : splits[j].bases;
-      std::vector<int> next;
-      for (int at : positions)
-        for (int d = 0; d < factor; ++d) next.push_back(at + d * stride);
-      positions = std::move(next);
-    }
-  }
-  return splits;
-}
-
 std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy& strategy) {
   // Every level that is larger than 1 stays so. From the outermost in, each gets its true size if there is
   // room.
@@ -327,7 +184,7 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     return ranking;
   }
   const Cheapest found = cheapest(hierarchy, matrix, wanted, algorithm, rules, most);
-  const Pricing pricing(hierarchy, matrix, wanted, algorithm, found.cut);
+  const ReductionPrice pricing(hierarchy, matrix, wanted, algorithm, found.cut);
   const SynthesisHierarchy levels = joined(
       synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), found.cut);
   ranking.levels = levels.names();
@@ -409,6 +266,9 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
       ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options.algorithm, options.rules,
                                                   std::max(options.strategies, 1)));
       ranked.allreduce_us += job.reductions[r].times * ranked.reductions.back().allreduce_us;
+      if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
+          !reduced_levels(matrix, job.reductions[r].axes).empty())
+        ranked.reductions.back().own = judged(hierarchy, job, r, matrix, options.algorithm, options.own);
     }
     ranking.best.push_back(std::move(ranked));
     if (options.ranked) options.ranked(ranking);

@@ -22,10 +22,6 @@ Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
                                  Algorithm, Rules, int most);
 
-// How the levels are split for a reduction over these axes.
-std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
-                                     const std::vector<int>& reduction_axes);
-
 // What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
 // to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
 // different places of a level behave alike. None: valid.

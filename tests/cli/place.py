@@ -266,4 +266,15 @@ for words, said in ((("--axes", "tensor=128"), "more than the template's 64"), (
                     (("--axes", "data=3"), "no sizes multiply to 64 devices")):
     assert said in run("place", "a100:4", "--job", template, *words, code=2), words
 assert "has no size" in run("place", "a100:1", "--axes", "tensor", "--reduce", "tensor", "--bytes", "1G", code=2)
+# A strategy of the user's own: the best one itself, a slower one, and one that is none.
+flat = ("a100:4", "--axes", "data=64", "--reduce", "data", "--bytes", "1G")
+for text, slower in (("(node, InsideGroup, ReduceScatter); (node, Parallel(root), AllReduce); (node, InsideGroup, AllGather)", 1),
+                     ("(node, InsideGroup, Reduce); (node, Master(root), AllReduce); (node, InsideGroup, Broadcast)", 1.001)):
+    first = ranking(*flat, "--strategy", text)["best"][0]["reductions"][0]
+    assert first["own"]["us"] >= first["strategies"][0]["us"] * slower * (1 - 1e-9), first["own"]
+    assert math.isclose(sum(each["us"] for each in first["own"]["instructions"]), first["own"]["us"])
+partial = "(node, InsideGroup, Reduce); (node, Master(root), AllReduce)"
+assert "fault" in ranking(*flat, "--strategy", partial)["best"][0]["reductions"][0]["own"]
+assert "yours is not valid here" in run("place", *flat, "--strategy", partial)
+assert "has no form" in run("place", *flat, "--strategy", "(node, Inside, AllReduce)", code=2)
 print(f"{checked} strategies run, all right")

@@ -1,0 +1,94 @@
+// Its price is found on the graph of states in which the others are found: from state to state along the edge whose groups and
+// operation are the instruction's. There an instruction has one name, and a user may have used another.
+#include "placement/own_strategy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "placement/place.h"
+#include "placement/reduction_price.h"
+#include "placement/strategy_space.h"
+#include "placement/synthesis_hierarchy.h"
+
+namespace chorale {
+namespace {
+
+// None where a level is not one of these; `missing` says which.
+std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vector<std::string>& levels,
+                                    std::string& missing) {
+  const auto level = [&](const std::string& name) {
+    const auto at = std::ranges::find(levels, name);
+    if (at == levels.end()) missing = name;
+    return static_cast<int>(at - levels.begin());
+  };
+  Strategy strategy;
+  for (const NamedInstruction& each : named) {
+    StrategyInstruction instruction{
+        .slice = level(each.slice), .form = each.form, .operation = each.operation};
+    if (each.form != StrategyInstruction::Form::InsideGroup) instruction.ancestor = level(each.ancestor);
+    if (!missing.empty()) return std::nullopt;
+    strategy.push_back(instruction);
+  }
+  return strategy;
+}
+
+// The edge that does this, or none.
+const StrategySpace::Edge* edge_for(const StrategySpace& space, int state,
+                                    const StrategyInstruction& wanted) {
+  std::vector<int> sizes(space.levels() + 1, 2);
+  sizes[0] = 1;
+  const DeviceGroups groups = groups_of(sizes, wanted);
+  for (const StrategySpace::Edge& edge : space.edges(state))
+    if (edge.instruction.operation == wanted.operation && groups_of(sizes, edge.instruction) == groups)
+      return &edge;
+  return nullptr;
+}
+
+}  // namespace
+
+OwnStrategy judged(const Hierarchy& hierarchy, const Job& job, int reduction, const ParallelismMatrix& matrix,
+                   Algorithm algorithm, const NamedStrategy& named) {
+  const Reduction& wanted = job.reductions[reduction];
+  const std::vector<int> reduced = reduced_levels(matrix, wanted.axes);
+  std::string fault;
+  for (const std::vector<int>& cut : level_cuts(static_cast<int>(reduced.size()))) {
+    const SynthesisHierarchy levels =
+        joined(synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), cut);
+    std::string missing;
+    const std::optional<Strategy> strategy = over_levels(named, levels.names(), missing);
+    if (!strategy) {
+      fault = fmt::format("there is no level {} here, but {}", missing, fmt::join(levels.names(), ", "));
+      continue;
+    }
+    for (std::size_t i = 0; i < strategy->size(); ++i)
+      if (const StrategyInstruction& each = (*strategy)[i];
+          each.form != StrategyInstruction::Form::InsideGroup && each.ancestor >= each.slice)
+        return {.fault = fmt::format("instruction {}: {} is not outside of {}", i + 1, named[i].ancestor,
+                                     named[i].slice)};
+    if (const std::optional<Fault> refused = refereed_fault(levels.sizes(), *strategy))
+      return {.fault = refused->words};
+    const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
+    const auto space = StrategySpace::of(price.levels());
+    OwnStrategy own;
+    int state = space->start();
+    for (std::size_t i = 0; i < strategy->size(); ++i) {
+      const StrategySpace::Edge* const edge = edge_for(*space, state, (*strategy)[i]);
+      if (edge == nullptr)
+        return {.fault = fmt::format("instruction {} does nothing, or what cannot be completed", i + 1)};
+      const StepTime time = price.time(space->charges()[edge->charge]);
+      if (!std::isfinite(time.us)) return {.fault = fmt::format("instruction {} cuts an element", i + 1)};
+      own.priced.instructions.push_back({(*strategy)[i], time.us, time.latency_us, time.binding, time.rings});
+      own.priced.us += time.us;
+      state = edge->to;
+    }
+    own.levels = levels.names();
+    return own;
+  }
+  return {.fault = fault};
+}
+
+}  // namespace chorale

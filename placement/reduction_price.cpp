@@ -1,0 +1,134 @@
+#include "placement/reduction_price.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace chorale {
+
+std::vector<int> reduced_levels(const ParallelismMatrix& matrix, const std::vector<int>& axes) {
+  std::vector<int> result;
+  for (int j = 0; j < static_cast<int>(matrix.factors.front().size()); ++j)
+    if (std::any_of(axes.begin(), axes.end(), [&](int i) { return matrix.factors[i][j] > 1; }))
+      result.push_back(j);
+  return result;
+}
+
+std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
+                                     const std::vector<int>& reduction_axes) {
+  std::vector<LevelSplit> splits(hierarchy.levels.size());
+  for (std::size_t j = 0; j < splits.size(); ++j) {
+    // Inside of a level the axes are digits (placement/synthesis_hierarchy.cpp).
+    int stride = hierarchy.levels[j].fan_out;
+    for (int i : order_of(matrix, static_cast<int>(j))) {
+      const int factor = matrix.factors[i][j];
+      stride /= factor;
+      const bool reduced = std::find(reduction_axes.begin(), reduction_axes.end(), i) != reduction_axes.end();
+      std::vector<int>& positions = reduced ? splits[j].members : splits[j].bases;
+      std::vector<int> next;
+      for (int at : positions)
+        for (int d = 0; d < factor; ++d) next.push_back(at + d * stride);
+      positions = std::move(next);
+    }
+  }
+  return splits;
+}
+
+std::vector<std::vector<int>> level_cuts(int levels) {
+  if (levels <= StrategySpace::kMostLevels) return {std::vector<int>(static_cast<std::size_t>(levels), 1)};
+  std::vector<std::vector<int>> result;
+  std::vector<int> so_far;
+  const auto go = [&](const auto& self, int left) -> void {
+    const int parts = StrategySpace::kMostLevels - static_cast<int>(so_far.size());
+    if (parts == 1) {
+      result.push_back(so_far);
+      result.back().push_back(left);
+      return;
+    }
+    for (int length = 1; length <= left - (parts - 1); ++length) {
+      so_far.push_back(length);
+      self(self, left - length);
+      so_far.pop_back();
+    }
+  };
+  go(go, levels);
+  return result;
+}
+
+ReductionPrice::ReductionPrice(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
+                               const Reduction& reduction, Algorithm algorithm, const std::vector<int>& cut)
+    : splits_(level_splits(hierarchy, matrix, reduction.axes)),
+      simulator_(hierarchy, splits_),
+      bytes_(reduction.bytes),
+      element_(reduction.element_bytes),
+      padded_(reduction.goal != Goal::AllReduce),
+      algorithm_(algorithm) {
+  const std::vector<int> reduced = reduced_levels(matrix, reduction.axes);
+  auto level = reduced.begin();
+  for (int length : cut) {
+    parts_.emplace_back(level, level + length);
+    level += length;
+  }
+}
+
+int ReductionPrice::size(int level) const {
+  std::size_t product = 1;
+  for (int j : parts_[level]) product *= splits_[j].members.size();
+  return static_cast<int>(product);
+}
+
+StepTime ReductionPrice::time(const Charge& charge) const {
+  std::vector<bool> joined(splits_.size(), false);
+  double size_of_groups = 1;
+  for (int l = 0; l < levels(); ++l) {
+    for (int j : parts_[l]) joined[j] = charge.joined[l];
+    if (charge.joined[l]) size_of_groups *= size(l);
+  }
+  std::vector<GroupLoad> groups;
+  for (const Charge::Part& part : charge.parts) {
+    double bytes = bytes_;
+    for (int l = 0; l < levels(); ++l) bytes *= std::pow(size(l), -part.scattered[l]);
+    if (!padded_ && charge.operation == StrategyInstruction::Operation::ReduceScatter &&
+        bytes < size_of_groups * element_)
+      return {.us = std::numeric_limits<double>::infinity()};
+    for (std::vector<Place>& places : boxes(part.places)) groups.push_back({std::move(places), bytes});
+  }
+  return simulator_.time(charge.operation, joined, groups, algorithm_);
+}
+
+StepTime ReductionPrice::single(StrategyInstruction::Operation operation) const {
+  return time({.operation = operation,
+               .joined = std::vector<bool>(levels(), true),
+               .parts = {{std::vector<Place>(levels(), Place::All), std::vector<int>(levels(), 0)}}});
+}
+
+StepTime ReductionPrice::exchange(Goal goal) const {
+  std::vector<bool> joined(splits_.size(), false);
+  for (const std::vector<int>& part : parts_)
+    for (int j : part) joined[j] = true;
+  return simulator_.time(goal, joined, {{std::vector<Place>(splits_.size(), Place::All), bytes_}});
+}
+
+// Places by level of the space, as places by level of the machine. The rest of several levels is the rest of the first of
+// them, and at its first place the rest of the others.
+std::vector<std::vector<Place>> ReductionPrice::boxes(const std::vector<Place>& places) const {
+  std::vector<std::vector<Place>> result = {std::vector<Place>(splits_.size(), Place::All)};
+  for (int l = 0; l < levels(); ++l) {
+    std::vector<std::vector<Place>> next;
+    for (const std::vector<Place>& box : result) {
+      const std::size_t ways = places[l] == Place::Rest ? parts_[l].size() : 1;
+      for (std::size_t way = 0; way < ways; ++way) {
+        next.push_back(box);
+        for (std::size_t k = 0; k < parts_[l].size(); ++k)
+          next.back()[parts_[l][k]] = places[l] != Place::Rest ? places[l]
+                                      : k < way                ? Place::First
+                                      : k == way               ? Place::Rest
+                                                               : Place::All;
+      }
+    }
+    result = std::move(next);
+  }
+  return result;
+}
+
+}  // namespace chorale

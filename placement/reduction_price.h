@@ -1,0 +1,53 @@
+// What the instructions of one reduction take on a machine, under one matrix.
+#pragma once
+
+#include <vector>
+
+#include "cost/simulator.h"
+#include "ir/place_options.h"
+#include "placement/strategy_space.h"
+
+namespace chorale {
+
+// The machine's levels that a reduction over these axes is split over, outermost first.
+std::vector<int> reduced_levels(const ParallelismMatrix&, const std::vector<int>& axes);
+
+// How the levels are split for it.
+std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
+                                     const std::vector<int>& reduction_axes);
+
+// Neighbouring levels that are treated as one, in every way that leaves at most StrategySpace::kMostLevels: lengths, outermost
+// first.
+std::vector<std::vector<int>> level_cuts(int levels);
+
+// The reduction's levels and what everything in its strategy space costs on the machine. The space counts
+// only levels that the reduction is split over, from the outermost in; a cut says which of the machine's
+// each of them is, or joins.
+class ReductionPrice {
+ public:
+  ReductionPrice(const Hierarchy&, const ParallelismMatrix&, const Reduction&, Algorithm,
+                 const std::vector<int>& cut);
+
+  int levels() const { return static_cast<int>(parts_.size()); }
+  int size(int level) const;
+
+  // A charge has levels of size 2; true sizes come in here. At levels that the reduction does not join, all
+  // groups do the same. Infinite where an element would be cut for no need.
+  StepTime time(const Charge&) const;
+  // Of a single instruction over whole groups.
+  StepTime single(StrategyInstruction::Operation) const;
+  // Of what is done in one step: Goal::AllToAll, Goal::Shift.
+  StepTime exchange(Goal) const;
+
+ private:
+  std::vector<std::vector<Place>> boxes(const std::vector<Place>&) const;
+
+  const std::vector<LevelSplit> splits_;
+  const Simulator simulator_;
+  const double bytes_, element_;
+  const bool padded_;  // data are scattered in any case
+  const Algorithm algorithm_;
+  std::vector<std::vector<int>> parts_ = {};
+};
+
+}  // namespace chorale
