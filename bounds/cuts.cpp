@@ -166,6 +166,41 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
   return bound;
 }
 
+// Which side a chunk starts on is clear where all of its sources are on one; else it pays nothing.
+std::optional<Prices> tightest_half_cut(const Topology& topology, const std::vector<ChunkClass>& classes) {
+  if (!topology.limits.empty()) return std::nullopt;
+  std::int64_t owed = 0, per_round = 1;
+  std::vector<bool> tightest;  // before the cut
+  const auto look_at = [&](const std::vector<bool>& before) {
+    std::int64_t crossing = 0, wide = 0;
+    for (const ChunkClass& c : classes)
+      if (!before[c.post.front()] && std::ranges::all_of(c.pre, [&](Rank n) { return before[n]; }))
+        crossing += c.count();
+    for (const Link& link : topology.links)
+      if (before[link.src] && !before[link.dst]) wide += link.bandwidth;
+    if (wide == 0 || Wide{crossing} * per_round <= Wide{owed} * wide) return;
+    owed = crossing;
+    per_round = wide;
+    tightest = before;
+  };
+  for (int stride = 1; stride < topology.ranks; ++stride) {
+    if (topology.ranks % stride != 0) continue;
+    for (int values = 2; values <= topology.ranks / stride; ++values) {
+      if (topology.ranks / stride % values != 0) continue;
+      std::vector<bool> before(topology.ranks);
+      for (Rank n = 0; n < topology.ranks; ++n) before[n] = n / stride % values < values / 2;
+      look_at(before);
+      before.flip();
+      look_at(before);
+    }
+  }
+  if (owed == 0) return std::nullopt;
+  Prices prices{.links = std::vector<int>(topology.links.size(), 0)};
+  for (std::size_t l = 0; l < topology.links.size(); ++l)
+    prices.links[l] = tightest[topology.links[l].src] && !tightest[topology.links[l].dst] ? 1 : 0;
+  return prices;
+}
+
 // A minimum vertex cover, with crossing links as edges between out-ports and in-ports: again a minimum cut. A
 // link has three that can pay for it, its out-port, itself and its in-port, which lie on its way from the
 // source to the sink one after the other; links share ports, and a cut pays for a port once. Cuts are of

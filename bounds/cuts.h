@@ -20,6 +20,11 @@ namespace chorale {
 // (bounds/wires.h). Requires that all chunks can reach their destinations.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&);
 
+// Where chunks have one destination each: of the cuts between two halves of the values of a digit of the ranks' numbers (rows of a
+// mesh, columns) the tightest, one way; prices 1 of its links. None with shared limits, or where nothing crosses. For what flow
+// programs are too large for.
+std::optional<Prices> tightest_half_cut(const Topology&, const std::vector<ChunkClass>&);
+
 // The least that can be priced such that every link between groups costs at least 1. Requires
 // limits_are_ports.
 Prices cheapest_cover(const Topology&, const std::vector<int>& group);

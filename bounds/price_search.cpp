@@ -167,8 +167,12 @@ class PriceSearch {
     const std::int64_t count = commodities(choice), size = columns(count);
     if (by_cuts(count) && (size > kLargestTimed || size * topology_.ranks > kFewPrograms))
       return take(timed_cut_prices(topology_, demands(classes_, choice), steps_, known_, work_left_), choice);
-    if (size > (steps_ > 0 ? kLargestTimed : kLargestProgram) || size > columns_left_)
-      return steps_ == 0 && one_destination_each() && take(colour_prices(topology_, classes_), choice, true);
+    if (size > (steps_ > 0 ? kLargestTimed : kLargestProgram) || size > columns_left_) {
+      if (steps_ > 0 || !one_destination_each()) return false;
+      const bool better = take(colour_prices(topology_, classes_), choice, true);
+      const std::optional<Prices> half = tightest_half_cut(topology_, classes_);
+      return (half && take({*half}, choice, true)) || better;
+    }
     columns_left_ -= size;
     FlowProgram program(topology_, demands(classes_, choice), steps_);
     program.build();

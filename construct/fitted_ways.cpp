@@ -9,6 +9,8 @@
 //
 // On tori, rings and hypercubes of any size nothing needs to be negotiated: steps are an edge colouring (edge_colours.h).
 //
+// On meshes that are too large for all of this, rows and columns are done by themselves, and put together (product_ways.h).
+//
 // What lost: routes first and steps afterwards (spreading.h), which on torus:8x8 needs a quarter more rounds than the bound;
 // a formula, which has no answer in a minute; rounding the flows of the linear program.
 #include "construct/fitted_ways.h"
@@ -21,10 +23,12 @@
 #include <random>
 #include <utility>
 
+#include "bounds/lower_bounds.h"
 #include "construct/congestion.h"
 #include "construct/edge_colours.h"
 #include "construct/effort.h"
 #include "construct/link_orbits.h"
+#include "construct/product_ways.h"
 #include "construct/spreading.h"
 #include "symmetry/digit_shifts.h"
 
@@ -309,6 +313,29 @@ std::vector<Group> groups_for(const Topology& topology, const Collective& collec
   return turns.size() > 1 ? std::vector<Group>{std::move(turns), identity} : std::vector<Group>{identity};
 }
 
+// Of rows and columns.
+std::optional<Schedule> on_product(const Topology& topology, const Collective& collective,
+                                   const std::atomic<bool>* stop) {
+  if (collective.kind != CollectiveKind::Alltoall) return std::nullopt;
+  const std::optional<Product> product = as_product(topology);
+  if (!product) return std::nullopt;
+  std::vector<Schedule> parts;
+  for (const Topology* part : {&product->column, &product->row}) {
+    const Collective all = make_collective(CollectiveKind::Alltoall, part->ranks, 1);
+    std::vector<Schedule> schedules = fit_ways(
+        *part, all, [&] { return fewest_rounds(*part, all).rounds; }, stop);
+    if (schedules.empty()) return std::nullopt;
+    parts.push_back(std::move(schedules.back()));
+  }
+  Schedule schedule = alltoall_on(*product, collective.chunks_per_block, parts[0], parts[1]);
+  std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  for (Step& step : schedule.steps) {
+    std::ranges::sort(step.sends);
+    step.rounds = needed_rounds(topology, step);
+  }
+  return schedule;
+}
+
 bool one_wants_each(const Collective& collective) {
   return !collective.combining && !collective.chunks.empty() &&
          std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) {
@@ -338,6 +365,10 @@ std::vector<Schedule> fit_ways(const Topology& topology, const Collective& colle
       if (known_rounds(best, steps) <= low) return best;
     }
   }
+  // Too large for all of this.
+  if (best.empty() && !effort.stopped())
+    if (std::optional<Schedule> schedule = on_product(topology, collective, stop))
+      best.push_back(std::move(*schedule));
   return effort.stopped() ? std::vector<Schedule>{} : best;
 }
 

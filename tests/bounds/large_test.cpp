@@ -10,6 +10,7 @@
 #include "bounds/machine_colours.h"
 #include "bounds/max_flow.h"
 #include "bounds/ports.h"
+#include "bounds/price_search.h"
 #include "bounds/timed_cuts.h"
 #include "tests/bounds/machines.h"
 
@@ -157,6 +158,33 @@ TEST(LowerBounds, OfLargeMachines) {
   EXPECT_EQ(fewest_rounds(nodes, make_collective("allgather", nodes.ranks, 1)).rounds, 31);
   EXPECT_EQ(fewest_rounds_in(nodes, make_collective("allgather", nodes.ranks, 1), 2).rounds, 46);
   EXPECT_EQ(fewest_rounds(nodes, make_collective("alltoall", nodes.ranks, 1)).rounds, 248);
+}
+
+// Any cut is a bound, so these are never above the flow program; on a mesh, whose middle is the narrowest place, they are as good: 8 times
+// 8 over 4 links.
+TEST(HalfCuts, AreNeverAboveTheFlowProgram) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const std::vector<ChunkClass> classes = random_demands(t, seed % 2 == 0, random);
+    const std::optional<Prices> half = tightest_half_cut(t, classes);
+    EXPECT_EQ(half.has_value(), t.limits.empty());
+    if (!half) continue;
+    EXPECT_LE(rounds_of(t, classes, {*half}), rounds_shown(*price_bound(t, classes)));
+  }
+}
+
+TEST(HalfCuts, AcrossTheMiddleOfAMesh) {
+  Topology t{.name = "mesh", .ranks = 16};
+  for (Rank n = 0; n < 16; ++n) {
+    if (n % 4 < 3) add_both_ways(t, n, n + 1);
+    if (n < 12) add_both_ways(t, n, n + 4);
+  }
+  const std::vector<ChunkClass> classes = wanted_classes(make_collective("alltoall", 16, 1));
+  const std::optional<Prices> half = tightest_half_cut(t, classes);
+  ASSERT_TRUE(half.has_value());
+  EXPECT_EQ(rounds_of(t, classes, {*half}), 16);
 }
 
 }  // namespace

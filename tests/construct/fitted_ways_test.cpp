@@ -11,6 +11,7 @@
 #include "construct/edge_colours.h"
 #include "construct/incumbents.h"
 #include "construct/link_orbits.h"
+#include "construct/product_ways.h"
 #include "semantics/verify.h"
 #include "symmetry/digit_shifts.h"
 #include "tests/semantics/machines.h"
@@ -218,6 +219,58 @@ TEST(LinkOrbits, CountWhatTheGroupCarries) {
       EXPECT_EQ(rounds, needed_rounds(t, step));
     }
   }
+}
+
+// Rows and columns of different kinds and widths, one way or both: whatever they are, the referee agrees.
+TEST(ProductWays, OnRandomProducts) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto part = [&] {
+      Topology t = random_machine(random);
+      t.limits.clear();
+      return t;
+    };
+    const Topology column = part(), row = part();
+    Topology t{.name = "product", .ranks = column.ranks * row.ranks};
+    for (Rank x = 0; x < column.ranks; ++x)
+      for (Link link : row.links) {
+        link.src += x * row.ranks;
+        link.dst += x * row.ranks;
+        t.links.push_back(link);
+      }
+    for (Rank y = 0; y < row.ranks; ++y)
+      for (Link link : column.links) {
+        link.src = link.src * row.ranks + y;
+        link.dst = link.dst * row.ranks + y;
+        t.links.push_back(link);
+      }
+    std::ranges::shuffle(t.links, random);
+    const std::optional<Product> product = as_product(t);
+    ASSERT_TRUE(product.has_value());
+    const auto alone = [&](const Topology& of) {
+      const Collective c = make_collective("alltoall", of.ranks, 1);
+      return fit_ways(of, c, [&] { return bound_of(of, c); }).back();
+    };
+    const int chunks = 1 + below(random, 2);
+    Schedule schedule = alltoall_on(*product, chunks, alone(product->column), alone(product->row));
+    for (Step& step : schedule.steps) step.rounds = needed_rounds(t, step);
+    EXPECT_THAT(violations(t, make_collective("alltoall", t.ranks, chunks), schedule), IsEmpty());
+    if (HasFailure()) return;
+    t.links.pop_back();  // one is missing
+    EXPECT_FALSE(as_product(t).has_value());
+  }
+}
+
+// 128 ranks send to 128 over the 16 links in the middle.
+TEST(ProductWays, LargeMeshes) {
+  const Topology t = load_topology("mesh:16x16");
+  const Collective c = make_collective("alltoall", 256, 1);
+  EXPECT_EQ(bound_of(t, c), 1024);
+  const std::vector<Point> points = grown_incumbents(t, c);
+  ASSERT_FALSE(points.empty());
+  EXPECT_EQ(points.back().cost.rounds, 1024);
+  EXPECT_EQ(points.back().cost.steps, 30);
 }
 
 }  // namespace
