@@ -12,6 +12,7 @@
 
 #include "api/compile.h"
 #include "api/compose.h"
+#include "api/import.h"
 #include "api/inputs.h"
 #include "api/place.h"
 #include "api/repair.h"

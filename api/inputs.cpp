@@ -25,8 +25,17 @@ bool is_path(const std::string& text) {
 }
 
 Collective reachable(const Topology& topology, Collective collective) {
-  fewest_steps(topology, collective);  // throws where a chunk has no way to its destination
+  // Throws where a chunk has no way to its destination.
+  fewest_steps(topology.switches > 0 ? flatten(topology) : topology, collective);
   return collective;
+}
+
+Result result_of(const std::string& text, const std::string& name) {
+  constexpr std::size_t kBeginning = 100;  // both forms begin with what they are
+  if (text.find("\"chorale_ranking\"") < kBeginning)
+    throw InputError(name, "is a ranking of placements, not a result",
+                     "see it by 'chorale place ... --html FILE', run it by 'chorale place ... --emit DIR'");
+  return result_from_json(text, name);
 }
 
 // What a point states may be more than a collective can have.
@@ -84,19 +93,18 @@ const std::vector<ClassicEntry>& known_classics() {
 }
 
 Result read_result(const std::string& file) {
-  const std::string text = read_file(file);
-  constexpr std::size_t kBeginning = 100;  // both forms begin with what they are
-  if (text.find("\"chorale_ranking\"") < kBeginning)
-    throw InputError(file, "is a ranking of placements, not a result",
-                     "see it by 'chorale place ... --html FILE', run it by 'chorale place ... --emit DIR'");
-  return result_from_json(text, file);
+  return result_of(read_file(file), file);
 }
 
 Result read_sound_result(const std::string& file) {
-  Result result = read_result(file);
+  return sound_result(read_file(file), file);
+}
+
+Result sound_result(const std::string& text, const std::string& name) {
+  Result result = result_of(text, name);
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const Point& point = result.points[i];
-    const std::string where = fmt::format("{}: points[{}]", file, i);
+    const std::string where = fmt::format("{}: points[{}]", name, i);
     const std::vector<Fault> wrong =
         violations(result.topology, asked_with_chunks(result, point.cost.chunks, where), point, 1);
     if (!wrong.empty()) throw InputError(where, wrong.front().words, "make the result again");

@@ -32,5 +32,7 @@ Result read_result(const std::string& file);
 
 // A result to be shown or run: every point's schedule does what was asked for, at the stated cost. Claims are believed.
 Result read_sound_result(const std::string& file);
+// The same of a text, which errors cite by that name.
+Result sound_result(const std::string& text, const std::string& name);
 
 }  // namespace chorale

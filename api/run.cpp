@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "codegen/passes/epilogue.h"
@@ -147,6 +148,48 @@ std::vector<RunRow> with_busbw(std::vector<RunRow> rows, const Collective& does)
 std::vector<RunRow> run(const Topology& topology, const Point& point, const RunWhere& where,
                         const RunOptions& options) {
   return with_busbw(executed(topology, point, where, options), point.collective);
+}
+
+namespace {
+
+// Of a block, by what the ranks gave.
+std::int64_t elements_of_a_block(const Collective& does, ElementType type, const RankData& inputs) {
+  const auto size = static_cast<std::int64_t>(size_of(type));
+  std::optional<std::int64_t> block;
+  for (Rank n = 0; n < does.ranks; ++n) {
+    const std::string where = fmt::format("the input of rank {}", n);
+    const std::int64_t bytes = std::ssize(inputs[n]), chunks = input_chunks(does, n);
+    if (chunks == 0 && bytes > 0)
+      throw InputError(where, fmt::format("{} has none in {}", n, name_of(does)), "leave it empty");
+    if (chunks == 0) continue;
+    const std::int64_t blocks = chunks / does.chunks_per_block;
+    if (bytes % (size * blocks) != 0)
+      throw InputError(
+          where, fmt::format("{} bytes of {} are no {}", bytes, to_string(type), counted(blocks, "block")),
+          "give whole elements, as many for each block");
+    const std::int64_t mine = bytes / (size * blocks);
+    if (block && *block != mine)
+      throw InputError(where, fmt::format("has blocks of {}, others of {}", counted(mine, "element"), *block),
+                       "give blocks of one size");
+    block = mine;
+  }
+  return block.value_or(0);
+}
+
+}  // namespace
+
+RankData run_on(const Topology& topology, const Point& point, ElementType type, ReduceOp op,
+                const RankData& inputs) {
+  const Collective& does = point.collective;
+  require_executor({}, topology.ranks);
+  if (std::ssize(inputs) != does.ranks)
+    throw InputError("inputs", fmt::format("are of {}", counted(std::ssize(inputs), "rank")),
+                     fmt::format("the machine has {}", does.ranks));
+  const std::int64_t block = elements_of_a_block(does, type, inputs);
+  const Program program = lower(topology, does, point.schedule);
+  require_memory(program, {.bytes = {block * static_cast<std::int64_t>(size_of(type))}, .types = {type}},
+                 true);
+  return outputs_of(program, {.type = type, .elements = block}, op, inputs);
 }
 
 std::vector<RunRow> run_library(const Collective& collective, const RunWhere& where,

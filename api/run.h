@@ -1,7 +1,9 @@
 // Points executed on real data, every element checked.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,14 @@ int ranks_of(const MpiSession&);
 // A point of a result for that machine; a row for each type, operation and size. Throws InputError where something is
 // missing (processes, a library, memory) and for options out of range; Hang where a rank does not come in time.
 std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
+
+// The data of all ranks, by rank: what each has before, and what each has after.
+using RankData = std::vector<std::vector<std::byte>>;
+
+// One run of a point on data of the caller's, ranks as threads of this process. Elements lie in buffers block after block
+// (ir/collective_kind.h); a rank that has no input has no bytes there, and so with outputs. Throws InputError where the
+// inputs are not those of a collective on blocks of one size, and as run() does.
+RankData run_on(const Topology&, const Point&, ElementType, ReduceOp, const RankData& inputs);
 
 // Accumulation in float32 is for sums of halves: throws InputError where there are none.
 void require_sums_of_halves(const RunOptions&, const Collective&);

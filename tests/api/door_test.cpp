@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +51,45 @@ TEST(Door, SwitchesAreRemovedAtTheDoor) {
   }
   EXPECT_EQ(one, other);
   EXPECT_TRUE(one.complete);
+}
+
+// A collective may be asked of a machine as it is described. (It ended the program: switches are no ranks.)
+TEST(Door, CollectivesAreOfMachinesWithSwitchesToo) {
+  Topology star{.name = "star", .ranks = 3, .switches = 1};
+  for (Rank n = 0; n < 3; ++n) star.links.push_back({.src = n, .dst = 3});
+  star.links.push_back({.src = 3, .dst = 0});
+  EXPECT_EQ(communication("gather", star, 0).ranks, 3);
+  EXPECT_THROW(communication("broadcast", star, 0), InputError);  // nothing comes out to ranks 1 and 2
+}
+
+// Three ranks give 5, 5 and 5 elements, and each has their sums: 1 + 10 + 100 times the index.
+TEST(Door, PointsRunOnDataOfTheCallers) {
+  const Result result = small("ring:3", "allreduce");
+  RankData data(3);
+  for (std::int32_t n = 0, factor = 1; n < 3; ++n, factor *= 10) {
+    std::vector<std::int32_t> values(5);
+    for (std::int32_t i = 0; i < 5; ++i) values[i] = i * factor;
+    const auto bytes = std::as_bytes(std::span(values));
+    data[n].assign(bytes.begin(), bytes.end());
+  }
+  for (const Point& point : result.points)
+    for (const std::vector<std::byte>& sums :
+         run_on(result.topology, point, ElementType::Int32, ReduceOp::Sum, data)) {
+      ASSERT_EQ(sums.size(), 20u);
+      for (std::int32_t i = 0, value = 0; i < 5; ++i) {
+        std::memcpy(&value, sums.data() + 4 * i, 4);
+        EXPECT_EQ(value, 111 * i);
+      }
+    }
+  const auto run_them = [&] {
+    return run_on(result.topology, result.points[0], ElementType::Int32, ReduceOp::Sum, data);
+  };
+  data[1].pop_back();
+  EXPECT_THAT(run_them, ThrowsMessage<InputError>(HasSubstr("the input of rank 1: 19 bytes of int32")));
+  data[1].resize(16);
+  EXPECT_THAT(run_them, ThrowsMessage<InputError>(HasSubstr("has blocks of 4 elements, others of 5")));
+  data.pop_back();
+  EXPECT_THAT(run_them, ThrowsMessage<InputError>(HasSubstr("are of 2 ranks; the machine has 3")));
 }
 
 // What rooms behind the door assert is what a caller may get wrong.

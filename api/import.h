@@ -1,0 +1,29 @@
+// A machine from files of others: what drivers say of a node, what other synthesizers and simulators describe
+// (docs/topologies.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/files.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct ImportQuestion {
+  int nodes = 1;              // of one file that describes a node: so many of them, joined by their NICs
+  double error = 0.05;        // at most, of a rate as chunks a round
+  std::string instance = {};  // the type of a cloud machine whose file shows PCI only; "": by the file
+  double nic_gbits = 0;       // speed of NICs whose file does not say it; 0: by their kind
+};
+
+struct ImportedMachine {
+  Topology machine = {};    // with its switches
+  std::string report = {};  // what was read, assumed and fitted, for people
+  std::string json = {};    // the same for programs: what 'chorale topology import --json' writes
+};
+
+// Several files are nodes that are joined. Throws InputError for what cannot be read or does not go together.
+ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& = {});
+
+}  // namespace chorale
