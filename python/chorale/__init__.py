@@ -1,1 +1,39 @@
-"""Chorale from Python: tensor programs as operators of PyTorch, and optimizers made of them."""
+"""Chorale from Python: the best algorithms for collective communication on your machine, found and proven.
+
+    import chorale
+    result = chorale.frontier("dgx1", "allgather", max_chunks=6)
+    result                                  # in a notebook: the page
+    outputs = result.run(inputs)            # on numpy arrays, the ranks as threads
+
+docs/python.md has the rest. chorale.workload and chorale.optim (tensor programs as operators of PyTorch, and optimizers made
+of them) need PyTorch and the program `chorale`, and nothing of the extension.
+"""
+
+try:
+    from chorale import _chorale
+except ImportError as error:  # a checkout without the extension still has chorale.workload and chorale.optim
+    if getattr(error, "name", None) not in (None, "chorale._chorale", "chorale"):
+        raise
+    _why = str(error)
+
+    def __getattr__(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"chorale.{name} needs the extension, which is not there ({_why}): pip install . in Chorale's "
+                             "folder, or build it with pybind11-dev and take build/release/python")
+else:
+    from chorale._chorale import (Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, Link, Point, Progress, Ranking, Result,
+                                  RunRow, Send, SharedLimit, SizeRow, Step, Topology)
+    from chorale import graphs, shown
+    from chorale.calls import (Compiled, Imported, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
+                               frontier, hierarchy, import_topology, machine, machines, measure, place, read_result, run, synthesize,
+                               targets)
+    from chorale.errors import Hang, InputError, Interrupted
+
+    Topology.from_networkx = staticmethod(graphs.from_networkx)
+    Topology.to_networkx = graphs.to_networkx
+    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
+               "Interrupted", "Link", "Point", "Progress", "Ranking", "Result", "RunRow", "Send", "SharedLimit", "SizeRow", "Step",
+               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
+               "frontier", "hierarchy", "import_topology", "machine", "machines", "measure", "place", "read_result", "run",
+               "synthesize", "targets"]

@@ -1,0 +1,278 @@
+"""The calls of the package. A machine is a Topology or a name ("dgx1") or a JSON file; a collective is a Collective or a name
+or a file. None of them prints, and all that take long leave other Python threads running."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+from fractions import Fraction
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from chorale import _chorale
+from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Progress, Ranking, Result, Topology
+from chorale.errors import InputError
+
+Machine = Union[Topology, str, "os.PathLike[str]"]
+Asked = Union[Collective, str, "os.PathLike[str]"]
+Listener = Union[bool, None, Callable[[Progress], Any]]
+File = Union[str, "os.PathLike[str]"]
+
+
+class Imported(NamedTuple):
+    """A machine from files of others, with what was read, assumed and fitted: in words, and for programs."""
+
+    machine: Topology
+    report: str
+    json: Dict[str, Any]
+
+
+class Synthesis(NamedTuple):
+    """The answer to one question: "sat", "unsat" (no schedule within the budget) or "unknown"."""
+
+    verdict: str
+    result: Result
+    conflicts: int
+
+
+class Compiled(NamedTuple):
+    """Files by relative path, and the path of the one, or of the folder with all of them."""
+
+    path: str
+    files: Dict[str, str]
+
+    def write(self, directory: File) -> List[pathlib.Path]:
+        """Writes them below the directory; their paths."""
+        written = []
+        for name, text in self.files.items():
+            path = pathlib.Path(directory) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            written.append(path)
+        return written
+
+
+def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
+            degraded: Iterable[str] = ()) -> Topology:
+    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each way through them becomes a
+    link. Changes are as the command line has them: without_links=["0-1"], without_ranks=["5"], degraded=["0-1=0.5"]."""
+    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+
+
+def machines() -> Dict[str, str]:
+    """The machines that are built in, by the pattern of their names."""
+    return dict(_chorale.catalogue())
+
+
+def collectives() -> List[str]:
+    """The collectives that have names."""
+    return _chorale.collectives()
+
+
+def communication(name: File, machine: Machine, root: Optional[int] = None) -> Collective:
+    """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for those that have one."""
+    return _chorale.communication(os.fspath(name), _machine(machine), root)
+
+
+def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0) -> Imported:
+    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
+    Several files are nodes; `nodes` joins so many of one."""
+    texts = [(os.fspath(file), _text(file)) for file in files]
+    read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits)
+    return Imported(read, report, json.loads(details))
+
+
+def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,
+             k: Optional[int] = None, max_steps: Optional[int] = None, time_limit: Optional[float] = None,
+             conflicts: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "",
+             seed: int = 0, progress: Listener = None) -> Result:
+    """Every schedule that no other beats in steps and in rounds a chunk, with the claims that prove it.
+
+    A block is cut into min_chunks to max_chunks chunks (max_chunks is min_chunks if not given). `k`: at most steps + k
+    rounds. `time_limit` is in seconds, `conflicts` of each question to a solver. `proofs`: a folder for formulas and proofs.
+    `progress`: True for a line on standard error, or a function that is called, in this thread, with what the search does
+    (`doing`, `points`, `seconds`), at most twenty times a second; what it raises ends the search and is raised here.
+
+    A limit leaves what was found, marked unproven, and `Result.stopped` says why. Ctrl-C raises chorale.Interrupted, a
+    KeyboardInterrupt that has what was found in its `result` (in a notebook: sys.last_value.result)."""
+    there = _machine(machine)
+    with _listening(progress) as listener:
+        return _chorale.frontier(there, _collective(collective, there, root), listener, min_chunks=min_chunks,
+                                 max_chunks=min_chunks if max_chunks is None else max_chunks, k=k, max_steps=max_steps, jobs=jobs,
+                                 **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed))
+
+
+def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None,
+               rounds: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None, use_bounds: bool = True,
+               use_symmetry: bool = True, proofs: File = "", seed: int = 0, progress: Listener = None) -> Synthesis:
+    """One question instead of all: a schedule within a budget, or the proof that there is none. What is not given is taken as
+    low as possible, first the steps, then the rounds. The rest is as in frontier()."""
+    there = _machine(machine)
+    with _listening(progress) as listener:
+        return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, chunks=chunks, steps=steps,
+                                              rounds=rounds, **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed)))
+
+
+def classic(name: str, machine: Machine, *, chunks: int = 0, root: Optional[int] = None) -> Result:
+    """A hand-written algorithm (classics() lists them) as a result of one point, with the bounds of its collective. `chunks`:
+    pieces of a block; 0: the fewest that use all links which it wants to use at once."""
+    return _chorale.classic(name, _machine(machine), chunks, root)
+
+
+def classics() -> Dict[str, str]:
+    """The hand-written algorithms by name."""
+    return dict(_chorale.classics())
+
+
+def bounds(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None) -> Bounds:
+    """What no schedule can beat, with a certificate for each claim; `rounds_within` is about at most `steps` steps."""
+    there = _machine(machine)
+    return _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
+
+
+def check(result: Union[Result, File], *, proofs: File = "", conflicts: Optional[int] = None, time_limit: Optional[float] = None) -> CheckReport:
+    """Verifies a result, or a file of one, from nothing: every schedule, certificate and refutation. Nothing in it is believed."""
+    if isinstance(result, Result):
+        return _chorale.check(result, os.fspath(proofs), conflicts, time_limit)
+    return _chorale.check_file(os.fspath(result), os.fspath(proofs), conflicts, time_limit)
+
+
+def read_result(file: File) -> Result:
+    """A result from a file. Every schedule in it is refereed, claims are believed; check() believes nothing."""
+    return _chorale.read_result(os.fspath(file))
+
+
+def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum") -> List[Any]:
+    """Runs a point on numpy arrays, the ranks as threads: the inputs of all ranks in, the outputs of all ranks out.
+
+    Elements lie in an array block after block: of Allgather a rank gives its block and gets all of them, of ReduceScatter it
+    gives a block for each rank and gets its own, of AllReduce it gives and gets the vector. Ranks without an input give
+    None (or nothing), ranks without an output get an empty array. An output of the size of its rank's input has its shape."""
+    from chorale import arrays as with_numpy
+
+    return with_numpy.run(result, arrays, point, op)
+
+
+def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
+            iterations: int = 20) -> List[_chorale.RunRow]:
+    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is checked
+    (`wrong` is 0)."""
+    return _chorale.measure(result, point, list(bytes), type, op, iterations)
+
+
+def compile(result: Result, target: str, *, point: int = 0, name: str = "", in_place: bool = False, channels: int = 1, min_bytes: int = 0,
+            max_bytes: int = 0) -> Compiled:
+    """A point as a program of a target (targets() lists them); nothing is written before Compiled.write()."""
+    return Compiled(*_chorale.compile(result, point, target, name=name, in_place=in_place, channels=channels, min_bytes=min_bytes,
+                                      max_bytes=max_bytes))
+
+
+def targets() -> Dict[str, str]:
+    """What compile() can write, by name."""
+    return dict(_chorale.targets())
+
+
+def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
+              degraded: Iterable[str] = ()) -> Hierarchy:
+    """A machine with levels by name or from a JSON file."""
+    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+
+
+def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File, None] = None, *, axes: Optional[Mapping[str, int]] = None,
+          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4, algorithm: str = "auto",
+          rules: str = "full", top: int = 10, strategies: int = 1, inside: Iterable[Tuple[str, str]] = (),
+          order: Iterable[Tuple[str, str]] = (), memory: Iterable[Tuple[str, Sequence[str], float, float]] = (),
+          by_sat: bool = False) -> Ranking:
+    """Where the parallel axes of a job go, best first, and how to reduce over them.
+
+    Either a job (a mapping or a file as docs/formats.md has it), or axes={"data": 4, "tensor": 8}, what is reduced over, and
+    how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
+    memory=[("node", ["tensor"], bytes of a shard, room)]. Ctrl-C raises chorale.Interrupted with what was priced."""
+    levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
+    asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
+    for option, value, known in (("algorithm", algorithm, ("ring", "tree", "auto")), ("rules", rules, ("paper", "full"))):
+        if value not in known:
+            raise InputError(f"{option}: {value!r} is not known; use one of {', '.join(known)}")
+    axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
+    level = _numbers("level", [name for name, _ in levels.levels])
+    conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
+                  "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
+    return _chorale.place(levels, json.dumps(asked), algorithm, rules, top, strategies, conditions, by_sat)
+
+
+def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:
+    return {"without_links": list(without_links), "without_ranks": [str(rank) for rank in without_ranks], "degraded": list(degraded)}
+
+
+def _machine(given: Machine) -> Topology:
+    return given if isinstance(given, Topology) else machine(given)
+
+
+def _collective(given: Asked, there: Topology, root: Optional[int]) -> Collective:
+    if not isinstance(given, Collective):
+        return communication(given, there, root)
+    if root is not None:
+        raise InputError("root: is for collectives that are named; give it to communication()")
+    return given
+
+
+def _search(time_limit: Optional[float], conflicts: Optional[int], use_bounds: bool, use_symmetry: bool, proofs: File, seed: int) -> Dict[str, Any]:
+    folder = os.fspath(proofs)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    return dict(time_limit=time_limit, conflicts=conflicts, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
+
+
+def _text(file: File) -> str:
+    try:
+        return pathlib.Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{os.fspath(file)}: cannot be read: {error}; check the path") from error
+
+
+def _job(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, int]], reduce: List[str], bytes: float, goal: str,
+         element: int) -> Dict[str, Any]:
+    if job is not None:
+        if axes or reduce or bytes:
+            raise InputError("job: excludes axes, reduce and bytes; drop one or the others")
+        if isinstance(job, Mapping):
+            return dict(job)
+        try:
+            return json.loads(_text(job))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{os.fspath(job)}: {error}; docs/formats.md has jobs") from error
+    if not axes or not reduce or not bytes > 0:
+        raise InputError("place: give a job, or axes, reduce and bytes")
+    return {"job": "", "axes": [{"name": name, "size": size} for name, size in axes.items()],
+            "reductions": [{"name": ",".join(reduce), "goal": goal, "axes": reduce, "bytes": bytes, "element_bytes": element}]}
+
+
+def _numbers(what: str, names: List[str]) -> Callable[[str], int]:
+    def number(name: str) -> int:
+        if name not in names:
+            raise InputError(f"{what}: {name!r} is not known; use one of {', '.join(names)}")
+        return names.index(name)
+
+    return number
+
+
+class _listening:
+    """A function for the search to tell, or None. The line on standard error is wiped away in the end."""
+
+    def __init__(self, progress: Listener) -> None:
+        self.wants, self.width = progress, 0
+
+    def __enter__(self) -> Optional[Callable[[Progress], Any]]:
+        return self.show if self.wants is True else self.wants or None
+
+    def show(self, progress: Progress) -> None:
+        line = f"{progress.points} points; {progress.seconds:.0f} s; {progress.doing}"[:100]
+        sys.stderr.write("\r" + line.ljust(self.width))
+        sys.stderr.flush()
+        self.width = len(line)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            sys.stderr.flush()

@@ -1,0 +1,311 @@
+// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which calls these by keyword.
+// Ranges that the command line keeps by its options are kept here.
+#include <chorale/chorale.h>
+
+#include <cstring>
+
+#include "bindings.h"
+#include "watched.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostChunksOfABlock = 4096, kMostStepsAsked = 100'000,
+              kMostJobs = 256;  // as the options have them
+
+template <typename Number>
+void require_between(const char* name, std::optional<Number> value, Number least, Number most) {
+  if (value && (*value < least || *value > most))
+    throw InputError(name, std::to_string(*value) + " is out of range",
+                     "use " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+std::chrono::milliseconds milliseconds(const std::optional<double>& seconds) {
+  if (!seconds) return std::chrono::milliseconds(-1);
+  if (!(*seconds > 0 && *seconds <= 3.6e6))
+    throw InputError("time_limit", "is out of range", "use seconds, up to 3600000");
+  return std::chrono::milliseconds(std::max(1LL, std::llround(*seconds * 1000)));
+}
+
+MachineChanges changes(const py::kwargs& asked) {
+  const auto list = [&](const char* name) { return asked[name].cast<std::vector<std::string>>(); };
+  return {list("without_links"), list("without_ranks"), list("degraded")};
+}
+
+// What of FrontierOptions both searches have.
+FrontierOptions search_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
+  FrontierOptions options;
+  options.time_limit = milliseconds(asked["time_limit"].cast<std::optional<double>>());
+  const auto conflicts = asked["conflicts"].cast<std::optional<std::int64_t>>();
+  require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
+  options.synthesis.limits = {.conflicts = conflicts.value_or(-1), .stop = &stop};
+  options.synthesis.use_bounds = asked["use_bounds"].cast<bool>();
+  options.synthesis.use_symmetry = asked["use_symmetry"].cast<bool>();
+  options.synthesis.proof_dir = asked["proofs"].cast<std::string>();
+  options.synthesis.seed = asked["seed"].cast<int>();
+  require_between("seed", std::optional(options.synthesis.seed), 0, INT_MAX);
+  return options;
+}
+
+// Raises what was raised meanwhile. Of Ctrl-C it is chorale.Interrupted, which has what was found.
+template <typename Value>
+void raise_again(const Watched<Value>& done, const py::object& found) {
+  if (!done.raised) return;
+  try {
+    std::rethrow_exception(done.raised);
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+  }
+  const py::object type = exception_type("Interrupted");
+  PyErr_SetObject(type.ptr(), type(found).ptr());
+  throw py::error_already_set();
+}
+
+// A function that tells Python what a search has said last; nobody listens if it is None.
+std::function<void()> telling(Latest<Progress>& latest, const py::object& listener) {
+  if (listener.is_none()) return [] {};
+  return [&latest, &listener] {
+    if (const std::optional<Progress> news = latest.take()) listener(*news);
+  };
+}
+
+py::object frontier_of(const Topology& topology, const Collective& collective, const py::object& listener,
+                       const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  Latest<Progress> latest;
+  FrontierOptions options = search_options(asked, stop);
+  options.min_chunks = asked["min_chunks"].cast<int>();
+  options.max_chunks = asked["max_chunks"].cast<int>();
+  options.jobs = asked["jobs"].cast<int>();
+  const auto k = asked["k"].cast<std::optional<int>>(), steps = asked["max_steps"].cast<std::optional<int>>();
+  require_between("min_chunks", std::optional(options.min_chunks), 1, kMostChunksOfABlock);
+  require_between("max_chunks", std::optional(options.max_chunks), 1, kMostChunksOfABlock);
+  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
+  require_between("k", k, 0, kMostStepsAsked);
+  require_between("max_steps", steps, 1, kMostStepsAsked);
+  options.extra_rounds = k.value_or(kAnyRounds);
+  options.max_steps = steps.value_or(kAnySteps);
+  if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
+  const auto done =
+      watched([&] { return frontier(topology, collective, options); }, stop, telling(latest, listener));
+  const py::object result = py::cast(done.value);
+  raise_again(done, result);
+  return result;
+}
+
+py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
+                        const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  Latest<Progress> latest;
+  FrontierOptions options = search_options(asked, stop);
+  SynthesisQuestion question{.chunks = asked["chunks"].cast<int>(),
+                             .steps = asked["steps"].cast<std::optional<int>>(),
+                             .rounds = asked["rounds"].cast<std::optional<int>>()};
+  require_between("chunks", std::optional(question.chunks), 1, kMostChunksOfABlock);
+  require_between("steps", question.steps, 1, kMostStepsAsked);
+  require_between("rounds", question.rounds, 1, kMostStepsAsked);
+  if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
+  const auto done = watched([&] { return synthesize(topology, collective, question, options); }, stop,
+                            telling(latest, listener));
+  raise_again(done, py::cast(done.value.result));
+  const char* const verdict = done.value.verdict == Verdict::Sat     ? "sat"
+                              : done.value.verdict == Verdict::Unsat ? "unsat"
+                                                                     : "unknown";
+  return py::make_tuple(verdict, done.value.result, done.value.conflicts);
+}
+
+CheckReport checked(const Result& result, const std::string& proofs, std::optional<std::int64_t> conflicts,
+                    std::optional<double> time_limit) {
+  require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
+  std::atomic<bool> stop = false;
+  const CheckOptions options{
+      .proof_dir = proofs,
+      .limits = {.conflicts = conflicts.value_or(-1), .time = milliseconds(time_limit), .stop = &stop}};
+  const auto done = watched([&] { return check(result, options); }, stop, [] {});
+  raise_again(done, py::cast(done.value));
+  return done.value;
+}
+
+Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::string& algorithm,
+               const std::string& rules, int top, int strategies, const py::dict& conditions, bool by_sat) {
+  const Job asked = job_from_json(job, "job");
+  PlaceOptions options{.algorithm = algorithm == "ring"   ? Algorithm::Ring
+                                    : algorithm == "tree" ? Algorithm::Tree
+                                                          : Algorithm::Auto,
+                       .rules = rules == "paper" ? Rules::Paper : Rules::Full,
+                       .top = top,
+                       .strategies = strategies,
+                       .matrices_by_sat = by_sat};
+  require_between("top", std::optional(top), 1, 1'000'000);
+  require_between("strategies", std::optional(strategies), 1, 10'000);
+  for (const auto& [axis, level] : conditions["inside"].cast<std::vector<std::pair<int, int>>>())
+    options.conditions.inside.push_back({.axis = axis, .level = level});
+  for (const auto& [inner, outer] : conditions["order"].cast<std::vector<std::pair<int, int>>>())
+    options.conditions.order.push_back({.inner = inner, .outer = outer});
+  using Memory = std::tuple<int, std::vector<int>, double, double>;
+  for (const auto& [level, axes, bytes, room] : conditions["memory"].cast<std::vector<Memory>>())
+    options.conditions.memory.push_back(
+        {.level = level, .axes = axes, .shard_bytes = bytes, .capacity_bytes = room});
+  std::atomic<bool> stop = false;
+  options.progress = [&](int, int) { return !stop.load(); };
+  const auto done = watched([&] { return place(hierarchy, asked, options); }, stop, [] {});
+  raise_again(done, py::cast(done.value));
+  return done.value;
+}
+
+const Point& point_of(const Result& result, int number) {
+  if (result.points.empty())
+    throw InputError("point", "the result has no point", "search again with more limits");
+  require_between("point", std::optional(number), 0, static_cast<int>(result.points.size()) - 1);
+  return result.points[number];
+}
+
+// Buffers in, buffers out: what numpy makes of them is the package's.
+std::vector<py::bytearray> ran(const Result& result, int number, const std::string& type,
+                               const std::string& op, const std::vector<py::buffer>& inputs) {
+  RankData data;
+  for (const py::buffer& input : inputs) {
+    const py::buffer_info info = input.request();
+    const auto* const begin = static_cast<const std::byte*>(info.ptr);
+    data.emplace_back(begin, begin + info.size * info.itemsize);
+  }
+  const Point& point = point_of(result, number);
+  const ElementType element = element_type(type);
+  const ReduceOp sum = reduce_op(op);
+  {
+    const py::gil_scoped_release others;
+    data = run_on(result.topology, point, element, sum, data);
+  }
+  std::vector<py::bytearray> outputs;
+  for (const std::vector<std::byte>& each : data)
+    outputs.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
+  return outputs;
+}
+
+std::vector<RunRow> measured(const Result& result, int number, const std::vector<std::int64_t>& bytes,
+                             const std::string& type, const std::string& op, int iterations) {
+  const RunOptions options{
+      .bytes = bytes, .types = {element_type(type)}, .ops = {reduce_op(op)}, .iterations = iterations};
+  const Point& point = point_of(result, number);
+  const py::gil_scoped_release others;
+  return run(result.topology, point, {}, options);
+}
+
+py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
+  CompileOptions options{.name = asked["name"].cast<std::string>(),
+                         .in_place = asked["in_place"].cast<bool>(),
+                         .channels = asked["channels"].cast<int>(),
+                         .min_bytes = asked["min_bytes"].cast<std::int64_t>(),
+                         .max_bytes = asked["max_bytes"].cast<std::int64_t>()};
+  require_between("channels", std::optional(options.channels), 1, 64);
+  require_between<std::int64_t>("min_bytes", options.min_bytes, 0, INT64_MAX);
+  require_between<std::int64_t>("max_bytes", options.max_bytes, 0, INT64_MAX);
+  std::string known;
+  for (const TargetEntry& entry : known_targets()) {
+    known += (known.empty() ? "" : ", ") + entry.name;
+    if (entry.name != target) continue;
+    const Point& point = point_of(result, number);
+    Compiled text;
+    {
+      const py::gil_scoped_release others;
+      text = compile(result.topology, point, entry.target, options);
+    }
+    py::dict files;
+    for (const NamedText& file : text.files) files[py::str(file.path)] = file.text;
+    return py::make_tuple(text.path, files);
+  }
+  throw InputError("target", "'" + target + "' is not known", "use one of " + known);
+}
+
+std::vector<NamedText> named(const std::vector<std::pair<std::string, std::string>>& texts) {
+  std::vector<NamedText> files;
+  for (const auto& [path, text] : texts) files.push_back({path, text});
+  return files;
+}
+
+}  // namespace
+
+void bind_doors(py::module_& module) {
+  const auto others = py::call_guard<py::gil_scoped_release>();
+  module.def("machine", [](const std::string& name, const py::kwargs& asked) {
+    const MachineChanges changed = changes(asked);
+    const py::gil_scoped_release free;
+    return machine(name, changed);
+  });
+  module.def("hierarchy", [](const std::string& name, const py::kwargs& asked) {
+    return hierarchy(name, changes(asked));
+  });
+  module.def(
+      "communication",
+      [](const std::string& name, const Topology& topology, std::optional<Rank> root) {
+        return communication(name, topology, root);
+      },
+      others);
+  module.def("catalogue", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const CatalogueEntry& entry : known_machines()) rows.emplace_back(entry.pattern, entry.description);
+    return rows;
+  });
+  module.def("collectives", [] { return collective_names(); });
+  module.def("classics", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const ClassicEntry& entry : known_classics())
+      rows.emplace_back(name_of(entry.method), entry.description);
+    return rows;
+  });
+  module.def("targets", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const TargetEntry& entry : known_targets()) rows.emplace_back(entry.name, entry.description);
+    return rows;
+  });
+  module.def(
+      "import_machine",
+      [](const std::vector<std::pair<std::string, std::string>>& files, int nodes, double error,
+         const std::string& instance, double nic_gbits) {
+        const ImportedMachine read = import_machine(
+            named(files), {.nodes = nodes, .error = error, .instance = instance, .nic_gbits = nic_gbits});
+        return std::tuple(read.machine, read.report, read.json);
+      },
+      others);
+  module.def("frontier", &frontier_of);
+  module.def("synthesize", &synthesis_of);
+  module.def(
+      "classic",
+      [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {
+        require_between("chunks", std::optional(chunks), 0, kMostChunksOfABlock);
+        return classic(topology, {.name = name, .chunks = chunks, .root = root});
+      },
+      others);
+  module.def(
+      "bounds",
+      [](const Topology& topology, const Collective& collective, int chunks, std::optional<int> steps) {
+        require_between("chunks", std::optional(chunks), 1, kMostChunksOfABlock);
+        require_between("steps", steps, 1, kMostStepsAsked);
+        return bounds(topology, collective, {.chunks = chunks, .steps = steps});
+      },
+      others);
+  module.def("check", &checked);
+  module.def("check_file", [](const std::string& file, const std::string& proofs,
+                              std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
+    return checked(read_result(file), proofs, conflicts, time_limit);
+  });
+  module.def(
+      "read_result", [](const std::string& file) { return read_sound_result(file); }, others);
+  module.def(
+      "best_by_size",
+      [](const Result& result, const std::vector<std::int64_t>& bytes) {
+        return best_by_size(result, bytes);
+      },
+      others);
+  module.def("place", &placed);
+  module.def("emit_placement", [](const Ranking& ranking) {
+    py::dict files;
+    for (const NamedText& file : emit_placement(ranking)) files[py::str(file.path)] = file.text;
+    return files;
+  });
+  module.def("run", &ran);
+  module.def("measure", &measured);
+  module.def("compile", &compiled);
+}
+
+}  // namespace chorale

@@ -1,0 +1,28 @@
+// The module, and what becomes of exceptions: the caller's are chorale.InputError, a ValueError.
+#include <chorale/chorale.h>
+
+#include "bindings.h"
+
+namespace chorale {
+
+py::object exception_type(const char* name) {
+  return py::module_::import("chorale.errors").attr(name);
+}
+
+}  // namespace chorale
+
+PYBIND11_MODULE(_chorale, module) {
+  using namespace chorale;
+  module.doc() = "Chorale's nouns and calls; use the package 'chorale'.";
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const InputError& error) {
+      PyErr_SetString(exception_type("InputError").ptr(), error.what());
+    } catch (const Hang& error) {
+      PyErr_SetString(exception_type("Hang").ptr(), error.what());
+    }
+  });
+  bind_nouns(module);
+  bind_doors(module);
+}

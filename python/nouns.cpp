@@ -1,0 +1,344 @@
+// Values: what a machine, a collective and a result are, to be read and not to be changed. A value that Python makes is
+// written as text and read again, so that what the readers of files refuse is refused here, in their words.
+#include <chorale/chorale.h>
+
+#include <cmath>
+
+#include "bindings.h"
+
+namespace chorale {
+namespace {
+
+// Python's Fraction where it is one; None where nothing is known or there is no schedule at all.
+py::object fraction(long long rounds, long long chunks) {
+  if (chunks == 0 || rounds == kNoSchedule) return py::none();
+  return py::module_::import("fractions").attr("Fraction")(rounds, chunks);
+}
+
+py::object fraction(const Rate& rate) {
+  return fraction(rate.rounds, rate.chunks);
+}
+
+std::vector<int> listed(const RankSet& set) {
+  return {set.begin(), set.end()};
+}
+
+std::string kind_of(const Certificate& certificate) {
+  switch (certificate.kind) {
+    case Certificate::Kind::None:
+      return "none";
+    case Certificate::Kind::Distance:
+      return "distance";
+    case Certificate::Kind::Weights:
+      return "weights";
+    case Certificate::Kind::Partition:
+      return "partition";
+    case Certificate::Kind::Growth:
+      return "growth";
+    case Certificate::Kind::Refutation:
+      return "refutation";
+  }
+  return "";
+}
+
+void bind_machines(py::module_& module) {
+  py::class_<Link>(module, "Link",
+                   "A directed link: chunks a round, and what a step and a byte cost over it.")
+      .def(py::init([](Node src, Node dst, int bandwidth, double alpha_us, double beta_us_per_byte) {
+             return Link{src, dst, bandwidth, alpha_us, beta_us_per_byte};
+           }),
+           py::arg("src"), py::arg("dst"), py::arg("bandwidth") = 1, py::arg("alpha_us") = Link{}.alpha_us,
+           py::arg("beta_us_per_byte") = Link{}.beta_us_per_byte)
+      .def_readonly("src", &Link::src)
+      .def_readonly("dst", &Link::dst)
+      .def_readonly("bandwidth", &Link::bandwidth)
+      .def_readonly("alpha_us", &Link::alpha_us)
+      .def_readonly("beta_us_per_byte", &Link::beta_us_per_byte)
+      .def(
+          "__eq__", [](const Link& a, const Link& b) { return a == b; }, py::is_operator())
+      .def("__repr__", [](const Link& link) {
+        return "Link(" + std::to_string(link.src) + ", " + std::to_string(link.dst) +
+               ", bandwidth=" + std::to_string(link.bandwidth) + ")";
+      });
+  py::class_<SharedLimit>(module, "SharedLimit",
+                          "Links, by their numbers, that move at most so many chunks a round together.")
+      .def(py::init([](std::string name, std::vector<LinkId> links, int bandwidth) {
+             return SharedLimit{std::move(name), std::move(links), bandwidth};
+           }),
+           py::arg("name"), py::arg("links"), py::arg("bandwidth"))
+      .def_readonly("name", &SharedLimit::name)
+      .def_readonly("links", &SharedLimit::links)
+      .def_readonly("bandwidth", &SharedLimit::bandwidth)
+      .def(
+          "__eq__", [](const SharedLimit& a, const SharedLimit& b) { return a == b; }, py::is_operator());
+  py::class_<Topology>(module, "Topology",
+                       "A machine: ranks 0 .. ranks-1, switches after them, directed links, shared limits.")
+      .def(py::init([](std::string name, int ranks, std::vector<Link> links, std::vector<SharedLimit> limits,
+                       int switches) {
+             return topology_from_json(
+                 to_json(Topology{std::move(name), ranks, switches, std::move(links), std::move(limits)}),
+                 "Topology");
+           }),
+           py::arg("name"), py::arg("ranks"), py::arg("links"),
+           py::arg("limits") = std::vector<SharedLimit>(), py::arg("switches") = 0)
+      .def_static(
+          "from_json",
+          [](const std::string& text, const std::string& name) { return topology_from_json(text, name); },
+          py::arg("text"), py::arg("name") = "machine", "Reads a machine as files have it (docs/formats.md).")
+      .def(
+          "to_json", [](const Topology& topology) { return to_json(topology); }, "The text of its file.")
+      .def_readonly("name", &Topology::name)
+      .def_readonly("ranks", &Topology::ranks)
+      .def_readonly("switches", &Topology::switches)
+      .def_readonly("links", &Topology::links)
+      .def_readonly("limits", &Topology::limits)
+      .def(
+          "__eq__", [](const Topology& a, const Topology& b) { return a == b; }, py::is_operator())
+      .def("__repr__", [](const Topology& topology) {
+        return "<Topology '" + topology.name + "': " + std::to_string(topology.ranks) + " ranks, " +
+               std::to_string(topology.links.size()) + " links>";
+      });
+  py::class_<Hierarchy>(module, "Hierarchy", "A machine with levels, on which parallel axes are placed.")
+      .def_static(
+          "from_json",
+          [](const std::string& text, const std::string& name) { return hierarchy_from_json(text, name); },
+          py::arg("text"), py::arg("name") = "hierarchy")
+      .def("to_json", [](const Hierarchy& hierarchy) { return to_json(hierarchy); })
+      .def_readonly("name", &Hierarchy::name)
+      .def_property_readonly("levels",
+                             [](const Hierarchy& hierarchy) {
+                               std::vector<std::pair<std::string, int>> levels;
+                               for (const Level& level : hierarchy.levels)
+                                 levels.emplace_back(level.name, level.fan_out);
+                               return levels;
+                             })
+      .def_property_readonly("devices", [](const Hierarchy& hierarchy) { return devices(hierarchy); })
+      .def("__repr__", [](const Hierarchy& hierarchy) {
+        return "<Hierarchy '" + hierarchy.name + "': " + std::to_string(devices(hierarchy)) + " devices>";
+      });
+}
+
+void bind_collectives(py::module_& module) {
+  py::class_<ChunkSpec>(module, "Chunk", "Which ranks have it before and want it after, and where.")
+      .def_property_readonly("pre", [](const ChunkSpec& chunk) { return listed(chunk.pre); })
+      .def_property_readonly("post", [](const ChunkSpec& chunk) { return listed(chunk.post); })
+      .def_readonly("input", &ChunkSpec::input)
+      .def_readonly("output", &ChunkSpec::output);
+  py::class_<Collective>(module, "Collective", "Who has which chunk before, and who wants it after.")
+      .def_static(
+          "from_json",
+          [](const std::string& text, int ranks, const std::string& name) {
+            return collective_from_json(text, name, ranks);
+          },
+          py::arg("text"), py::arg("ranks"), py::arg("name") = "collective")
+      .def("to_json", [](const Collective& collective) { return to_json(collective); })
+      .def_property_readonly("name", [](const Collective& collective) { return name_of(collective); })
+      .def_readonly("ranks", &Collective::ranks)
+      .def_readonly("root", &Collective::root)
+      .def_readonly("chunks_per_block", &Collective::chunks_per_block)
+      .def_readonly("combining", &Collective::combining)
+      .def_readonly("chunks", &Collective::chunks)
+      .def(
+          "input_chunks",
+          [](const Collective& collective, Rank rank) { return input_chunks(collective, rank); },
+          py::arg("rank"), "Chunks of the rank's input buffer.")
+      .def(
+          "output_chunks",
+          [](const Collective& collective, Rank rank) { return output_chunks(collective, rank); },
+          py::arg("rank"), "Chunks of the rank's output buffer.")
+      .def(
+          "__eq__", [](const Collective& a, const Collective& b) { return a == b; }, py::is_operator())
+      .def("__repr__", [](const Collective& collective) {
+        return "<Collective " + name_of(collective) + " of " + std::to_string(collective.ranks) + " ranks>";
+      });
+}
+
+void bind_points(py::module_& module) {
+  py::class_<Send>(module, "Send", "A chunk over a link; with 'reduce' the receiver adds it to its own.")
+      .def_readonly("chunk", &Send::chunk)
+      .def_readonly("link", &Send::link)
+      .def_readonly("reduce", &Send::reduce)
+      .def("__repr__", [](const Send& send) {
+        return "Send(chunk=" + std::to_string(send.chunk) + ", link=" + std::to_string(send.link) +
+               (send.reduce ? ", reduce=True)" : ")");
+      });
+  py::class_<Step>(module, "Step", "Sends that are under way together, for so many rounds.")
+      .def_readonly("rounds", &Step::rounds)
+      .def_readonly("sends", &Step::sends);
+  py::class_<Point>(module, "Point", "One algorithm: its cost, its schedule, and whether it is proven best.")
+      .def_property_readonly("steps", [](const Point& point) { return point.cost.steps; })
+      .def_property_readonly("rounds", [](const Point& point) { return point.cost.rounds; })
+      .def_property_readonly("chunks", [](const Point& point) { return point.cost.chunks; })
+      .def_property_readonly(
+          "rate", [](const Point& point) { return fraction(point.cost.rounds, point.cost.chunks); },
+          "Rounds a chunk.")
+      .def_property_readonly(
+          "bound", [](const Point& point) { return fraction(point.bound); },
+          "The fewest rounds a chunk that are not excluded with as many steps.")
+      .def_property_readonly("gap", [](const Point& point) { return gap(point); })
+      .def_property_readonly("method", [](const Point& point) { return name_of(point.method); })
+      .def_readonly("collective", &Point::collective)
+      .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
+      .def_readonly("on_frontier", &Point::on_frontier)
+      .def_readonly("proven", &Point::proven)
+      .def_readonly("seconds", &Point::seconds)
+      .def("__repr__", [](const Point& point) {
+        return "<Point: " + std::to_string(point.cost.steps) + " steps, " +
+               std::to_string(point.cost.rounds) + " rounds, " + std::to_string(point.cost.chunks) +
+               " chunks" + (point.proven ? ", proven>" : ">");
+      });
+  py::class_<Claim>(module, "Claim",
+                    "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.")
+      .def_property_readonly("collective", [](const Claim& claim) { return name_of(claim.collective); })
+      .def_readonly("chunks", &Claim::chunks)
+      .def_property_readonly(
+          "steps", [](const Claim& claim) { return if_any(claim.steps); }, "None: however many.")
+      .def_property_readonly(
+          "rounds", [](const Claim& claim) { return if_any(claim.rounds); },
+          "None: there is no schedule at all.")
+      .def_property_readonly(
+          "certificate", [](const Claim& claim) { return kind_of(claim.certificate); },
+          "Its kind; Result.to_json() has all of it.")
+      .def_readonly("seconds", &Claim::seconds)
+      .def("__repr__", [](const Claim& claim) {
+        const auto number = [](int value, const char* none) {
+          return value == INT_MAX ? std::string(none) : std::to_string(value);
+        };
+        return "<Claim: " + name_of(claim.collective) + ", " + std::to_string(claim.chunks) +
+               " chunks, steps <= " + number(claim.steps, "any") +
+               ": rounds >= " + number(claim.rounds, "impossible") + " by " + kind_of(claim.certificate) +
+               ">";
+      });
+}
+
+void bind_results(py::module_& module) {
+  py::class_<Result>(module, "Result",
+                     "Algorithms for a machine and a collective, with the claims that prove them.")
+      .def_static(
+          "from_json",
+          [](const std::string& text, const std::string& name) {
+            py::gil_scoped_release others;
+            return sound_result(text, name);
+          },
+          py::arg("text"), py::arg("name") = "result",
+          "Reads a result. Every schedule is refereed; claims are believed: check() them.")
+      .def(
+          "to_json",
+          [](const Result& result) {
+            py::gil_scoped_release others;
+            return to_json(result);
+          },
+          "What 'chorale frontier --json' writes.")
+      .def(
+          "to_page",
+          [](const Result& result) {
+            py::gil_scoped_release others;
+            return to_page(result);
+          },
+          "What 'chorale show --html' writes.")
+      .def_property_readonly("kind", [](const Result& result) { return name_of(result.kind); })
+      .def_readonly("topology", &Result::topology)
+      .def_readonly("collective", &Result::collective)
+      .def_readonly("complete", &Result::complete)
+      .def_property_readonly(
+          "stopped", [](const Result& result) { return name_of(result.stopped); },
+          "Why not all was decided; '' if all was.")
+      .def_readonly("points", &Result::points)
+      .def_readonly("claims", &Result::claims)
+      .def_readonly("seconds", &Result::seconds)
+      .def_property_readonly(
+          "rate_bound",
+          [](const Result& result) {
+            const Rate rate = rate_bound(result);
+            return rate.rounds == 0 ? py::none() : fraction(rate);
+          },
+          "Rounds a chunk that no schedule has fewer of, however it cuts blocks.")
+      .def_property_readonly(
+          "best_sizes", [](const Result& result) { return best_sizes_in_words(result); },
+          "By point, the sizes of a block at which it is the best, in words.")
+      .def_property_readonly(
+          "proofs",
+          [](const Result& result) {
+            std::vector<std::string> words;
+            for (const Point& point : result.points) words.push_back(proven_by(result, point));
+            return words;
+          },
+          "By point, its certificate in words.")
+      .def(
+          "__eq__", [](const Result& a, const Result& b) { return a == b; }, py::is_operator())
+      .def("__repr__", [](const Result& result) {
+        return "<Result: " + result.topology.name + ", " + name_of(result.collective) + ", " +
+               std::to_string(result.points.size()) + " points" + (result.complete ? ", complete>" : ">");
+      });
+  py::class_<SizeRow>(module, "SizeRow", "What is fastest for a block of that size.")
+      .def_readonly("block_bytes", &SizeRow::block_bytes)
+      .def_readonly("point", &SizeRow::point)
+      .def_readonly("us", &SizeRow::us)
+      .def_readonly("least_us", &SizeRow::least_us);
+  py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
+      .def_readonly("steps", &Bounds::steps)
+      .def_readonly("fewest_steps", &Bounds::fewest_steps)
+      .def_readonly("rounds", &Bounds::rounds)
+      .def_property_readonly(
+          "rate",
+          [](const Bounds& known) { return known.rate.rounds == 0 ? py::none() : fraction(known.rate); })
+      .def_readonly("within", &Bounds::within)
+      .def_readonly("rounds_within", &Bounds::rounds_within);
+  py::class_<CheckReport>(module, "CheckReport", "What a check accepted, and every fault.")
+      .def_property_readonly("faults",
+                             [](const CheckReport& report) {
+                               std::vector<std::string> words;
+                               for (const Fault& fault : report.faults) words.push_back(fault.words);
+                               return words;
+                             })
+      .def_property_readonly(
+          "ok", [](const CheckReport& report) { return report.faults.empty(); },
+          "Nothing is wrong; 'undecided' says whether something was left open.")
+      .def_readonly("schedules", &CheckReport::schedules)
+      .def_readonly("bounds", &CheckReport::bounds)
+      .def_readonly("refutations", &CheckReport::refutations)
+      .def_readonly("plain", &CheckReport::plain)
+      .def_readonly("undecided", &CheckReport::undecided);
+  py::class_<RunRow>(module, "RunRow",
+                     "Times of a size, type and operation, and how many elements were wrong.")
+      .def_readonly("bytes", &RunRow::bytes)
+      .def_readonly("buffer_bytes", &RunRow::buffer_bytes)
+      .def_property_readonly("type", [](const RunRow& row) { return to_string(row.type); })
+      .def_property_readonly("op", [](const RunRow& row) { return to_string(row.op); })
+      .def_readonly("median_us", &RunRow::median_us)
+      .def_readonly("min_us", &RunRow::min_us)
+      .def_readonly("max_us", &RunRow::max_us)
+      .def_readonly("algbw", &RunRow::algbw)
+      .def_readonly("busbw", &RunRow::busbw)
+      .def_readonly("wrong", &RunRow::wrong);
+  py::class_<Ranking>(module, "Ranking", "Placements of a job's axes, best first, with their strategies.")
+      .def(
+          "to_json", [](const Ranking& ranking) { return to_json(ranking); },
+          "What 'chorale place --json' writes.")
+      .def(
+          "to_page", [](const Ranking& ranking) { return to_page(ranking); },
+          "What 'chorale place --html' writes.")
+      .def_readonly("hierarchy", &Ranking::hierarchy)
+      .def_readonly("matrices", &Ranking::matrices)
+      .def_readonly("priced", &Ranking::priced)
+      .def_readonly("seconds", &Ranking::seconds)
+      .def("__repr__", [](const Ranking& ranking) {
+        return "<Ranking: " + ranking.hierarchy.name + ", " + std::to_string(ranking.priced) + " of " +
+               std::to_string(ranking.matrices) + " placements priced>";
+      });
+  py::class_<Progress>(module, "Progress", "What a search is doing.")
+      .def_readonly("doing", &Progress::doing)
+      .def_readonly("points", &Progress::points)
+      .def_readonly("seconds", &Progress::seconds);
+}
+
+}  // namespace
+
+void bind_nouns(py::module_& module) {
+  bind_machines(module);
+  bind_collectives(module);
+  bind_points(module);
+  bind_results(module);
+}
+
+}  // namespace chorale

@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+"""The Python package says what the command line says: every call on small inputs is held against the program's JSON, runs on
+arrays against numpy's sums; what is wrong is refused; other threads run meanwhile; Ctrl-C keeps what was found.
+
+Usage: package.py CHORALE SOURCE_DIRECTORY [SEED]    (with the package on the path)
+"""
+import ast
+import html
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 20261123
+try:
+    import numpy as np
+
+    import chorale
+
+    chorale.frontier
+except (ImportError, AttributeError) as error:
+    print(f"left out: {error}")
+    sys.exit(77)
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="chorale_package_"))
+
+
+def says(*arguments, code=0):
+    """Standard output of the program."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=WORK)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def without_times(text):
+    """The JSON of a result or a ranking, but for what a clock said."""
+    def strip(value):
+        if isinstance(value, dict):
+            return {key: strip(each) for key, each in value.items() if key != "seconds"}
+        return [strip(each) for each in value] if isinstance(value, list) else value
+
+    return strip(json.loads(text))
+
+
+def some_machine(dice):
+    """Small, odd, uneven; every rank reaches every other, by a ring that is there one way at least."""
+    ranks = dice.randint(2, 5)
+    ends = {(n, (n + 1) % ranks) for n in range(ranks)} | {tuple(dice.sample(range(ranks), 2)) for _ in range(dice.randint(0, 5))}
+    links = [chorale.Link(a, b, bandwidth=dice.randint(1, 3), alpha_us=dice.choice([0, 0.7, 3.0])) for a, b in sorted(ends)]
+    limits = []
+    if dice.random() < 0.5:
+        limits = [chorale.SharedLimit("nic", sorted(dice.sample(range(len(links)), min(2, len(links)))), dice.randint(1, 2))]
+    return chorale.Topology(f"m{dice.randint(0, 99)}", ranks, links, limits)
+
+
+class SameAnswers(unittest.TestCase):
+    def same_frontier(self, machine, spec, collective, root=None):
+        options = ["--root", root] if root is not None else []
+        ours = chorale.frontier(machine, collective, root=root, max_chunks=2, conflicts=2000)
+        theirs = says("frontier", spec, collective, "--max-chunks", 2, "--conflicts", 2000, "--json", "-", *options,
+                      code=0 if ours.complete and ours.points else 20 if ours.complete else 3)
+        self.assertEqual(without_times(ours.to_json()), without_times(theirs))
+        return ours
+
+    def test_frontiers_of_random_machines(self):
+        dice = random.Random(SEED)
+        for number in range(12):
+            machine, collective = some_machine(dice), dice.choice(chorale.collectives())
+            (WORK / f"{number}.json").write_text(machine.to_json())
+            self.assertEqual(chorale.machine(WORK / f"{number}.json"), machine)
+            root = dice.randrange(machine.ranks) if collective in ("broadcast", "reduce", "gather", "scatter") else None
+            with self.subTest(seed=SEED, number=number, collective=collective):
+                result = self.same_frontier(machine, f"./{number}.json", collective, root)
+                again = chorale.Result.from_json(result.to_json())
+                self.assertEqual(again.to_json(), result.to_json())
+                report = result.check()
+                (WORK / "r.json").write_text(result.to_json())
+                theirs = json.loads(says("check", "r.json", "--json", "-"))
+                self.assertTrue(report.ok)
+                refuted = theirs["refutations"]
+                self.assertEqual((report.schedules, report.bounds, report.plain, report.refutations - report.plain, report.undecided),
+                                 (theirs["schedules"], theirs["bounds"], refuted["by_the_plain_formula"],
+                                  refuted["by_the_searchs_formula"], refuted["undecided"]))
+
+    def test_machines_with_switches_and_failures(self):
+        self.same_frontier("hub:4", "hub:4", "broadcast", 1)
+        ours = chorale.frontier(chorale.machine("dgx1", without_links=["0-1"], degraded=["2-3=0.5"]), "allgather")
+        theirs = says("frontier", "dgx1", "allgather", "--without-link", "0-1", "--degrade", "2-3=0.5", "--json", "-")
+        self.assertEqual(without_times(ours.to_json()), without_times(theirs))
+
+    def test_points_say_what_the_file_says(self):
+        result = chorale.frontier("dgx1", "allgather", max_chunks=6)
+        rows = json.loads(result.to_json())
+        self.assertEqual([(p.steps, p.rounds, p.chunks, p.method, p.proven) for p in result.points],
+                         [(r["steps"], r["rounds"], r["chunks"], r["method"], r["proven"]) for r in rows["points"]])
+        self.assertEqual(str(result.rate_bound), "7/6")
+        self.assertEqual([str(p.rate) for p in result.points if p.on_frontier], ["3/2", "7/6"])
+        self.assertEqual([sum(step.rounds for step in p.schedule) for p in result.points], [p.rounds for p in result.points])
+        self.assertEqual([[[send.chunk, send.link] for send in step.sends] for step in result.points[0].schedule],
+                         [[[send[0], send[3]] for send in step["sends"]] for step in rows["points"][0]["schedule"]])
+        self.assertEqual(len(result.claims), len(rows["claims"]))
+        (WORK / "f.json").write_text(result.to_json())
+        self.assertEqual(chorale.read_result(WORK / "f.json"), result)
+        times = json.loads(says("show", "f.json", "--bytes", "1K:1G:32", "--json", "-"))
+        sizes = [1 << 10, 1 << 15, 1 << 20, 1 << 25, 1 << 30]
+        self.assertEqual([(row.block_bytes, row.point, row.us) for row in result.by_size(sizes)],
+                         [(row["block_bytes"], row["point"], row["us"]) for row in times["rows"]])
+        self.assertEqual(result.best(1 << 20).point, 1)
+
+    def test_pages(self):
+        result = chorale.frontier("ring:4", "allreduce", max_chunks=2)
+        (WORK / "f.json").write_text(result.to_json())
+        page = says("show", "f.json", "--html", "-")
+        self.assertEqual(result.to_page(), page)
+        framed = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts"[^>]*></iframe>', result._repr_html_())
+        self.assertEqual(html.unescape(framed[1]), page)
+
+    def test_single_questions(self):
+        for asked, verdict, code in (({"steps": 2, "rounds": 3, "chunks": 2}, "sat", 0), ({"steps": 1}, "unsat", 20)):
+            ours = chorale.synthesize("dgx1", "allgather", **asked)
+            options = [word for name, value in asked.items() for word in (f"--{name}", value)]
+            theirs = says("synthesize", "dgx1", "allgather", *options, "--json", "-", code=code)
+            self.assertEqual(ours.verdict, verdict)
+            self.assertEqual(without_times(ours.result.to_json()), without_times(theirs))
+        ours = chorale.classic("ring_allreduce", "dgx1")
+        self.assertEqual(without_times(ours.to_json()), without_times(says("classic", "ring_allreduce", "dgx1", "--json", "-")))
+        self.assertIn("ring_allreduce", chorale.classics())
+        self.assertIn("ring:n", chorale.machines())
+
+    def test_bounds(self):
+        known = chorale.bounds("dgx1", "allgather", chunks=6, steps=3)
+        text = says("bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3)
+        self.assertIn(f"{known.steps} steps at least", text)
+        self.assertIn(f"{known.rounds.rounds} rounds at least", text)
+        self.assertIn(f"{known.rate} = ", text)
+        self.assertEqual((known.steps, str(known.rate), known.within), (2, "7/6", 3))
+
+    def test_programs(self):
+        result = chorale.frontier("ring:4", "allreduce", max_chunks=2)
+        (WORK / "f.json").write_text(result.to_json())
+        for target in chorale.targets():
+            folder = WORK / f"by_{target}"
+            folder.mkdir()
+            says("emit", "f.json", "--target", target, "-o", folder / "x", "--point", 0)
+            made = result.compile(target, name="x")
+            theirs = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+            self.assertEqual(sorted(made.files.values()), sorted(theirs.values()), target)
+        written = result.compile("mpi").write(WORK / "written")
+        self.assertEqual([path.name for path in written], ["ring_4_allreduce.cpp"])
+
+    def test_placements(self):
+        asked = dict(axes={"data": 4, "tensor": 16}, reduce="tensor", bytes=4 << 30, algorithm="ring")
+        ours = chorale.place("a100:4", **asked)
+        line = ["place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G", "--algo", "ring"]
+        theirs, mine = without_times(says(*line, "--json", "-")), without_times(ours.to_json())
+        self.assertEqual(mine["best"], theirs["best"])
+        self.assertEqual(ours.best[0], json.loads(ours.to_json())["best"][0])
+        inside = chorale.place(chorale.hierarchy("a100:4"), **asked, inside=[("tensor", "node")])
+        self.assertEqual(inside.matrices, json.loads(says(*line, "--inside", "tensor=node", "--json", "-"))["matrices"])
+        self.assertLess(inside.matrices, ours.matrices)
+        says(*line, "--emit", WORK / "placed")
+        for name, text in ours.files().files.items():
+            self.assertEqual((WORK / "placed" / name).read_text().splitlines()[1:], text.splitlines()[1:], name)
+        job = SOURCE / "examples/gpt3-175b.json"
+        self.assertEqual(without_times(chorale.place("h100:128", job).to_json()), without_times(says("place", "h100:128", "--job", job, "--json", "-")))
+        self.assertIn("<iframe", ours._repr_html_())
+
+    def test_imports(self):
+        node = SOURCE / "examples/node.xml"
+        ours = chorale.import_topology(node, nodes=2)
+        self.assertEqual(ours.json, json.loads(says("topology", "import", node, "--nodes", 2, "--json", "-")))
+        self.assertEqual(ours.machine, chorale.Topology.from_json(says("topology", "import", node, "--nodes", 2, "-o", "-")))
+        self.assertIn("ranks and switches:", ours.report)
+
+
+def what_numpy_says(collective, inputs, root, op):
+    """Outputs by rank; None where a rank has none. `inputs` of ranks without one are None."""
+    ranks = len(inputs)
+    total = {"sum": sum, "max": lambda all_: np.maximum.reduce(list(all_))}[op]
+    block = {"alltoall": ranks, "scatter": ranks, "reducescatter": ranks}.get(collective, 1)
+    cut = [np.split(each, block) if each is not None else None for each in inputs]
+    only = [None] * ranks
+    if collective == "allgather":
+        return [np.concatenate(inputs)] * ranks
+    if collective == "allreduce":
+        return [total(inputs)] * ranks
+    if collective == "reducescatter":
+        return [total([each[n] for each in cut]) for n in range(ranks)]
+    if collective == "alltoall":
+        return [np.concatenate([each[n] for each in cut]) for n in range(ranks)]
+    if collective == "broadcast":
+        return [inputs[root]] * ranks
+    if collective == "scatter":
+        return cut[root]
+    only[root] = total(inputs) if collective == "reduce" else np.concatenate(inputs)
+    return only
+
+
+class OnArrays(unittest.TestCase):
+    def test_every_collective_on_random_machines(self):
+        dice = random.Random(SEED + 1)
+        for collective in chorale.collectives():
+            machine, dtype = some_machine(dice), dice.choice(["float32", "int64", "uint8", "float16"])
+            root = dice.randrange(machine.ranks) if collective in ("broadcast", "reduce", "gather", "scatter") else None
+            result = chorale.frontier(machine, collective, root=root, max_chunks=3, conflicts=500)
+            blocks = machine.ranks if collective in ("alltoall", "scatter", "reducescatter") else 1
+            for point in range(len(result.points)):
+                for elements in (0, 1, 5, 1003):
+                    has = [collective not in ("broadcast", "scatter") or n == root for n in range(machine.ranks)]
+                    inputs = [np.array([dice.randrange(8) for _ in range(elements * blocks)], dtype) if h else None for h in has]
+                    kept = [None if each is None else each.copy() for each in inputs]
+                    op = dice.choice(["sum", "max"])
+                    outputs = result.run(inputs, point=point, op=op)
+                    with self.subTest(seed=SEED, machine=machine.to_json(), collective=collective, point=point, elements=elements):
+                        for mine, theirs in zip(outputs, what_numpy_says(collective, inputs, root, op)):
+                            np.testing.assert_array_equal(mine, np.zeros(0) if theirs is None else theirs)
+                            self.assertTrue(theirs is None or mine.dtype == theirs.dtype)
+                        for before, after in zip(kept, inputs):
+                            self.assertTrue(before is None or np.array_equal(before, after))
+
+    def test_shapes_are_kept_where_sizes_are(self):
+        result = chorale.frontier("ring:3", "allreduce")
+        inputs = [np.arange(6.0).reshape(2, 3).T * (n + 1) for n in range(3)]  # not contiguous
+        for each in result.run(inputs):
+            np.testing.assert_array_equal(each, sum(inputs))
+        self.assertTrue(all(each.flags.writeable for each in result.run(inputs)))
+
+    def test_measured(self):
+        rows = chorale.frontier("ring:4", "allgather").measure([1, 1000], type="int32", iterations=2)
+        self.assertEqual([(row.bytes, row.type, row.wrong) for row in rows], [(0, "int32", 0), (1000, "int32", 0)])
+
+
+class Errors(unittest.TestCase):
+    def test_bad_input(self):
+        ring = chorale.machine("ring:4")
+        result = chorale.frontier(ring, "allgather")
+        four = [np.zeros(3, "f4")] * 4
+        for call, words in [
+                (lambda: chorale.machine("rong:4"), "did you mean 'ring'?"),
+                (lambda: chorale.machine("./nowhere.json"), "nowhere.json"),
+                (lambda: chorale.machine("ring:4", without_links=["0-2"]), "0-2"),
+                (lambda: chorale.frontier(ring, "allgathr"), "allgather"),
+                (lambda: chorale.frontier(ring, "broadcast", root=4), "root 4"),
+                (lambda: chorale.frontier(ring, "allgather", root=1), "has no root"),
+                (lambda: chorale.frontier(ring, chorale.communication("allgather", "ring:5")), "is of 5 ranks"),
+                (lambda: chorale.frontier(ring, "allgather", max_chunks=0), "max_chunks: 0 is out of range; use 1 to 4096"),
+                (lambda: chorale.frontier(ring, "allgather", min_chunks=3, max_chunks=2), "no chunk count from 3 to 2"),
+                (lambda: chorale.frontier(ring, "allgather", time_limit=0), "time_limit"),
+                (lambda: chorale.frontier(ring, "allgather", time_limit=float("nan")), "time_limit"),
+                (lambda: chorale.frontier(ring, "allgather", conflicts=-2), "conflicts"),
+                (lambda: chorale.frontier(ring, "allgather", jobs=0), "jobs"),
+                (lambda: chorale.synthesize(ring, "allgather", steps=0), "steps"),
+                (lambda: chorale.Topology("x", 2, [chorale.Link(0, 5)]), "links[0].dst: 5 is out of range"),
+                (lambda: chorale.Topology("x", 2, [chorale.Link(0, 1, alpha_us=float("nan"))]), "Topology"),
+                (lambda: chorale.Topology("x", 2, [], [chorale.SharedLimit("l", [7], 1)]), "limits[0]"),
+                (lambda: chorale.Topology.from_json("{"), "machine"),
+                (lambda: chorale.frontier(chorale.Topology("x", 2, [chorale.Link(0, 1)]), "allgather"), "no path"),
+                (lambda: chorale.Result.from_json(result.to_json().replace("[0,0,1,0],", "", 1)), "result: points[0]: "),
+                (lambda: chorale.read_result(WORK), str(WORK)),
+                (lambda: chorale.check(WORK / "nowhere.json"), "nowhere.json"),
+                (lambda: chorale.bounds(ring, "allgather", chunks=0), "chunks"),
+                (lambda: chorale.classic("rong", ring), "rong"),
+                (lambda: result.compile("foo"), "use one of"),
+                (lambda: result.compile("mpi", point=9), "point: 9 is out of range"),
+                (lambda: result.run(four, point=-1), "point"),
+                (lambda: result.run(four[:3]), "are of 3 ranks"),
+                (lambda: result.run(four[:3] + [np.zeros(2, "f4")]), "rank 3: has blocks of 2 elements, others of 3"),
+                (lambda: result.run(four[:3] + [np.zeros(3, "f8")]), "one type"),
+                (lambda: result.run([np.zeros(3, "complex64")] * 4), "complex64"),
+                (lambda: result.run(four, op="mean"), "mean"),
+                (lambda: result.measure([-1]), "bytes"),
+                (lambda: result.by_size([-1]), "bytes"),
+                (lambda: chorale.hierarchy("a101:4"), "a101"),
+                (lambda: chorale.place("a100:4"), "axes"),
+                (lambda: chorale.place("a100:4", axes={"x": 64}, reduce="y", bytes=1), "y"),
+                (lambda: chorale.place("a100:4", axes={"x": 63}, reduce="x", bytes=1), "63"),
+                (lambda: chorale.place("a100:4", axes={"x": 64}, reduce="x", bytes=1, inside=[("x", "rack")]), "level: 'rack'"),
+                (lambda: chorale.place("a100:4", axes={"x": 64}, reduce="x", bytes=1, algorithm="best"), "algorithm"),
+                (lambda: chorale.place("a100:4", {"job": 1}), "job"),
+                (lambda: chorale.import_topology(WORK / "nowhere.xml"), "nowhere.xml"),
+                (lambda: chorale.import_topology(SOURCE / "README.md"), "README.md"),
+        ]:
+            with self.subTest(words):
+                with self.assertRaises(chorale.InputError) as raised:
+                    call()
+                self.assertIn(words, str(raised.exception))
+                self.assertEqual(len(str(raised.exception).splitlines()), 1)
+        self.assertTrue(issubclass(chorale.InputError, ValueError))
+
+    def test_types_are_pythons_matter(self):
+        with self.assertRaises(TypeError):
+            chorale.Link("a", 1)
+        with self.assertRaises(TypeError):
+            chorale.frontier("ring:4", "allgather", chunks=2)
+        with self.assertRaises(AttributeError):
+            chorale.machine("ring:4").ranks = 5
+
+    def test_a_check_finds_faults_that_reading_does_not_believe(self):
+        text = chorale.frontier("ring:4", "allgather").to_json()
+        rows = json.loads(text)
+        rows["points"][0]["schedule"][0]["sends"].pop()
+        (WORK / "bad.json").write_text(json.dumps(rows))
+        self.assertFalse(chorale.check(WORK / "bad.json").ok)
+        with self.assertRaises(chorale.InputError):
+            chorale.read_result(WORK / "bad.json")
+
+    def test_what_is_not_installed_is_named(self):
+        result = chorale.frontier("ring:4", "allgather")
+        for name, call in (("pandas", result.to_dataframe), ("matplotlib", result.plot), ("networkx", result.topology.to_networkx),
+                           ("numpy", lambda: result.run([None] * 4))):
+            with mock.patch.dict(sys.modules, {name: None, **({"matplotlib.pyplot": None} if name == "matplotlib" else {})}):
+                with self.assertRaisesRegex(ImportError, f"needs {name}: pip install {name}"):
+                    call()
+
+
+LONG = dict(machine="torus:4x4", collective="allreduce", max_chunks=8)  # for minutes, if nobody ends it
+
+
+class LongWork(unittest.TestCase):
+    # If the search held the interpreter, the other thread would not count, and nobody would end the search.
+    def test_other_threads_run_and_interrupts_keep_what_was_found(self):
+        counted = []
+
+        def count():
+            for number in range(200):
+                threading.Event().wait(0.001)
+                counted.append(number)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        other = threading.Thread(target=count)
+        with self.assertRaises(chorale.Interrupted) as raised:
+            other.start()
+            chorale.frontier(**LONG)
+        other.join()
+        self.assertEqual(len(counted), 200)
+        self.assertIsInstance(raised.exception, KeyboardInterrupt)
+        found = raised.exception.result
+        self.assertEqual(found.stopped, "interrupted")
+        self.assertFalse(found.complete)
+        chorale.Result.from_json(found.to_json())  # the referee has every schedule
+
+    def test_what_a_listener_raises_ends_the_search(self):
+        told = []
+
+        def enough(progress):
+            self.assertIs(threading.current_thread(), threading.main_thread())
+            told.append((progress.doing, progress.points, progress.seconds))
+            if len(told) == 2:
+                raise ZeroDivisionError("enough")
+
+        with self.assertRaisesRegex(ZeroDivisionError, "enough"):
+            chorale.frontier(**LONG, progress=enough)
+        self.assertEqual(len(told), 2)
+        self.assertTrue(all(doing for doing, _, _ in told))
+
+    def test_limits_are_values(self):
+        result = chorale.frontier(**LONG, time_limit=0.3)
+        self.assertEqual(result.stopped, "time limit")
+        self.assertEqual(chorale.frontier("dgx1", "allgather", max_chunks=2, conflicts=0, use_bounds=False).stopped, "conflict limit")
+
+    def test_several_at_once_say_the_same(self):
+        alone = chorale.frontier("dgx1", "broadcast", max_chunks=3).to_json()
+        texts = []
+        threads = [threading.Thread(target=lambda: texts.append(chorale.frontier("dgx1", "broadcast", max_chunks=3).to_json())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([without_times(text) for text in texts], [without_times(alone)] * 4)
+
+    def test_the_line_on_standard_error_is_wiped_away(self):
+        with mock.patch("sys.stderr") as error:
+            chorale.frontier("dgx1", "allgather", max_chunks=6, progress=True)
+        written = "".join(call.args[0] for call in error.write.call_args_list)
+        self.assertTrue(written == "" or written.endswith(" \r"), written)
+
+
+class WithOthers(unittest.TestCase):
+    def installed(self, name):
+        try:
+            return __import__(name)
+        except ImportError:
+            self.skipTest(f"left out: {name} is not installed")
+
+    def test_graphs(self):
+        networkx = self.installed("networkx")
+        dice = random.Random(SEED + 2)
+        for _ in range(20):
+            machine = some_machine(dice)
+            self.assertEqual(chorale.Topology.from_networkx(machine.to_networkx()), machine)
+        ring = chorale.Topology.from_networkx(networkx.cycle_graph(4))
+        asked = chorale.frontier(ring, "allgather", max_chunks=2)
+        self.assertEqual([p.rate for p in asked.points if p.on_frontier], [p.rate for p in chorale.frontier("ring:4", "allgather", max_chunks=2).points if p.on_frontier])
+        star = networkx.star_graph(4)  # node 0 is in the middle
+        star.nodes[0]["switch"] = True
+        machine = chorale.Topology.from_networkx(star, "star")
+        self.assertEqual((machine.ranks, machine.switches, machine.links[0].src, machine.links[0].dst), (4, 1, 4, 0))
+        self.assertTrue(chorale.frontier(machine, "broadcast").complete)
+        twice = chorale.Topology("two", 2, [chorale.Link(0, 1), chorale.Link(1, 0), chorale.Link(0, 1, 2)], [chorale.SharedLimit("l", [0, 2], 2)])
+        self.assertEqual(chorale.Topology.from_networkx(twice.to_networkx()).limits[0].bandwidth, 2)
+        self.assertEqual(sorted(l.bandwidth for l in chorale.Topology.from_networkx(twice.to_networkx()).links), [1, 1, 2])
+        graph = networkx.Graph([(0, 1, {"bandwidth": 1.5})])
+        with self.assertRaisesRegex(chorale.InputError, "whole number"):
+            chorale.Topology.from_networkx(graph)
+
+    def test_tables(self):
+        self.installed("pandas")
+        table = chorale.frontier("dgx1", "allgather", max_chunks=6).to_dataframe()
+        self.assertEqual(list(table[table.on_frontier].rounds_per_chunk), [1.5, 7 / 6])
+        self.assertTrue(table.proven.all())
+
+    def test_drawings(self):
+        self.installed("matplotlib").use("Agg")
+        result = chorale.frontier("dgx1", "allgather", max_chunks=6)
+        self.assertEqual(list(result.plot().lines[0].get_xdata()), [2, 3])
+        self.assertEqual(list(result.plot(bytes=[1024, 1 << 20]).lines[0].get_xdata()), [1024, 1 << 20])
+
+
+class Stubs(unittest.TestCase):
+    def test_the_page_runs_as_it_stands(self):
+        blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "docs/python.md").read_text(), re.M | re.S)
+        self.assertGreater(len(blocks), 3)
+        printed = []
+        names = {"print": lambda *values: printed.append(" ".join(map(str, values)))}
+        for block in blocks:
+            exec(compile(block, "docs/python.md", "exec"), names)
+        self.assertEqual(printed, ["2 3/2 True", "3 7/6 True", "1", "topology: unknown name 'rong:4'; did you mean 'ring'?"])
+
+    def test_they_name_what_is_there(self):
+        folder = pathlib.Path(chorale.__file__).parent
+        self.assertTrue((folder / "py.typed").exists())
+        named = ast.parse((folder / "_chorale.pyi").read_text()).body
+        public = lambda thing: {name for name in vars(thing) if not name.startswith("_") or name == "_repr_html_"}  # noqa: E731
+        declared = {node.name: node for node in named if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        self.assertEqual(set(declared), public(chorale._chorale))
+        for name, node in declared.items():
+            if isinstance(node, ast.ClassDef):
+                members = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and each.name != "__init__"}
+                self.assertEqual(members, public(getattr(chorale, name)), name)
+
+    def test_all_that_is_offered_says_what_it_is(self):
+        for name in chorale.__all__:
+            self.assertTrue(getattr(chorale, name).__doc__, name)
+
+
+print(f"seed {SEED}; {chorale.__file__}; Python {sys.version.split()[0]}, numpy {np.__version__}")
+unittest.main(argv=sys.argv[:1])
