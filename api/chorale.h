@@ -14,6 +14,7 @@
 #include "api/compose.h"
 #include "api/import.h"
 #include "api/inputs.h"
+#include "api/library.h"
 #include "api/place.h"
 #include "api/repair.h"
 #include "api/report.h"

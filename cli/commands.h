@@ -35,6 +35,7 @@ Outcome perform(const BenchCommand&, Supervisor&);
 Outcome perform(const TransformCommand&, Supervisor&);
 Outcome perform(const CompileCommand&, Supervisor&);
 Outcome perform(const TuneCommand&, Supervisor&);
+Outcome perform(const LibraryCommand&, Supervisor&);
 
 // Was this process started by mpirun? And is it the one of those that speaks?
 bool started_by_mpirun();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/inputs.h"
+#include "api/library.h"
 #include "api/repair.h"
 #include "api/search.h"
 #include "cli/commands.h"
@@ -92,6 +93,28 @@ Outcome told(const FrontierCommand& command, Result result, Stopped stopped,
   return outcome;
 }
 
+// A read if the library has it; else it has it afterwards.
+Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Supervisor& supervisor) {
+  const std::unique_ptr<AnswerFile> file = open_answers(command.library, true);
+  if (std::optional<Result> known = find_answer(*file, question)) {
+    supervisor.take_floor();
+    Outcome outcome = told(command, *std::move(known), Stopped::No, {});
+    outcome.text += "from " + command.library + "\n";
+    return outcome;
+  }
+  if (!command.search.changes.any())
+    question.places = {{.machine = command.search.topology,
+                        .group = "all",
+                        .collective = name_of(question.collective),
+                        .ranks = question.topology.ranks,
+                        .root = question.collective.root}};
+  Result result = frontier(question.topology, question.collective, question.options);
+  supervisor.take_floor();
+  if (!result.complete && supervisor.stopped() != Stopped::No) result.stopped = supervisor.stopped();
+  keep_answer(*file, question, result);
+  return told(command, std::move(result), supervisor.stopped(), {});
+}
+
 }  // namespace
 
 Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
@@ -121,6 +144,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     options.progress = [&line](const Progress& progress) {
       line.show(fmt::format("{}; {}", counted(progress.points, "point"), progress.doing));
     };
+  if (!command.library.empty()) return by_library(command, {topology, collective, options}, supervisor);
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
   return told(command, std::move(result), supervisor.stopped(), news);

@@ -85,11 +85,13 @@ void machine_changes(CLI::App*, MachineChanges&);  // --without-link, --without-
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: machines, what is searched for and looked at, what runs, where axes are placed, and tensor programs.
+// The commands: machines, what is searched for and looked at, what runs, where axes are placed, tensor
+// programs, and libraries.
 void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
 void placement_options(CLI::App&, Command& parsed);
 void workload_options(CLI::App&, Command& parsed);
+void library_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

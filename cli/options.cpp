@@ -93,6 +93,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   program_options(app, parsed.command);
   placement_options(app, parsed.command);
   workload_options(app, parsed.command);
+  library_options(app, parsed.command);
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
     command->add_flag("-q,--quiet", parsed.quiet, "Say nothing but errors");
   require_known_commands(app, argc, argv);

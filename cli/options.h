@@ -19,6 +19,7 @@
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
 #include "ir/search_options.h"
+#include "library/answers.h"
 #include "topology/import/options.h"
 
 namespace chorale {
@@ -103,7 +104,8 @@ struct FrontierCommand {
   int extra_rounds = kAnyRounds;
   int max_steps = kAnySteps;
   int jobs = 1;
-  std::string repair = {};  // a result for the machine before its failures, to begin with
+  std::string library = {};  // where the answer is looked for, and kept
+  std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is told
   bool all = false;                      // list points that others dominate, too
@@ -310,11 +312,25 @@ struct TuneCommand {
   Limits limits = {};
 };
 
+struct LibraryCommand {
+  enum class Action { Build, Show, Verify, Select };
+  Action action = Action::Show;
+  std::string spec = {};  // of Build
+  std::string file = {};  // the library
+  int jobs = 1;
+  AnswerPlace place = {.group = "all"};         // of Select
+  std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
+  std::string json = {};
+  std::int64_t conflicts = -1;  // of Verify
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
                  SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
                  ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                 BenchCommand, TransformCommand, CompileCommand, TuneCommand>;
+                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand>;
 
 struct Invocation {
   Command command = {};

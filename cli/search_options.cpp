@@ -73,6 +73,8 @@ void frontier_options(CLI::App& app, Command& parsed) {
           "Only schedules with at most steps + K rounds");
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  text(sub, "--library", options->library, "FILE",
+       "Take the answer from this library if it has it, else search and keep it there");
   text(sub, "--repair", options->repair, "OLD",
        "Begin with a result for the machine before --without-link and the like: its schedules are patched, "
        "and the old, patched and new rates are said; a block is cut into as many chunks as it was, or more");
@@ -83,6 +85,8 @@ void frontier_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     require_chunk_counts(sub, options->min_chunks, options->max_chunks);
+    if (!options->library.empty() && !options->repair.empty())
+      throw InputError("--library", "has no repaired answers", "drop it, or --repair");
     parsed = *options;
   });
 }

@@ -1,0 +1,174 @@
+#include "cli/library_build.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/json.h"
+
+namespace chorale {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kBetweenLooks{5};
+
+struct Worker {
+  pid_t process = 0;
+  std::size_t question = 0;
+  fs::path folder = {};
+};
+
+// Removed with all that is in it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "chorale-library-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw InputError(name, "no folder can be made there", "set TMPDIR to where there is room");
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::int64_t memory_of_a_worker(const LibraryCommand& command) {
+  const std::int64_t all = command.limits.memory >= 0
+                               ? command.limits.memory
+                               : sysconf(_SC_PHYS_PAGES) / 10 * 9 * sysconf(_SC_PAGESIZE);
+  return std::max<std::int64_t>(all / command.jobs, 1 << 20);
+}
+
+// The words of the command that answers it.
+std::vector<std::string> words_for(const LibraryQuestion& question, const fs::path& folder,
+                                   std::int64_t memory) {
+  const FrontierOptions& asked = question.options;
+  std::vector<std::string> words = {
+      "chorale", "frontier", (folder / "machine.json").string(), name_of(question.collective),
+      "-q",      "--json",   (folder / "result.json").string()};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.push_back(option);
+    words.push_back(value);
+  };
+  if (is_rooted(question.collective.kind)) add("--root", std::to_string(question.collective.root));
+  add("--min-chunks", std::to_string(asked.min_chunks));
+  add("--max-chunks", std::to_string(asked.max_chunks));
+  if (asked.extra_rounds != kAnyRounds) add("--k", std::to_string(asked.extra_rounds));
+  if (asked.max_steps != kAnySteps) add("--max-steps", std::to_string(asked.max_steps));
+  if (asked.synthesis.limits.conflicts >= 0)
+    add("--conflicts", std::to_string(asked.synthesis.limits.conflicts));
+  if (asked.time_limit.count() >= 0) add("--time-limit", fmt::format("{}ms", asked.time_limit.count()));
+  add("--memory-limit", std::to_string(memory));
+  return words;
+}
+
+// Between fork and exec nothing is allocated: another thread may hold the allocator.
+pid_t started(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid(), child = fork();
+  if (child != 0) return child;
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kBadInput);
+  execv("/proc/self/exe", arguments.data());
+  _exit(kBadInput);
+}
+
+std::string in_words(const LibraryQuestion& question, const std::string& what) {
+  const AnswerPlace& place = question.places.front();
+  return fmt::format("{}, {}, {}: {}", place.machine, place.group, place.collective, what);
+}
+
+// Keeps what the worker has written. What it could not answer is said.
+void take(AnswerFile& file, const LibraryQuestion& question, const Worker& worker, int status,
+          BuildReport& report) {
+  const bool well =
+      WIFEXITED(status) && (WEXITSTATUS(status) == kFound || WEXITSTATUS(status) == kUndecided ||
+                            WEXITSTATUS(status) == kImpossible);
+  const std::string result = (worker.folder / "result.json").string();
+  if (!well)
+    report.failures.push_back(in_words(
+        question, WIFSIGNALED(status) ? fmt::format("its process was ended by signal {}", WTERMSIG(status))
+                                      : fmt::format("its process ended with {}", WEXITSTATUS(status))));
+  else if (!fs::exists(result) || !keep_answer(file, question, result_from_json(read_file(result), result)))
+    report.failures.push_back(in_words(question, "not answered within the limits"));
+  else
+    ++report.answered;
+  std::error_code error;
+  fs::remove_all(worker.folder, error);
+}
+
+}  // namespace
+
+BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
+                          const LibraryCommand& command, Supervisor& supervisor) {
+  BuildReport report;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (!file.answer(text_of(questions[i]))) {
+      open.push_back(i);
+      continue;
+    }
+    for (const AnswerPlace& place : questions[i].places) file.put_place(text_of(questions[i]), place);
+    ++report.there;
+  }
+  const Folder folder;
+  const std::int64_t memory = memory_of_a_worker(command);
+  std::vector<Worker> workers;
+  std::size_t next = 0;
+  const auto start_next = [&] {
+    Worker worker{.question = open[next], .folder = folder.path() / std::to_string(next)};
+    ++next;
+    const LibraryQuestion& question = questions[worker.question];
+    fs::create_directory(worker.folder);
+    write_file((worker.folder / "machine.json").string(), to_json(without_names(question.topology)));
+    worker.process = started(words_for(question, worker.folder, memory));
+    if (worker.process < 0)
+      throw InputError("library build", "no process can be started", "use fewer --jobs");
+    workers.push_back(worker);
+  };
+  while (!*supervisor.stop() && (next < open.size() || !workers.empty())) {
+    while (next < open.size() && std::ssize(workers) < command.jobs) start_next();
+    int status = 0;
+    const auto ended = std::ranges::find_if(workers, [&](const Worker& worker) {
+      return waitpid(worker.process, &status, WNOHANG) == worker.process;
+    });
+    if (ended == workers.end()) {
+      std::this_thread::sleep_for(kBetweenLooks);
+      continue;
+    }
+    take(file, questions[ended->question], *ended, status, report);
+    workers.erase(ended);
+    supervisor.progress().show(
+        fmt::format("{} of {} answered", report.there + report.answered, questions.size()));
+  }
+  for (const Worker& worker : workers) {
+    kill(worker.process, SIGKILL);
+    waitpid(worker.process, nullptr, 0);
+  }
+  return report;
+}
+
+}  // namespace chorale

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/inputs.h"
+#include "api/library.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/library_build.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/files.h"
+#include "ir/json.h"
+#include "ir/words.h"
+#include "library/select.h"
+
+namespace chorale {
+namespace {
+
+Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
+  supervisor.want_progress(command.progress);
+  const std::vector<LibraryQuestion> questions = library_questions(read_file(command.spec), command.spec);
+  require_writable_file("-o", command.file);
+  const std::unique_ptr<AnswerFile> file = open_answers(command.file, true);
+  const BuildReport report = build_library(*file, questions, command, supervisor);
+  std::size_t places = 0;
+  for (const LibraryQuestion& question : questions) places += question.places.size();
+  const bool all = report.there + report.answered == std::ssize(questions);
+  return {.exit_code = all                                   ? kFound
+                       : supervisor.stopped() != Stopped::No ? exit_code_of(supervisor.stopped())
+                                                             : kUndecided,
+          .text = fmt::format("{} in {}: {} there before, {} answered now, {} open\n",
+                              counted(std::ssize(questions), "question"),
+                              counted(static_cast<long long>(places), "place"), report.there, report.answered,
+                              std::ssize(questions) - report.there - report.answered),
+          .errors = report.failures};
+}
+
+Outcome show(const LibraryCommand& command) {
+  std::vector<std::vector<std::string>> rows = {
+      {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
+  long long answers = 0;
+  open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
+    const Result result = result_of(stored, command.file);
+    ++answers;
+    const auto of_frontier = [](const Point& point) { return point.on_frontier; };
+    const auto points = std::ranges::count_if(result.points, of_frontier);
+    const Cost few = points > 0 ? result.points.front().cost : Cost{};
+    const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
+    for (const AnswerPlace& place : stored.places)
+      rows.push_back({place.machine, place.group, place.collective,
+                      is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
+                      std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
+                      points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
+                      result.complete ? "proven" : name_of(result.stopped)});
+  });
+  std::sort(rows.begin() + 1, rows.end());
+  return {.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
+                                                         counted(std::ssize(rows) - 1, "place"))};
+}
+
+Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
+  supervisor.want_progress(command.progress);
+  Outcome outcome;
+  CheckReport all;
+  long long answers = 0;
+  bool cut = false;
+  open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
+    cut = cut || *supervisor.stop();
+    if (cut) return;
+    supervisor.progress().show(counted(++answers, "answer"));
+    const CheckReport report = check_answer(
+        stored, command.file,
+        {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = supervisor.stop()});
+    all.schedules += report.schedules;
+    all.bounds += report.bounds;
+    all.refutations += report.refutations;
+    all.undecided += report.undecided;
+    for (const Fault& fault : report.faults) {
+      all.faults.push_back(fault);
+      const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
+      outcome.errors.push_back(fmt::format("{}: {}, {}, {}: {}", command.file, place.machine, place.group,
+                                           place.collective, fault.words));
+    }
+  });
+  outcome.exit_code = !all.faults.empty() ? kBadInput
+                      : cut               ? exit_code_of(supervisor.stopped())
+                      : all.undecided > 0 ? kUndecided
+                                          : kFound;
+  outcome.text = fmt::format("{}: {} verified, {} accepted, {} checked", counted(answers, "answer"),
+                             counted(all.schedules, "schedule"), counted(all.bounds, "bound"),
+                             counted(all.refutations, "refutation"));
+  if (all.undecided > 0)
+    outcome.text += fmt::format(", {} undecided within the limits", counted(all.undecided, "refutation"));
+  outcome.text += cut ? "; not all was checked (" + name_of(supervisor.stopped()) + ")\n" : "\n";
+  return outcome;
+}
+
+Outcome choose(const LibraryCommand& command) {
+  require_writable_file("--json", command.json);
+  const AnswerPlace& asked = command.place;
+  std::vector<Result> results;
+  std::string known;
+  open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
+    for (const AnswerPlace& place : stored.places) {
+      if (place.machine != asked.machine || place.collective != asked.collective) continue;
+      known += fmt::format("{}{} with root {}", known.empty() ? "" : ", ", place.group, place.root);
+      if (place.group != asked.group || place.root != asked.root) continue;
+      results.push_back(result_of(stored, command.file));
+      results.back().topology.name = asked.machine;
+    }
+  });
+  const std::string what =
+      fmt::format("{} of {}, {}, root {}", asked.collective, asked.machine, asked.group, asked.root);
+  if (results.empty())
+    throw InputError(command.file, "has no " + what,
+                     known.empty() ? "see 'chorale library show'" : "it has that for " + known);
+  std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time"}};
+  std::optional<Choice> first;
+  for (const std::int64_t bytes : command.bytes) {
+    const auto best = select(results, call_of(results.front().collective, static_cast<double>(bytes)));
+    if (!best) throw InputError(command.file, "has no schedule for " + what, "build it with other limits");
+    if (!first) first = best;
+    const Point& point = results[best->result].points[best->point];
+    rows.push_back({format_bytes(static_cast<double>(bytes)), std::to_string(point.cost.steps),
+                    fraction(point.cost.rounds, point.cost.chunks), name_of(point.method),
+                    format_us(best->us)});
+  }
+  Outcome outcome{.text = table(rows, "rrrlr")};
+  if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
+  switch (command.action) {
+    case LibraryCommand::Action::Build:
+      return build(command, supervisor);
+    case LibraryCommand::Action::Show:
+      return show(command);
+    case LibraryCommand::Action::Verify:
+      return verify(command, supervisor);
+    case LibraryCommand::Action::Select:
+      return choose(command);
+  }
+  return {};
+}
+
+}  // namespace chorale

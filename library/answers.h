@@ -1,0 +1,48 @@
+// Answers of searches in one SQLite file, a transaction each: what was stored is there whatever happens afterwards, and what
+// was not stored whole is not there. Questions and answers are texts, compressed; what they say is api/library.h's matter.
+//
+// An answer is found by its question alone. Places say where in which machine that question was asked, for people: alike
+// nodes of a machine, or of several, share an answer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+struct AnswerPlace {
+  std::string machine = {};     // as it was named
+  std::string group = {};       // "all", or levels: "node"
+  std::string collective = {};  // its name
+  int ranks = 0;                // of the group
+  int root = 0;
+  bool operator==(const AnswerPlace&) const = default;
+};
+
+struct StoredAnswer {
+  std::string question = {};
+  std::string answer = {};
+  std::vector<AnswerPlace> places = {};  // sorted
+};
+
+class AnswerFile {
+ public:
+  virtual ~AnswerFile() = default;
+
+  virtual std::optional<std::string> answer(const std::string& question) = 0;
+  // On disk when this returns. A question that has an answer keeps it.
+  virtual void put(const std::string& question, const std::string& answer) = 0;
+  // Of a question that has an answer; a place that is known already stays.
+  virtual void put_place(const std::string& question, const AnswerPlace&) = 0;
+  // One after the other, in an order that depends on the questions alone.
+  virtual void each(const std::function<void(const StoredAnswer&)>&) = 0;
+};
+
+// Several processes may have it open. Throws InputError where there is none and `make` is not set, and for what is no such
+// file; likewise its functions where the file cannot be read or written.
+std::unique_ptr<AnswerFile> open_answers(const std::string& path, bool make);
+
+}  // namespace chorale

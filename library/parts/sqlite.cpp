@@ -1,0 +1,180 @@
+// libchorale-sqlite: a library in a file of SQLite, texts compressed by zlib.
+//
+//   about(what, value)                         'chorale_library' -> the version of this form
+//   answers(key, question, answer)             key: a hash of the question, so that the index is small; the question says it all
+//   places(machine, grp, collective, ranks, root, key)
+//
+// A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "ir/error.h"
+#include "library/parts/tables.h"
+#include "parts/part.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr int kMostWaitMs = 60'000;                          // for another process that writes
+constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;  // as files have at most
+
+std::string packed(const std::string& text) {
+  uLongf size = compressBound(text.size());
+  std::string result(8 + size, '\0');
+  for (int i = 0; i < 8; ++i) result[i] = static_cast<char>(text.size() >> (8 * i));
+  if (compress2(reinterpret_cast<Bytef*>(result.data() + 8), &size,
+                reinterpret_cast<const Bytef*>(text.data()), text.size(), 6) != Z_OK)
+    throw std::bad_alloc();
+  result.resize(8 + size);
+  return result;
+}
+
+// None: this is nothing that packed() made.
+std::optional<std::string> unpacked(const std::string& bytes) {
+  if (bytes.size() < 8) return {};
+  std::uint64_t size = 0;
+  for (int i = 0; i < 8; ++i) size |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  if (size > kMostText) return {};
+  std::string text(size, '\0');
+  uLongf length = size;
+  if (uncompress(reinterpret_cast<Bytef*>(text.data()), &length,
+                 reinterpret_cast<const Bytef*>(bytes.data() + 8), bytes.size() - 8) != Z_OK ||
+      length != size)
+    return {};
+  return text;
+}
+
+// FNV-1a, twice. Whoever finds a key still compares the question.
+std::string key_of(const std::string& text) {
+  std::uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
+  for (const char c : text) {
+    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 1;
+  }
+  return fmt::format("{:016x}{:016x}", a, b);
+}
+
+class SqliteFile : public AnswerFile {
+ public:
+  SqliteFile(const std::string& path, bool make) : path_(path) {
+    std::error_code error;
+    if (!make && !std::filesystem::exists(path, error))
+      throw InputError(path, "there is no such library", "make it by 'chorale library build'");
+    sqlite3* file = nullptr;
+    const int opened = sqlite3_open_v2(path.c_str(), &file,
+                                       SQLITE_OPEN_READWRITE | (make ? SQLITE_OPEN_CREATE : 0), nullptr);
+    file_.reset(file);
+    require(opened == SQLITE_OK);
+    sqlite3_busy_timeout(file_.get(), kMostWaitMs);
+    if (make) begin();
+    const Rows version = rows("SELECT value FROM about WHERE what = 'chorale_library'", {});
+    if (version.size() != 1 || version[0][0] != std::to_string(kVersion))
+      throw InputError(path, "is no library of this chorale", "build another");
+  }
+
+  std::optional<std::string> answer(const std::string& question) override {
+    const Rows found = rows("SELECT question, answer FROM answers WHERE key = ?", {key_of(question)});
+    if (found.empty() || text_of(found[0][0]) != question) return {};
+    return text_of(found[0][1]);
+  }
+
+  void put(const std::string& question, const std::string& answer) override {
+    rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)",
+         {key_of(question), packed(question), packed(answer)});
+  }
+
+  void put_place(const std::string& question, const AnswerPlace& place) override {
+    rows("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?, ?, ?)",
+         {place.machine, place.group, place.collective, std::to_string(place.ranks),
+          std::to_string(place.root), key_of(question)});
+  }
+
+  void each(const std::function<void(const StoredAnswer&)>& tell) override {
+    for (const std::vector<std::string>& key : rows("SELECT key FROM answers ORDER BY key", {})) {
+      const Rows found = rows("SELECT question, answer FROM answers WHERE key = ?", {key[0]});
+      StoredAnswer stored{.question = text_of(found.at(0)[0]), .answer = text_of(found[0][1])};
+      for (const std::vector<std::string>& row : rows("SELECT machine, grp, collective, ranks, root FROM "
+                                                      "places WHERE key = ? ORDER BY 1, 2, 3, 4, 5",
+                                                      {key[0]}))
+        stored.places.push_back({.machine = row[0],
+                                 .group = row[1],
+                                 .collective = row[2],
+                                 .ranks = std::atoi(row[3].c_str()),
+                                 .root = std::atoi(row[4].c_str())});
+      tell(stored);
+    }
+  }
+
+ private:
+  using Rows = std::vector<std::vector<std::string>>;
+
+  void require(bool well) const {
+    if (!well)
+      throw InputError(path_, fmt::format("SQLite says: {}", sqlite3_errmsg(file_.get())),
+                       "check the path, and the space there");
+  }
+
+  // All or nothing, so that who is killed here leaves an empty file, which is begun again.
+  void begin() {
+    for (const char* line :
+         {"BEGIN IMMEDIATE", "CREATE TABLE IF NOT EXISTS about(what TEXT PRIMARY KEY, value TEXT)",
+          "CREATE TABLE IF NOT EXISTS answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB)",
+          "CREATE TABLE IF NOT EXISTS places(machine TEXT, grp TEXT, collective TEXT, ranks INTEGER, root "
+          "INTEGER, key TEXT, PRIMARY KEY(machine, grp, collective, root, key))",
+          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '1')", "COMMIT"})
+      rows(line, {});
+  }
+
+  // Each a transaction of its own. Parameters are bytes.
+  Rows rows(const std::string& sql, const std::vector<std::string>& parameters) {
+    sqlite3_stmt* made = nullptr;
+    require(sqlite3_prepare_v2(file_.get(), sql.c_str(), -1, &made, nullptr) == SQLITE_OK);
+    const std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement(made, &sqlite3_finalize);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      // What zlib made is a blob, all else a text, which SQLite compares with texts only.
+      const bool text = parameters[i].find('\0') == std::string::npos;
+      const auto bind = text ? sqlite3_bind_text(made, static_cast<int>(i) + 1, parameters[i].data(),
+                                                 static_cast<int>(parameters[i].size()), SQLITE_TRANSIENT)
+                             : sqlite3_bind_blob(made, static_cast<int>(i) + 1, parameters[i].data(),
+                                                 static_cast<int>(parameters[i].size()), SQLITE_TRANSIENT);
+      require(bind == SQLITE_OK);
+    }
+    Rows result;
+    int state = SQLITE_ROW;
+    while ((state = sqlite3_step(made)) == SQLITE_ROW) {
+      result.emplace_back();
+      for (int i = 0; i < sqlite3_column_count(made); ++i) {
+        const void* const bytes = sqlite3_column_blob(made, i);
+        const int size = sqlite3_column_bytes(made, i);
+        result.back().push_back(bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes), size));
+      }
+    }
+    require(state == SQLITE_DONE);
+    return result;
+  }
+
+  std::string text_of(const std::string& bytes) const {
+    if (const std::optional<std::string> text = unpacked(bytes)) return *text;
+    throw InputError(path_, "has an answer that is damaged", "build another");
+  }
+
+  std::string path_;
+  std::unique_ptr<sqlite3, decltype(&sqlite3_close)> file_{nullptr, &sqlite3_close};
+};
+
+std::unique_ptr<AnswerFile> open_sqlite(const std::string& path, bool make) {
+  return std::make_unique<SqliteFile>(path, make);
+}
+
+}  // namespace
+}  // namespace chorale
+
+CHORALE_PART chorale_sqlite_part() {
+  static const chorale::SqlitePart part = {.open = chorale::open_sqlite};
+  return &part;
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Libraries: what is in them is what the search says; a build that is killed at any moment goes on where it was, to the same
+answers; answers that are not to their questions, or not true, are found. The file is read here by Python's own sqlite3 and zlib.
+
+Usage: library.py CHORALE [SEED]
+"""
+import json
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+chorale = os.path.abspath(sys.argv[1])
+seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1123
+dice = random.Random(seed)
+print(f"seed {seed}")
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_library_"))
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def refused(words, *arguments):
+    text = run(*arguments, code=2)
+    assert words in text and len(text.splitlines()) == 1, (arguments, text)
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key != "seconds"}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def unpacked(blob):
+    text = zlib.decompress(blob[8:])
+    assert len(text) == int.from_bytes(blob[:8], "little")
+    return text.decode()
+
+
+def packed(text):
+    return len(text.encode()).to_bytes(8, "little") + zlib.compress(text.encode())
+
+
+def contents(name):
+    """Answers by question, but for times, and places."""
+    with sqlite3.connect(work / name) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        answers = {unpacked(question): without_times(json.loads(unpacked(answer)))
+                   for question, answer in file.execute("SELECT question, answer FROM answers")}
+        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key FROM places"))
+
+
+def processes():
+    """Of this user, those that work for a build here."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[:2] == [b"chorale", b"frontier"] and str(work).encode() in b" ".join(words):
+            found.append(int(path.parent.name))
+    return found
+
+
+os.environ["TMPDIR"] = str(work)
+# Two machines that differ in their names only, one that is one-way and uneven, one with levels.
+uneven = {"topology": "uneven", "ranks": 4, "switches": 0, "limits": [], "links": [
+    {"src": n, "dst": (n + 1) % 4, "bandwidth": 1 + n % 2, "alpha_us": 1, "beta_us_per_byte": 4e-05} for n in range(4)]}
+(work / "a.json").write_text(json.dumps(uneven))
+(work / "b.json").write_text(json.dumps({**uneven, "topology": "another"}))
+spec = {"machines": ["./a.json", "./b.json", "torus:2x3", "dgx-a100:2"], "collectives": ["allgather", "broadcast", "allreduce"],
+        "groups": ["all"], "roots": [0, 3], "max_chunks": 2, "conflicts": 200}
+small = {**spec, "machines": spec["machines"][:3]}
+(work / "small.json").write_text(json.dumps(small))
+nodes = {**spec, "machines": ["dgx-a100:2"], "groups": ["all", "node", "rank"], "collectives": ["allgather"], "max_chunks": 1}
+(work / "nodes.json").write_text(json.dumps(nodes))
+
+# Built whole: three machines of which two are the same, with an allgather, an allreduce and two broadcasts each.
+began = time.monotonic()
+text = run("library", "build", "small.json", "-o", "whole.db", "--jobs", 2)
+took = time.monotonic() - began
+assert "8 questions in 12 places: 0 there before, 8 answered now, 0 open" in text, text
+assert "8 there before, 0 answered now" in run("library", "build", "small.json", "-o", "whole.db")
+whole, places = contents("whole.db")
+assert len(whole) == 8 and len(places) == 12
+assert not processes()
+
+# What is in it is what the search says, and is taken from there.
+for machine, collective, options in [("torus:2x3", "allreduce", []), ("./b.json", "broadcast", ["--root", 3]), ("./a.json", "allgather", [])]:
+    line = ["frontier", machine, collective, "--max-chunks", 2, "--conflicts", 200, *options]
+    searched = subprocess.run([chorale, *map(str, line), "--json", "-"], capture_output=True, text=True, cwd=work).stdout
+    done = subprocess.run([chorale, *map(str, line), "--json", "-", "--library", "whole.db"], capture_output=True, text=True, cwd=work)
+    assert without_times(json.loads(searched)) == without_times(json.loads(done.stdout)), line
+    assert "from whole.db" in done.stderr, done.stderr
+assert contents("whole.db") == (whole, places)
+# What is not is searched, and kept.
+run("frontier", "ring:4", "allgather", "--library", "grows.db")
+assert "from grows.db" in run("frontier", "ring:4", "allgather", "--library", "grows.db")
+assert "from grows.db" not in run("frontier", "ring:4", "allgather", "--max-chunks", 2, "--library", "grows.db")
+assert len(contents("grows.db")[0]) == 2
+
+# The nodes of a machine, and its rails, are alike: one answer each.
+text = run("library", "build", "nodes.json", "-o", "nodes.db", "--jobs", 2)
+assert "3 questions in 3 places" in text, text
+shown = run("library", "show", "nodes.db")
+assert [line.split()[:5] for line in shown.splitlines()[1:4]] == [["dgx-a100:2", group, "allgather", "-", ranks]
+                                                                for group, ranks in (("all", "16"), ("node", "2"), ("rank", "8"))], shown
+
+# Chosen as the table of the result chooses.
+rows = [line.split() for line in run("library", "select", "whole.db", "torus:2x3", "allgather", "--bytes", "1K:1G:1024", "--json", "t.json").splitlines()[1:4]]
+theirs = [line.split() for line in run("show", "t.json", "--bytes", "1K:1G:1024").splitlines() if line.split()[1:2] in (["KiB"], ["MiB"], ["GiB"])]
+assert [row[:3] for row in rows] == [row[:2] + row[3:4] for row in theirs] and len(rows) == 3, (rows, theirs)
+assert "verified" in run("check", "t.json")
+
+# Killed at random moments, and resumed.
+kills = 0
+while True:
+    process = subprocess.Popen([chorale, "library", "build", "small.json", "-o", "killed.db", "--jobs", "2"], cwd=work, stdout=subprocess.DEVNULL)
+    try:
+        process.wait(timeout=dice.uniform(0, took / 4) if kills < 40 else None)
+    except subprocess.TimeoutExpired:
+        kills += 1
+        process.kill()
+        process.wait()
+        continue
+    assert process.returncode == 0, process.returncode
+    break
+assert contents("killed.db") == (whole, places), f"after {kills} kills"
+for _ in range(1000):  # what dies with a process dies soon
+    if not processes():
+        break
+    time.sleep(0.01)
+assert not processes()
+print(f"{kills} times killed: the same {len(whole)} answers")
+
+# A worker that is killed takes its question with it, and nothing else.
+for _ in range(100):  # until one is hit before it has ended by itself
+    (work / "worker.db").unlink(missing_ok=True)
+    process = subprocess.Popen([chorale, "library", "build", "small.json", "-o", "worker.db"], cwd=work, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    struck = False
+    while process.poll() is None and not struck:
+        for number in processes()[:1]:
+            try:
+                os.kill(number, signal.SIGKILL)
+                struck = True
+            except ProcessLookupError:
+                pass
+    out, error = process.communicate()
+    if process.returncode != 0:
+        break
+assert process.returncode == 3 and "its process was ended by signal 9" in error and "7 answered now, 1 open" in out, (process.returncode, out, error)
+assert "7 there before, 1 answered now" in run("library", "build", "small.json", "-o", "worker.db")
+assert contents("worker.db") == (whole, places)
+
+# Two builds of one file at once.
+both = [subprocess.Popen([chorale, "library", "build", "small.json", "-o", "both.db"], cwd=work, stdout=subprocess.DEVNULL) for _ in range(2)]
+assert [each.wait() for each in both] == [0, 0]
+assert contents("both.db") == (whole, places)
+
+# Nothing in the file is believed.
+assert "8 answers: " in run("library", "verify", "whole.db")
+
+
+def changed(name, change):
+    (work / name).write_bytes((work / "whole.db").read_bytes())
+    with sqlite3.connect(work / name) as file:
+        change(file)
+    return name
+
+
+def less(file):
+    key, blob = file.execute("SELECT key, answer FROM answers ORDER BY key").fetchone()
+    answer = json.loads(unpacked(blob))
+    answer["points"][0]["schedule"][0]["sends"].pop()
+    file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
+
+
+def exchanged(file):
+    (one, a), (two, b) = file.execute("SELECT key, answer FROM answers ORDER BY key").fetchmany(2)
+    file.execute("UPDATE answers SET answer = ? WHERE key = ?", (b, one))
+    file.execute("UPDATE answers SET answer = ? WHERE key = ?", (a, two))
+
+
+text = run("library", "verify", changed("less.db", less), code=2)
+assert "less.db: " in text, text
+text = run("library", "verify", changed("exchanged.db", exchanged), code=2)
+assert text.count("an answer is to another question than it is stored for") == 2, text
+refused("damaged", "library", "verify", changed("cut.db", lambda file: file.execute("UPDATE answers SET answer = substr(answer, 1, 20)")))
+refused("is no library", "library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")))
+
+# What is asked wrongly.
+refused("there is no such library", "library", "show", "nowhere.db")
+refused("SQLite says", "library", "show", "a.json")
+refused("-o: is missing", "library", "build", "small.json")
+refused("it has that for all with root 0", "library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1)
+refused("drop it, or --repair", "frontier", "ring:4", "allgather", "--library", "x.db", "--repair", "t.json")
+for change, words in [({"machine": []}, "machine"), ({"groups": ["rack"]}, "not divided into equal groups"),
+                      ({"machines": ["dgx-a100:2"], "groups": ["rack"]}, "use one of all, node, rank"), ({"collectives": ["sum"]}, "sum"),
+                      ({"machines": ["rong:4"]}, "ring"), ({"roots": [-1]}, "roots[0]"), ({"max_chunks": 0}, "max_chunks"),
+                      ({"min_chunks": 3}, "min_chunks"), ({"seconds": 0}, "seconds"), ({"conflicts": "many"}, "conflicts")]:
+    (work / "wrong.json").write_text(json.dumps({**small, **change}))
+    refused(words, "library", "build", "wrong.json", "-o", "x.db")
+# With no conflicts allowed there are answers all the same, and they say what they are.
+(work / "none.json").write_text(json.dumps({**small, "conflicts": 0, "seconds": 60, "machines": ["ring:5"]}))
+run("library", "build", "none.json", "-o", "none.db")
+run("library", "verify", "none.db")
+print("built, killed, resumed, verified")
