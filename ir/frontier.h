@@ -185,7 +185,8 @@ struct Opening {
 
 enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-written one
 // Why a search ended before everything was decided. Size: a formula would have become too large to be built.
-// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about all.
+// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about all; or of ways
+// that were not chosen (Topology::underlay), and formulas are about links.
 enum class Stopped { No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible };
 
 // As files and people have them.
@@ -198,7 +199,8 @@ std::string name_of(Stopped);
 
 struct Result {
   ResultKind kind = ResultKind::Frontier;
-  Topology topology = {};      // flattened: the links that schedules name
+  Topology topology =
+      {};  // flattened: the links that schedules name; claims are of what is below, if anything is
   Collective collective = {};  // asked for, with one chunk a block
   Space space = {};
   SearchLimits limits = {};

@@ -94,12 +94,14 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   if (certificate.kind == Kind::Partition)
     certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
   if (certificate.kind == Kind::Weights || certificate.kind == Kind::Partition) {
+    // Of the machine that claims are about.
+    const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
+    const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
     const JsonReader prices = json["prices"];
     for (std::size_t i = 0; i < prices.size(kMostSteps); ++i) {
       prices.at(i).require_object({"links", "limits"});
-      certificate.prices.push_back(
-          {.links = read_numbers(prices.at(i)["links"], topology.links.size(), kMost),
-           .limits = read_numbers(prices.at(i)["limits"], topology.limits.size(), kMost)});
+      certificate.prices.push_back({.links = read_numbers(prices.at(i)["links"], links, kMost),
+                                    .limits = read_numbers(prices.at(i)["limits"], limits, kMost)});
     }
   }
   if (certificate.kind == Kind::Refutation) {

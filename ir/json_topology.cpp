@@ -55,10 +55,9 @@ LinkId read_link_name(const JsonReader& json, const Topology& topology, const Li
   return first;
 }
 
-}  // namespace
-
-Topology read_topology(const JsonReader& json) {
-  json.require_object({"topology", "ranks", "switches", "links", "limits", "alpha_us", "beta_us_per_byte"});
+Topology read_graph(const JsonReader& json) {
+  json.require_object({"topology", "ranks", "switches", "links", "limits", "alpha_us", "beta_us_per_byte",
+                       "underlay", "ways"});
   Topology topology{.name = json["topology"].text()};
   topology.ranks = json["ranks"].integer(1, kMostRanks);
   if (json.has("switches")) topology.switches = json["switches"].integer(0, kMostRanks);
@@ -94,6 +93,37 @@ Topology read_topology(const JsonReader& json) {
   return topology;
 }
 
+// Form only: whether links are what their ways say is said by semantics/verify_ways.h.
+Underlay read_underlay(const JsonReader& json, const Topology& above) {
+  for (const char* key : {"underlay", "ways"})
+    if (json["underlay"].has(key))
+      json["underlay"][key].fail("is not for what is below itself", "leave it out");
+  Topology machine = read_graph(json["underlay"]);
+  if (machine.ranks != above.ranks)
+    json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
+  Underlay underlay{
+      .switches = machine.switches, .links = std::move(machine.links), .limits = std::move(machine.limits)};
+  const JsonReader ways = json["ways"];
+  for (std::size_t i = 0; i < ways.size(kMostLinks); ++i) {
+    std::vector<LinkId>& way = underlay.ways.emplace_back();
+    const JsonReader links = ways.at(i);
+    for (std::size_t k = 0; k < links.size(kMostRanks); ++k)
+      way.push_back(links.at(k).integer(0, static_cast<int>(underlay.links.size()) - 1));
+  }
+  return underlay;
+}
+
+}  // namespace
+
+Topology read_topology(const JsonReader& json) {
+  Topology topology = read_graph(json);
+  if (json.has("underlay"))
+    topology.underlay = read_underlay(json, topology);
+  else if (json.has("ways"))
+    json["ways"].fail("are of no underlay", "leave them out");
+  return topology;
+}
+
 std::string write_topology(const Topology& topology, const std::string& indent) {
   std::vector<std::string> links, limits;
   for (const Link& l : topology.links)
@@ -103,11 +133,18 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
     limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}}})", quoted(limit.name),
                                  list(limit.links), limit.bandwidth));
   const std::string inner = indent + "  ";
+  std::string underlay;
+  if (topology.underlay) {
+    std::vector<std::string> ways;
+    for (const std::vector<LinkId>& way : topology.underlay->ways) ways.push_back(list(way));
+    underlay = fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner,
+                           write_topology(with_switches(topology), inner), lines(ways, inner));
+  }
   return fmt::format(
       "{{\n{0}\"topology\": {1},\n{0}\"ranks\": {2},\n{0}\"switches\": {3},\n{0}\"links\": {4},\n"
-      "{0}\"limits\": {5}\n{6}}}",
+      "{0}\"limits\": {5}{6}\n{7}}}",
       inner, quoted(topology.name), topology.ranks, topology.switches, lines(links, inner),
-      lines(limits, inner), indent);
+      lines(limits, inner), underlay, indent);
 }
 
 std::string to_json(const Topology& topology) {

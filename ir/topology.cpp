@@ -5,9 +5,21 @@
 
 namespace chorale {
 
+Topology with_switches(const Topology& topology) {
+  if (!topology.underlay) return topology;
+  return {.name = topology.name,
+          .ranks = topology.ranks,
+          .switches = topology.underlay->switches,
+          .links = topology.underlay->links,
+          .limits = topology.underlay->limits};
+}
+
 Topology reversed(const Topology& topology) {
   Topology result = topology;
   for (Link& link : result.links) std::swap(link.src, link.dst);
+  if (!result.underlay) return result;
+  for (Link& link : result.underlay->links) std::swap(link.src, link.dst);
+  for (std::vector<LinkId>& way : result.underlay->ways) std::ranges::reverse(way);
   return result;
 }
 

@@ -2,6 +2,7 @@
 // one round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,16 @@ struct SharedLimit {  // a switch port, a NIC: these links together move at most
   bool operator==(const SharedLimit&) const = default;
 };
 
+// The machine with its switches below a topology whose links are some ways through them, and not all that there are. Bounds
+// are of this machine: so they hold whatever ways were chosen.
+struct Underlay {
+  int switches = 0;
+  std::vector<Link> links = {};  // between ranks and switches
+  std::vector<SharedLimit> limits = {};
+  std::vector<std::vector<LinkId>> ways = {};  // by link of the topology: the links here that it goes over
+  bool operator==(const Underlay&) const = default;
+};
+
 struct Topology {
   std::string name = {};
   int ranks = 0;
@@ -35,8 +46,12 @@ struct Topology {
       0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
   std::vector<Link> links = {};
   std::vector<SharedLimit> limits = {};
+  std::optional<Underlay> underlay = {};  // none where the links are all that there are
   bool operator==(const Topology&) const = default;
 };
+
+// The machine with its switches that the topology has below it; the topology where it has none.
+Topology with_switches(const Topology&);
 
 // The same machine with every link turned round. Link and limit numbers stay, so a schedule of the one is
 // read as a schedule of the other by reversing its steps.
