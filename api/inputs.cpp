@@ -14,6 +14,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "semantics/verify.h"
+#include "semantics/verify_ways.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -102,6 +103,8 @@ Result read_sound_result(const std::string& file) {
 
 Result sound_result(const std::string& text, const std::string& name) {
   Result result = result_of(text, name);
+  if (const std::vector<Fault> wrong = way_faults(result.topology, 1); !wrong.empty())
+    throw InputError(name + ": topology", wrong.front().words, "make the result again");
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const Point& point = result.points[i];
     const std::string where = fmt::format("{}: points[{}]", name, i);

@@ -11,11 +11,15 @@
 #include "pareto/check.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
+#include "semantics/verify_ways.h"
 #include "topology/switches.h"
 
 namespace chorale {
 
 void require_question(const Topology& topology, const Collective& collective) {
+  if (const std::vector<Fault> wrong = way_faults(topology, 1); !wrong.empty())
+    throw InputError("topology " + topology.name, wrong.front().words,
+                     "describe the machine with its switches; its ways are found");
   if (collective.ranks != topology.ranks)
     throw InputError(name_of(collective), fmt::format("is of {} ranks", collective.ranks),
                      fmt::format("the machine has {}", topology.ranks));

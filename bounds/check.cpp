@@ -7,6 +7,9 @@
 // prices whatever. So nobody is asked where they come from: a certificate that was forged, rounded or made
 // for another machine can be weak, and cannot be false.
 //
+// Where links are chosen ways through switches, prices are of the machine below (Topology::underlay): a send pays what the
+// links of its way cost, whichever way that is, so what is shown holds for all ways.
+//
 // Cost: one run over the links for each set of sources that chunks name, times the steps where prices have
 // steps.
 #include "bounds/check.h"
@@ -46,8 +49,13 @@ struct Shown {
 
 class PriceCheck {
  public:
+  // A topology with switches is the one below chosen ways.
   PriceCheck(const Topology& topology, const Collective& collective)
-      : topology_(topology), collective_(collective), next_(topology.ranks), arriving_(topology.ranks) {
+      : topology_(topology),
+        collective_(collective),
+        nodes_(topology.ranks + topology.switches),
+        next_(nodes_),
+        arriving_(nodes_) {
     for (std::size_t l = 0; l < topology.links.size(); ++l) {
       next_[topology.links[l].src].push_back(static_cast<LinkId>(l));
       arriving_[topology.links[l].dst].push_back(static_cast<LinkId>(l));
@@ -57,6 +65,7 @@ class PriceCheck {
   // One entry of prices and `timed` false: for any number of steps. Otherwise an entry a step.
   Shown weights(const std::vector<Prices>& prices, bool timed) {
     Shown shown;
+    if (timed && topology_.switches > 0) return {.fault = "prices of steps say nothing of switches"};
     std::vector<Weights> by_step;
     for (const Prices& p : prices) {
       Weights w;
@@ -96,9 +105,7 @@ class PriceCheck {
                                    topology_.ranks)};
     Weights w;
     if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
-    std::int64_t least = kFar;
-    for (std::size_t l = 0; l < w.size(); ++l)
-      if (group[topology_.links[l].src] != group[topology_.links[l].dst]) least = std::min(least, w[l]);
+    const std::int64_t least = least_crossing(w, group);
     if (least == kFar) return {.fault = "no link crosses the partition"};
     if (least == 0) return {.fault = "a link that crosses the partition costs nothing"};
     for (const ChunkSpec& spec : collective_.chunks) shown.owed += Wide{least} * crossings(spec, group);
@@ -150,10 +157,32 @@ class PriceCheck {
     return most;
   }
 
-  // By rank, kFar where there is no way.
+  // What a send between groups costs at least: over a link, or over any way through switches alone.
+  std::int64_t least_crossing(const Weights& w, const std::vector<int>& group) const {
+    std::int64_t least = kFar;
+    if (topology_.switches == 0) {
+      for (std::size_t l = 0; l < w.size(); ++l)
+        if (group[topology_.links[l].src] != group[topology_.links[l].dst]) least = std::min(least, w[l]);
+      return least;
+    }
+    std::map<int, std::vector<Rank>> members;
+    for (Rank n = 0; n < topology_.ranks; ++n) members[group[n]].push_back(n);
+    for (const auto& [name, ranks] : members) {
+      const std::vector<std::int64_t> to = cheapest(ranks, w, true);
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        if (group[n] != name) least = std::min(least, to[n]);
+    }
+    return least;
+  }
+
   std::vector<std::int64_t> along_any_path(const RankSet& from, const Weights& w) const {
-    std::vector<std::int64_t> cost(topology_.ranks, kFar);
-    using Entry = std::pair<std::int64_t, Rank>;
+    return cheapest(from, w, false);
+  }
+
+  // By node, kFar where there is no way. A way of one send ends at the first rank that is no source.
+  std::vector<std::int64_t> cheapest(const RankSet& from, const Weights& w, bool one_send) const {
+    std::vector<std::int64_t> cost(nodes_, kFar);
+    using Entry = std::pair<std::int64_t, Node>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
     for (Rank n : from) {
       cost[n] = 0;
@@ -163,8 +192,9 @@ class PriceCheck {
       const auto [paid, n] = queue.top();
       queue.pop();
       if (paid != cost[n]) continue;
+      if (one_send && n < topology_.ranks && !from.contains(n)) continue;
       for (LinkId l : next_[n]) {
-        const Rank m = topology_.links[l].dst;
+        const Node m = topology_.links[l].dst;
         if (paid + w[l] >= cost[m]) continue;
         cost[m] = paid + w[l];
         queue.push({cost[m], m});
@@ -212,20 +242,17 @@ class PriceCheck {
 
   const Topology& topology_;
   const Collective& collective_;
-  std::vector<std::vector<LinkId>> next_;      // by rank: links that leave it
+  const int nodes_;
+  std::vector<std::vector<LinkId>> next_;      // by node: links that leave it
   std::vector<std::vector<LinkId>> arriving_;  // and that enter it
 };
 
 // What has to be so before anything else is looked at: whatever comes after indexes by the ranks and links of
-// machine and collective. A switch would hold nothing and forward at once, which no path of links here knows
-// about.
-std::string misfit(const Topology& topology, const Collective& collective) {
-  if (topology.switches != 0) return "the topology has switches";
-  if (topology.ranks != collective.ranks)
-    return fmt::format("the topology has {} ranks, the collective {}", topology.ranks, collective.ranks);
-  const auto is_rank = [&](int n) { return n >= 0 && n < topology.ranks; };
+// machine and collective.
+std::string malformed(const Topology& topology) {
+  const auto is_node = [&](int n) { return n >= 0 && n < topology.ranks + topology.switches; };
   for (const Link& link : topology.links)
-    if (!is_rank(link.src) || !is_rank(link.dst) || link.bandwidth < 0)
+    if (!is_node(link.src) || !is_node(link.dst) || link.bandwidth < 0)
       return "the topology has a link to nowhere";
   for (const SharedLimit& limit : topology.limits) {
     std::vector<LinkId> links = limit.links;
@@ -234,6 +261,18 @@ std::string misfit(const Topology& topology, const Collective& collective) {
         (!links.empty() && (links.front() < 0 || links.back() >= static_cast<int>(topology.links.size()))))
       return "the shared limit '" + limit.name + "' is malformed";
   }
+  return "";
+}
+
+// A switch would hold nothing and forward at once, which is known only of those below chosen ways.
+std::string misfit(const Topology& topology, const Collective& collective) {
+  if (topology.switches != 0) return "the topology has switches";
+  if (topology.ranks != collective.ranks)
+    return fmt::format("the topology has {} ranks, the collective {}", topology.ranks, collective.ranks);
+  if (std::string wrong = malformed(topology); !wrong.empty()) return wrong;
+  if (topology.underlay)
+    if (std::string wrong = malformed(with_switches(topology)); !wrong.empty()) return wrong;
+  const auto is_rank = [&](int n) { return n >= 0 && n < topology.ranks; };
   for (const ChunkSpec& spec : collective.chunks)
     if (!std::all_of(spec.pre.begin(), spec.pre.end(), is_rank) ||
         !std::all_of(spec.post.begin(), spec.post.end(), is_rank))
@@ -241,19 +280,23 @@ std::string misfit(const Topology& topology, const Collective& collective) {
   return "";
 }
 
-// Steps that a value needs from the nearest rank of `from` to each rank, -1 where it never arrives. Our own
-// search: the finders use ir/'s.
-std::vector<int> steps_to_all(const Topology& topology, const RankSet& from) {
-  std::vector<std::vector<Rank>> next(topology.ranks);
+// Steps that a value needs from the nearest rank of `from` to each node, -1 where it never arrives; a switch passes on in
+// the step that it is reached in. Our own search: the finders use ir/'s.
+std::vector<int> steps_to_all(const Topology& given, const RankSet& from) {
+  const Topology topology = with_switches(given);
+  std::vector<std::vector<Node>> next(topology.ranks + topology.switches);
   for (const Link& link : topology.links) next[link.src].push_back(link.dst);
-  std::vector<int> steps(topology.ranks, -1);
-  std::vector<Rank> now(from.begin(), from.end());
+  std::vector<int> steps(next.size(), -1);
+  std::vector<Node> now(from.begin(), from.end());
   for (int taken = 0; !now.empty(); ++taken) {
-    std::vector<Rank> after;
-    for (Rank n : now) {
+    std::vector<Node> after;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const Node n = now[i];
       if (steps[n] >= 0) continue;
       steps[n] = taken;
-      after.insert(after.end(), next[n].begin(), next[n].end());
+      std::vector<Node>& reached = n < topology.ranks ? after : now;
+      // What a rank sends to is reached a step later.
+      reached.insert(reached.end(), next[n].begin(), next[n].end());
     }
     now = std::move(after);
   }
@@ -289,9 +332,10 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
       "the contribution of rank {} to chunk {} can reach all its destinations in the claimed steps", n, c);
 }
 
-Shown shown_by(const Topology& topology, const Collective& collective, const Certificate& certificate,
+Shown shown_by(const Topology& given, const Collective& collective, const Certificate& certificate,
                int steps) {
-  PriceCheck check(topology, collective);
+  const std::optional<Topology> below = given.underlay ? std::optional(with_switches(given)) : std::nullopt;
+  PriceCheck check(below ? *below : given, collective);
   if (certificate.kind == Certificate::Kind::Partition)
     return check.partition(certificate.prices, certificate.group);
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
@@ -335,6 +379,7 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
     case Certificate::Kind::Partition:
       return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim.rounds);
     case Certificate::Kind::Growth:
+      if (topology.underlay) return "growth says nothing of ways that were not chosen";
       return growth_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";

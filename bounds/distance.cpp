@@ -3,7 +3,7 @@
 // A value is at rank n after t steps only if it started at most t hops away, and of the machine nothing else
 // matters: bandwidth, limits and rounds could be any. So this is also exact for copies, since with enough
 // rounds every chunk takes its shortest way. Cost: the links, for each set of sources; for a sum, each
-// contributor is a set of its own.
+// contributor is a set of its own. Through switches below chosen ways all of a way is one hop, chosen or not.
 #include "bounds/distance.h"
 
 #include <fmt/format.h>
@@ -20,14 +20,18 @@ namespace {
 class HopTable {
  public:
   explicit HopTable(const Topology& topology)
-      : topology_(topology), first_(topology.ranks + 1, 0), to_(topology.links.size()) {
-    for (const Link& link : topology.links) ++first_[link.src + 1];
-    for (Rank n = 0; n < topology.ranks; ++n) first_[n + 1] += first_[n];
+      : topology_(topology),
+        nodes_(topology.ranks + (topology.underlay ? topology.underlay->switches : 0)),
+        first_(nodes_ + 1, 0) {
+    const std::vector<Link>& links = topology.underlay ? topology.underlay->links : topology.links;
+    for (const Link& link : links) ++first_[link.src + 1];
+    for (Node n = 0; n < nodes_; ++n) first_[n + 1] += first_[n];
+    to_.resize(links.size());
     std::vector<int> at(first_.begin(), first_.end() - 1);
-    for (const Link& link : topology.links) to_[at[link.src]++] = link.dst;
+    for (const Link& link : links) to_[at[link.src]++] = link.dst;
   }
 
-  // By rank, -1 where there is no way.
+  // By node, -1 where there is no way.
   const std::vector<int>& from(const RankSet& sources) {
     const auto [at, fresh] = known_.try_emplace(sources);
     if (fresh) at->second = search(sources);
@@ -42,22 +46,31 @@ class HopTable {
   }
 
  private:
+  // Level by level; a switch is on the level of the ranks that are reached through it.
   std::vector<int> search(const RankSet& sources) const {
-    std::vector<int> hops(topology_.ranks, -1);
-    std::vector<Rank> queue(sources.begin(), sources.end());
+    std::vector<int> hops(nodes_, -1);
+    std::vector<Node> level(sources.begin(), sources.end());
     for (Rank n : sources) hops[n] = 0;
-    for (std::size_t i = 0; i < queue.size(); ++i)
-      for (int a = first_[queue[i]]; a < first_[queue[i] + 1]; ++a)
-        if (hops[to_[a]] < 0) {
-          hops[to_[a]] = hops[queue[i]] + 1;
-          queue.push_back(to_[a]);
-        }
+    for (int next = 1; !level.empty(); ++next) {
+      std::vector<Node> reached, passing;  // of the next level: ranks, switches
+      const auto go_on = [&](Node n) {
+        for (int a = first_[n]; a < first_[n + 1]; ++a)
+          if (hops[to_[a]] < 0) {
+            hops[to_[a]] = next;
+            (to_[a] < topology_.ranks ? reached : passing).push_back(to_[a]);
+          }
+      };
+      for (Rank n : level) go_on(n);
+      for (std::size_t i = 0; i < passing.size(); ++i) go_on(passing[i]);
+      level = std::move(reached);
+    }
     return hops;
   }
 
   const Topology& topology_;
-  std::vector<int> first_;  // of a rank's links in to_
-  std::vector<Rank> to_;
+  const int nodes_;
+  std::vector<int> first_;  // of a node's links in to_
+  std::vector<Node> to_ = {};
   std::map<RankSet, std::vector<int>> known_ = {};
 };
 

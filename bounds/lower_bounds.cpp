@@ -7,6 +7,10 @@
 // second turned round) that the schedule contains, so prices charge it as they would charge a Broadcast. That
 // each destination needs all contributions at once is what partitions say.
 //
+// Where links are chosen ways, bounds are of the machine below. A schedule on it, over any ways, is one of the machine whose
+// switches are ranks that nobody asks anything of, so prices of that hold; partitions have finders of their own
+// (fabric_partition.h).
+//
 // Invariant: what leaves has been accepted by check.cpp for the collective and the machine that were asked,
 // not for their duals; a bound that is refused is a bug and stops.
 #include "bounds/lower_bounds.h"
@@ -21,6 +25,7 @@
 #include "bounds/check.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
+#include "bounds/fabric_partition.h"
 #include "bounds/growth.h"
 #include "bounds/partitions.h"
 #include "bounds/price_search.h"
@@ -74,6 +79,14 @@ std::vector<Copying> as_copying(const Topology& topology, const Collective& coll
           {.topology = turned, .classes = wanted_classes(reductions), .backwards = true}};
 }
 
+// Of the machine below, with switches as ranks that pass on; as it is where there is none below.
+Topology opened(const Topology& topology) {
+  Topology machine = with_switches(topology);
+  machine.ranks += machine.switches;
+  machine.switches = 0;
+  return machine;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point started) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 }
@@ -102,16 +115,20 @@ class LowerBounds::Search {
     if (any_) return *any_;
     steps();  // throws where there is no path
     const auto started = std::chrono::steady_clock::now();
-    copyings_ = as_copying(topology_, collective_);
+    const bool ways = topology_.underlay.has_value();
+    copyings_ = ways ? as_copying(opened(topology_), collective_) : as_copying(topology_, collective_);
     Best best{.claim = nothing()};
     for (const Copying& copying : copyings_)
-      if (const std::optional<PriceBound> bound = price_bound(copying.topology, copying.classes))
+      if (const std::optional<PriceBound> bound =
+              price_bound(copying.topology, copying.classes, topology_.ranks))
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
-    // Where every chunk has one destination the flow program has said all; without shared limits cuts say
+    // Where every chunk has one destination the flow program has said all; without shared limits and switches cuts say
     // what copies need.
     const bool sums = collective_.combining && copyings_.size() > 1;
-    if (sums || !topology_.limits.empty())
-      if (const std::optional<PartitionBound> found = best_partition(topology_, collective_))
+    if (sums || ways || !topology_.limits.empty())
+      if (const std::optional<PartitionBound> found =
+              ways ? fabric_partition(with_switches(topology_), collective_)
+                   : best_partition(topology_, collective_))
         best.consider(
             kAnySteps, found->bound,
             {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
@@ -124,6 +141,8 @@ class LowerBounds::Search {
     const auto started = std::chrono::steady_clock::now();
     // Fewer than the distance: no schedule at all, however many rounds.
     if (steps < this->steps().steps) return checked(too_far(steps));
+    // What is found for few steps is of the links.
+    if (topology_.underlay) return rounds();
     Best best{.claim = rounds()};
     // The flow programs last: they cost more, and then must say more.
     if (best.claim.rounds < enough) growing(steps, best);

@@ -35,8 +35,10 @@ constexpr int kTurns = 6;
 
 class PriceSearch {
  public:
-  PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int steps, int known)
+  PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int members, int steps,
+              int known)
       : topology_(topology),
+        members_(members < 0 ? topology.ranks : members),
         classes_(classes),
         steps_(steps),
         known_(known),
@@ -79,7 +81,7 @@ class PriceSearch {
   // But for what it has itself: Allgather, Broadcast.
   bool everyone_wants_the_same() const {
     return std::all_of(classes_.begin(), classes_.end(), [this](const ChunkClass& c) {
-      return static_cast<int>(c.pre.size() + c.post.size()) == topology_.ranks;
+      return static_cast<int>(c.pre.size() + c.post.size()) == members_;
     });
   }
 
@@ -206,6 +208,7 @@ class PriceSearch {
   }
 
   const Topology& topology_;
+  const int members_;
   const std::vector<ChunkClass>& classes_;
   const int steps_;  // 0: any number
   const int known_;  // rounds
@@ -219,13 +222,14 @@ class PriceSearch {
 
 }  // namespace
 
-std::optional<PriceBound> price_bound(const Topology& topology, const std::vector<ChunkClass>& classes) {
-  return PriceSearch(topology, classes, 0, 0).run();
+std::optional<PriceBound> price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
+                                      int members) {
+  return PriceSearch(topology, classes, members, 0, 0).run();
 }
 
 std::optional<PriceBound> timed_price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
                                             int steps, int known) {
-  return PriceSearch(topology, classes, steps, known).run();
+  return PriceSearch(topology, classes, -1, steps, known).run();
 }
 
 }  // namespace chorale

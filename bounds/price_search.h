@@ -13,8 +13,9 @@
 
 namespace chorale {
 
-// For any number of steps. None without chunks. All destinations must be in reach.
-std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&);
+// For any number of steps. None without chunks. All destinations must be in reach. `members`: the ranks that chunks are
+// for, from 0 on, where others only pass on what they get, as switches do; -1: all.
+std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&, int members = -1);
 
 // For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large. On
 // large machines what shows no more than `known` rounds is not looked for. All destinations must be in reach

@@ -103,6 +103,7 @@ std::string next_line(const Bounds& known) {
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology, command.changes);
+  const Topology bounded = with_switches(topology);  // what prices are of
   const Collective collective = communication(command.collective, topology, command.root);
   const std::string heading = fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"));
@@ -118,9 +119,9 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Bounds known =
       bounds(topology, collective,
              {.chunks = command.chunks, .steps = command.steps, .progress = [&](const Bounds& so_far) {
-                publish(heading + in_words(topology, so_far), next_line(so_far));
+                publish(heading + in_words(bounded, so_far), next_line(so_far));
               }});
-  return {.text = heading + in_words(topology, known)};
+  return {.text = heading + in_words(bounded, known)};
 }
 
 }  // namespace chorale

@@ -51,11 +51,12 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
 
 // The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing. Where the
 // prices are a cut, that is its far side: what enters it pays, and the bound is met only if no chunk pays
-// twice. Prices that differ from step to step name no one set.
+// twice. Prices that differ from step to step name no one set, and neither do those of a machine below chosen ways.
 std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   std::vector<Rank> best(topology.ranks);
   std::iota(best.begin(), best.end(), 0);
-  if (bound.certificate.kind != Certificate::Kind::Weights || bound.certificate.prices.size() != 1)
+  if (bound.certificate.kind != Certificate::Kind::Weights || bound.certificate.prices.size() != 1 ||
+      topology.underlay)
     return best;
   const Prices& prices = bound.certificate.prices[0];
   std::vector<int> price = prices.links;

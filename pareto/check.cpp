@@ -7,7 +7,7 @@
 //
 // Points come first, then claims, and only where all of these hold what the result says of its points by its
 // claims (pareto/space_check.h). What cannot be decided within the limits is counted as undecided and is
-// neither a fault nor shown.
+// neither a fault nor shown. First of all, where links are ways through switches, that they are.
 #include "pareto/check.h"
 
 #include <fmt/format.h>
@@ -29,6 +29,7 @@
 #include "pareto/space_check.h"
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
+#include "semantics/verify_ways.h"
 #include "solvers/proof.h"
 
 namespace chorale {
@@ -49,6 +50,8 @@ class Checker {
         formula_(formula) {}
 
   CheckReport run() {
+    report_.faults = way_faults(result_.topology);
+    if (!report_.faults.empty()) return std::move(report_);
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       check_point(result_.points[i], {.point = static_cast<int>(i)});
       if (progress_) progress_(report_);
@@ -192,6 +195,8 @@ class Checker {
   // the claim is still tried from the plain one, since that shows more.
   void check_refutation(const Claim& claim, const Collective& collective, const FaultPlace& at) {
     const bool all_rounds = claim.rounds == kNoSchedule;
+    if (result_.topology.underlay)
+      return fail(at, Kind::Claim, "a refutation says nothing of ways that were not chosen");
     // Refuted is one round less, and the budget of a formula has at least one.
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
       return fail(at, Kind::Claim, "a refutation is of a number of steps and rounds");

@@ -78,6 +78,7 @@ class ChunkSearch {
     const int fewest = begin();
     if (fewest == 0) return std::move(result_);
     if (!over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
+    if (topology_.underlay) return std::move(result_);
     for (int steps = fewest; may_help(steps) && !over(); ++steps) {
       search_steps(steps);
       // Nothing was constructed, and nothing is decided: the limits leave nothing to be found.
@@ -264,6 +265,12 @@ class ChunkSearch {
   template <class Question>
   bool answered(const std::string& what, bool keep, const Question& question) {
     if (over()) return false;
+    // Formulas are about links, and what they refute of these says nothing of ways that were not chosen.
+    if (topology_.underlay) {
+      result_.given_up.insert(Stopped::NotExpressible);
+      last_ = Verdict::Unknown;
+      return false;
+    }
     clock_.report(name_of(collective_) + ", " + std::to_string(collective_.chunks_per_block) +
                   (collective_.chunks_per_block == 1 ? " chunk: " : " chunks: ") + what);
     if (!solver_) {

@@ -38,19 +38,31 @@ class Verdict:
 
 
 class Machine:
-    """Ranks, links (src, dst, bandwidth) and limits (links, bandwidth), without switches."""
+    """Ranks, links (src, dst, bandwidth) and limits (links, bandwidth). Switches only in a machine that is below another."""
 
-    def __init__(self, ranks, links, limits):
-        self.ranks, self.links, self.limits = ranks, links, limits
+    def __init__(self, ranks, links, limits, switches=0):
+        self.ranks, self.links, self.limits, self.switches = ranks, links, limits, switches
+        self.below = None
 
     @staticmethod
     def read(text):
+        machine = Machine.graph(text)
+        if machine.switches:
+            raise Fault("the topology has switches")
+        if "underlay" in text:
+            machine.below = Machine.graph(text["underlay"])
+            machine.require_ways(text["ways"])
+        return machine
+
+    @staticmethod
+    def graph(text):
+        nodes = text["ranks"] + text.get("switches", 0)
         links = []
         for link in text["links"]:
             one = (whole(link["src"]), whole(link["dst"]), whole(link.get("bandwidth", 1), 1))
             links.append(one)
-            if max(one[:2]) >= text["ranks"]:
-                raise Fault(f"{link} ends at no rank")
+            if max(one[:2]) >= nodes:
+                raise Fault(f"{link} ends at no node")
             if link.get("both_ways"):
                 links.append((one[1], one[0], one[2]))
         limits = []
@@ -58,18 +70,50 @@ class Machine:
             over = [at if isinstance(at, int) else next(i for i, link in enumerate(links) if link[:2] == tuple(at))
                     for at in limit["links"]]
             limits.append((over, whole(limit["bandwidth"], 1)))
-        if text.get("switches"):
-            raise Fault("the topology has switches")
-        return Machine(whole(text["ranks"], 1), links, limits)
+        return Machine(whole(text["ranks"], 1), links, limits, whole(text.get("switches", 0)))
+
+    def require_ways(self, ways):
+        """Each link is a way through switches, and what links may carry together the machine below can."""
+        wires = self.below.links
+        if self.below.ranks != self.ranks or len(ways) != len(self.links):
+            raise Fault("ways do not fit the links")
+        over = [set() for _ in wires]  # links by wire
+        for l, (src, dst, bandwidth) in enumerate(self.links):
+            at = [wires[w][0] for w in ways[l]] + [wires[w][1] for w in ways[l]][-1:]
+            joined = all(wires[w][1] == end for w, end in zip(ways[l], at[1:]))
+            if not joined or at[:1] != [src] or at[-1:] != [dst] or any(n < self.ranks for n in at[1:-1]):
+                raise Fault(f"link {l} is not its way")
+            if len(set(ways[l])) < len(ways[l]) or any(wires[w][2] < bandwidth for w in ways[l]):
+                raise Fault(f"link {l} is wider than its way")
+            for w in ways[l]:
+                over[w].add(l)
+        bounded = [(over[w], wires[w][2]) for w in range(len(wires))]
+        for some, bandwidth in self.below.limits:
+            if any(over[a] & over[b] for a in some for b in some if a < b):
+                raise Fault("a way passes a limit twice")
+            bounded.append((set().union(*(over[w] for w in some)), bandwidth))
+        for links, bandwidth in bounded:
+            alone = len(links) == 1 and self.links[min(links)][2] <= bandwidth
+            if links and not alone and not any(links <= set(some) and most <= bandwidth for some, most in self.limits):
+                raise Fault("links may carry more than the machine below")
 
     def reversed(self):
         return Machine(self.ranks, [(dst, src, bandwidth) for src, dst, bandwidth in self.links], self.limits)
 
     def hops(self, sources):
+        """By node; to a switch and on from it is one hop."""
         at = {n: 0 for n in sources}
         front = list(sources)
         while front:
-            front = [dst for n in front for src, dst, _ in self.links if src == n and dst not in at and not at.update({dst: at[n] + 1})]
+            reached = list(front)
+            for n in reached:  # grows
+                for src, dst, _ in self.links:
+                    if src == n and dst not in at:
+                        at[dst] = at[n] + (1 if n < self.ranks else 0)
+                        if dst >= self.ranks:
+                            reached.append(dst)
+            level = max(at[n] for n in front)
+            front = [n for n in at if n < self.ranks and at[n] == level + 1]
         return at
 
     def carried(self, links):
@@ -227,8 +271,12 @@ def least_rounds(prices, machine, chunks, steps):
                     sum(b * p for (_, b), p in zip(machine.limits, entry["limits"])))
 
     def distances(sources):
-        far = [0 if n in sources else NEVER for n in range(machine.ranks)]
-        for cost in costs if len(costs) > 1 else itertools.repeat(costs[0], steps if steps is not None else machine.ranks):
+        nodes = machine.ranks + machine.switches
+        far = [0 if n in sources else NEVER for n in range(nodes)]
+        if machine.switches and len(costs) > 1:
+            raise Fault("prices of steps say nothing of switches")
+        anyway = machine.switches or steps is None
+        for cost in costs if len(costs) > 1 else itertools.repeat(costs[0], nodes if anyway else steps):
             old = list(far)
             for (src, dst, _), price in zip(machine.links, cost):
                 far[dst] = min(far[dst], old[src] + price)
@@ -258,6 +306,19 @@ def weights_show(claim, machine, chunks):
     return shown
 
 
+def least_toll(machine, cost, group):
+    """Of the ways between groups, through switches alone, what the cheapest costs; 0 if there are none."""
+    least = NEVER
+    for n in range(machine.ranks):
+        far = {n: 0}
+        for _ in range(machine.switches + 1):
+            for (src, dst, _), price in zip(machine.links, cost):
+                if src in far and (src == n or src >= machine.ranks):
+                    far[dst] = min(far.get(dst, NEVER), far[src] + price)
+        least = min([least] + [far[m] for m in far if m < machine.ranks and group[m] != group[n]])
+    return 0 if least == NEVER else least
+
+
 def partition_shows(claim, machine, chunks):
     certificate = claim["certificate"]
     group, prices = certificate["group"], certificate["prices"]
@@ -271,7 +332,7 @@ def partition_shows(claim, machine, chunks):
         paid += bandwidth * whole(price)
         for l in over:
             cost[l] += price
-    toll = min((price for (src, dst, _), price in zip(machine.links, cost) if group[src] != group[dst]), default=0)
+    toll = least_toll(machine, cost, group)
     crossings = 0
     for pre, post in chunks.list:
         have, want = {group[n] for n in pre}, {group[n] for n in post}
@@ -343,6 +404,10 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     real = truth and truth.fewest(machine, chunks, steps)
     if real is not None and real < claimed(claim):
         raise Fault(f"{name} with {pieces} chunks has a schedule of {real} rounds within {steps} steps, claimed are {claim['rounds']}")
+    if machine.below:
+        machine = machine.below
+        if shows in ("growth", "refutation"):
+            raise Fault("says nothing of ways that were not chosen")
     if shows == "distance":
         c, n = whole(certificate["chunk"]), whole(certificate["rank"])
         if c >= len(chunks.list):
