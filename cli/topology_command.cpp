@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "api/inputs.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -20,13 +22,27 @@ std::string known_topologies() {
 }
 
 std::string ways_in_words(const Topology& topology) {
-  switch (ways_of(topology)) {
-    case Ways::All:
+  if (topology.switches == 0) return "";
+  const ChosenWays taken = ways_of(topology);
+  const auto chosen = [&](const std::string& which) {
+    return fmt::format("ways through its switches: {} of too many, {}; bounds are over all ways\n",
+                       taken.ways.size(), which);
+  };
+  switch (taken.choice) {
+    case WayChoice::All:
       return "";
-    case Ways::Shortest:
-      return "ways through its switches: the shortest between each two ranks, since all are too many\n";
-    case Ways::TooMany:
-      return "ways through its switches: too many to be listed; commands that need them refuse it\n";
+    case WayChoice::None:
+      return "ways through its switches: too many to be chosen from; commands that need them refuse it\n";
+    case WayChoice::Shortest:
+      return chosen("the shortest between each two ranks");
+    case WayChoice::OneEach:
+      return chosen("one between each two ranks");
+    case WayChoice::OneHop:
+      return chosen("one between two ranks below one switch, or with the same place below theirs");
+    case WayChoice::OneDigit:
+      return chosen("one between two ranks whose places differ on one tier of switches");
+    case WayChoice::PowersOfTwo:
+      return chosen("one between two ranks whose places on one tier are a power of two apart");
   }
   return "";
 }

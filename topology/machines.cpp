@@ -59,7 +59,8 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
   Described machine = described(spec_or_file);
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
-  if (ways_of(graph) == Ways::TooMany) return {.why_none = "has too many ways through its switches to tell"};
+  if (graph.switches > 0 && ways_of(graph).choice != WayChoice::All)
+    return {.why_none = "has too many ways through its switches to tell"};
   return levels_of(flatten(graph));
 }
 

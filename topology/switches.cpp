@@ -6,11 +6,10 @@
 // needs no limit; one with several has one over all of them.
 //
 // In networks of many switches ways may wander: up and down again and up once more. There are exponentially many of these,
-// and no network routes so; where all are too many, those with the fewest hops are taken.
+// and no network routes so; where all are too many, some of those with the fewest hops are taken.
 #include "topology/switches.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "ir/error.h"
 
@@ -22,54 +21,32 @@ constexpr std::size_t kMostHops = 20'000'000;  // of all ways tried: less than a
 
 class Routes {
  public:
-  Routes(const Topology& topology, bool shortest)
-      : topology_(topology), shortest_(shortest), out_(topology.ranks + topology.switches) {
+  explicit Routes(const Topology& topology) : topology_(topology), out_(topology.ranks + topology.switches) {
     for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
       out_[topology.links[l].src].push_back(l);
-    for (Rank n = 0; n < topology.ranks && why_too_many_.empty(); ++n) {
-      if (shortest_) measure(n);
-      extend(n, n);
-    }
+    for (Rank n = 0; n < topology.ranks && !too_many_; ++n) extend(n, n);
   }
   const std::vector<std::vector<LinkId>>& all() const { return routes_; }
-  const std::string& why_too_many() const { return why_too_many_; }  // empty: these are all
-  bool only_shortest() const { return shortest_; }
+  bool too_many() const { return too_many_; }
 
  private:
-  // Hops from a rank through switches.
-  void measure(Rank start) {
-    distance_.assign(out_.size(), -1);
-    distance_[start] = 0;
-    std::queue<Node> queue({start});
-    while (!queue.empty()) {
-      const Node at = queue.front();
-      queue.pop();
-      if (at < topology_.ranks && at != start) continue;
-      for (LinkId l : out_[at])
-        if (Node next = topology_.links[l].dst; distance_[next] < 0) {
-          distance_[next] = distance_[at] + 1;
-          queue.push(next);
-        }
-    }
-  }
-
   // Ways end at the first rank: what a rank passes on is a step of its own. A node is not entered twice, so
   // there are finitely many ways, but they may be exponentially many.
   void extend(Rank start, Node at) {
     for (LinkId l : out_[at]) {
-      if (!why_too_many_.empty()) return;
+      if (too_many_) return;
       const Node next = topology_.links[l].dst;
       // A way is a few hops, so it is looked through and not marked.
       const bool visited = next == start || std::any_of(way_.begin(), way_.end(), [&](LinkId used) {
                              return topology_.links[used].dst == next;
                            });
-      if (visited || (shortest_ && distance_[next] != static_cast<int>(way_.size()) + 1)) continue;
+      if (visited) continue;
       hops_ += 1 + way_.size();
-      if (hops_ > kMostHops) why_too_many_ = "over 20000000 hops to look at";
+      if (hops_ > kMostHops) too_many_ = true;
       way_.push_back(l);
       if (next < topology_.ranks) {
         routes_.push_back(way_);
-        if (routes_.size() > kMostRoutes) why_too_many_ = "over 100000 routes";
+        if (routes_.size() > kMostRoutes) too_many_ = true;
       } else {
         extend(start, next);
       }
@@ -78,39 +55,38 @@ class Routes {
   }
 
   const Topology& topology_;
-  const bool shortest_;
-  std::vector<int> distance_ = {};        // by node, from the rank whose ways are looked for
   std::size_t hops_ = 0;                  // of all ways looked at, each from its beginning
   std::vector<std::vector<LinkId>> out_;  // by node
   std::vector<LinkId> way_ = {};          // from `start` on; through switches only
   std::vector<std::vector<LinkId>> routes_ = {};
-  std::string why_too_many_ = {};
+  bool too_many_ = false;
 };
-
-// All, or the shortest where these are too many.
-Routes routes_of(const Topology& topology) {
-  Routes all(topology, false);
-  return all.why_too_many().empty() ? all : Routes(topology, true);
-}
 
 }  // namespace
 
-Ways ways_of(const Topology& topology) {
-  if (topology.switches == 0 || Routes(topology, false).why_too_many().empty()) return Ways::All;
-  return Routes(topology, true).why_too_many().empty() ? Ways::Shortest : Ways::TooMany;
+ChosenWays ways_of(const Topology& topology) {
+  const Routes all(topology);
+  return all.too_many() ? chosen_ways(topology) : ChosenWays{.choice = WayChoice::All, .ways = all.all()};
 }
 
 Topology flatten(const Topology& topology) {
   if (topology.switches == 0) return topology;
-  const Routes routes = routes_of(topology);
-  if (!routes.why_too_many().empty())
-    throw InputError("topology " + topology.name, "has " + routes.why_too_many() + " through its switches",
+  const ChosenWays taken = ways_of(topology);
+  if (taken.choice == WayChoice::None)
+    throw InputError("topology " + topology.name, "has too many ways through its switches",
                      "describe switches that act as one by one switch");
-  // Whatever is proven of this machine is proven for these ways alone, and says so by its name.
-  Topology flat{.name = topology.name + (routes.only_shortest() ? " by its shortest ways" : ""),
-                .ranks = topology.ranks};
+  return flat_over(topology, taken);
+}
+
+Topology flat_over(const Topology& topology, const ChosenWays& taken) {
+  Topology flat{.name = topology.name, .ranks = topology.ranks};
+  if (taken.choice != WayChoice::All)
+    flat.underlay = {.switches = topology.switches,
+                     .links = topology.links,
+                     .limits = topology.limits,
+                     .ways = taken.ways};
   std::vector<std::vector<LinkId>> users(topology.links.size());  // routes over each physical link
-  for (const std::vector<LinkId>& route : routes.all()) {
+  for (const std::vector<LinkId>& route : taken.ways) {
     Link link = topology.links[route.front()];
     link.alpha_us = 0;
     link.dst = topology.links[route.back()].dst;

@@ -309,7 +309,7 @@ TEST(Sizes, OfWaysThroughSwitches) {
   EXPECT_TRUE(flatten(maze).links.empty());
   maze.links.push_back({.src = 31, .dst = 1});
   EXPECT_EQ(flatten(maze).links.size(), 1U);
-  EXPECT_EQ(flatten(maze).name, "maze by its shortest ways");
+  EXPECT_EQ(flatten(maze).underlay.value().ways, (std::vector<std::vector<LinkId>>{{870, 28, 871}}));
 }
 
 TEST(Sizes, OfFiles) {
