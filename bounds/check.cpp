@@ -105,6 +105,10 @@ class PriceCheck {
                                    topology_.ranks)};
     Weights w;
     if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
+    // Crossings are sends, and such a limit may count several of them once.
+    for (std::size_t z = 0; z < topology_.limits.size(); ++z)
+      if (prices.front().limits[z] != 0 && counts_once(topology_.limits[z].abilities))
+        return {.fault = fmt::format("shared limit {} counts several sends once, and has a price", z)};
     const std::int64_t least = least_crossing(w, group);
     if (least == kFar) return {.fault = "no link crosses the partition"};
     if (least == 0) return {.fault = "a link that crosses the partition costs nothing"};
@@ -113,6 +117,11 @@ class PriceCheck {
   }
 
  private:
+  // Copies to one rank never meet in a step, so a limit that only reduces counts each of them.
+  bool counts_once(const Abilities& abilities) const {
+    return abilities.multicast || (abilities.reduce && collective_.combining);
+  }
+
   // The weight of each link and what a round can pay at most; returns what is wrong with the prices.
   // A limit makes each of its links dearer and is itself paid once, for all of them together: the sum over
   // links of sends * weight is that over links and limits of sends * price, and each has its bandwidth.
@@ -270,6 +279,8 @@ std::string misfit(const Topology& topology, const Collective& collective) {
   if (topology.ranks != collective.ranks)
     return fmt::format("the topology has {} ranks, the collective {}", topology.ranks, collective.ranks);
   if (std::string wrong = malformed(topology); !wrong.empty()) return wrong;
+  if (topology.underlay && abilities_of(topology).any())
+    return "limits over chosen ways multicast or reduce, which is known of all ways only";
   if (topology.underlay)
     if (std::string wrong = malformed(with_switches(topology)); !wrong.empty()) return wrong;
   const auto is_rank = [&](int n) { return n >= 0 && n < topology.ranks; };

@@ -36,6 +36,8 @@ std::vector<long long> passing(const Topology& topology, End end) {
   for (const Link& link : topology.links) all[rank(link)] += link.bandwidth;
   std::vector<long long> least = all;
   for (const SharedLimit& limit : topology.limits) {
+    // A value that a switch multiplies leaves its rank once, and comes to many: that is no bound on how many.
+    if (end == End::Source && limit.abilities.multicast) continue;
     std::map<Rank, long long> covered;
     for (LinkId l : limit.links) covered[rank(topology.links[l])] += topology.links[l].bandwidth;
     for (const auto& [n, bandwidth] : covered)

@@ -44,6 +44,8 @@ std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
   for (const Link& link : topology.links) all[link.*end] += link.bandwidth;
   std::vector<long long> least = all;
   for (const SharedLimit& limit : topology.limits) {
+    if (end == &Link::src && limit.abilities.multicast)
+      continue;  // for however many ranks, a copy counts once
     std::map<Rank, long long> covered;
     for (LinkId l : limit.links) covered[topology.links[l].*end] += topology.links[l].bandwidth;
     for (const auto& [n, bandwidth] : covered)

@@ -184,8 +184,25 @@ class PartitionSearch {
 
 }  // namespace
 
+// Limits that count several sends once bound no crossings: to the search they are not there.
 std::optional<PartitionBound> best_partition(const Topology& topology, const Collective& collective) {
-  return PartitionSearch(topology, collective).run();
+  Topology plain = topology;
+  std::erase_if(plain.limits, [&](const SharedLimit& limit) {
+    return limit.abilities.multicast || (limit.abilities.reduce && collective.combining);
+  });
+  if (plain.limits.size() == topology.limits.size()) return PartitionSearch(topology, collective).run();
+  std::optional<PartitionBound> found = PartitionSearch(plain, collective).run();
+  if (!found) return found;
+  for (Prices& prices : found->bound.prices) {
+    std::vector<int> all;
+    auto next = prices.limits.begin();
+    for (const SharedLimit& limit : topology.limits) {
+      const bool kept = next != prices.limits.end() && plain.limits[next - prices.limits.begin()] == limit;
+      all.push_back(kept ? *next++ : 0);
+    }
+    prices.limits = std::move(all);
+  }
+  return found;
 }
 
 }  // namespace chorale

@@ -13,6 +13,7 @@
 #include "construct/classic.h"
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
+#include "construct/in_network.h"
 #include "construct/more_steps.h"
 #include "construct/priced_trees.h"
 #include "construct/rings.h"
@@ -66,6 +67,16 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
   for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
                                                  : spread(topology, collective, effort))
     points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+  return points;
+}
+
+// Most of what is made here counts every send; where switches multicast or reduce, steps may need fewer rounds.
+std::vector<Point> recounted(const Topology& topology, std::vector<Point> points) {
+  if (!abilities_of(topology).any()) return points;
+  for (Point& point : points) {
+    for (Step& step : point.schedule.steps) step.rounds = needed_rounds(topology, step);
+    point.cost.rounds = total_rounds(point.schedule);
+  }
   return points;
 }
 
@@ -130,7 +141,7 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
                          const std::atomic<bool>* stop, int extra) {
   // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must
   // not have hidden one that can.
-  points = undominated(within(extra, topology, std::move(points)));
+  points = undominated(within(extra, topology, recounted(topology, std::move(points))));
   std::vector<Point> sound;
   for (Point& point : points) {
     if (stop != nullptr && *stop) break;
@@ -179,6 +190,8 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   // Hand-written ones first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+  for (Schedule& schedule : over_switches(topology, collective))
+    points.push_back(as_point(collective, std::move(schedule), Method::Routed));
   return sound(topology, collective, std::move(points), stop, extra);
 }
 

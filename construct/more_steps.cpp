@@ -19,10 +19,10 @@
 namespace chorale {
 namespace {
 
-// What links and limits still carry in a round.
+// What links and limits still carry in a round. What a limit counts once has room there if it is there.
 class Room {
  public:
-  explicit Room(const Topology& topology) : limits_of_(topology.links.size()) {
+  explicit Room(const Topology& topology) : topology_(&topology), limits_of_(topology.links.size()) {
     for (const Link& link : topology.links) links_.push_back(link.bandwidth);
     for (std::size_t z = 0; z < topology.limits.size(); ++z) {
       limits_.push_back(topology.limits[z].bandwidth);
@@ -30,36 +30,31 @@ class Room {
     }
   }
 
-  bool take(LinkId l) {
+  bool take(const Send& send) {
+    const LinkId l = send.link;
     if (links_[l] == 0) return false;
     for (std::size_t z : limits_of_[l])
-      if (limits_[z] == 0) return false;
+      if (limits_[z] == 0 && !carried(z, send)) return false;
     --links_[l];
-    for (std::size_t z : limits_of_[l]) --limits_[z];
+    for (std::size_t z : limits_of_[l]) {
+      if (carried(z, send)) continue;
+      --limits_[z];
+      if (able(z)) carried_.insert({z, counted_as(*topology_, topology_->limits[z], send)});
+    }
     return true;
   }
 
  private:
+  bool able(std::size_t z) const { return topology_->limits[z].abilities.any(); }
+  bool carried(std::size_t z, const Send& send) const {
+    return able(z) && carried_.contains({z, counted_as(*topology_, topology_->limits[z], send)});
+  }
+
+  const Topology* topology_;
+  std::set<std::pair<std::size_t, CountedOnce>> carried_ = {};
   std::vector<int> links_ = {}, limits_ = {};
   std::vector<std::vector<std::size_t>> limits_of_;
 };
-
-// The rounds that the fullest link or limit needs.
-int rounds_of(const Topology& topology, const std::vector<Send>& sends) {
-  std::vector<int> load(topology.links.size(), 0);
-  for (const Send& send : sends) ++load[send.link];
-  int rounds = 1;
-  const auto carry = [&rounds](int number, int bandwidth) {
-    rounds = std::max(rounds, (number + bandwidth - 1) / bandwidth);
-  };
-  for (std::size_t l = 0; l < load.size(); ++l) carry(load[l], topology.links[l].bandwidth);
-  for (const SharedLimit& limit : topology.limits) {
-    int together = 0;
-    for (LinkId l : limit.links) together += load[l];
-    carry(together, limit.bandwidth);
-  }
-  return rounds;
-}
 
 using Value = std::pair<Rank, Chunk>;  // what a rank has of a chunk
 
@@ -76,7 +71,7 @@ class Splitter {
     for (const Send& send : in_order(std::move(sends))) {
       const bool waits =
           to_be_read.contains(target(send)) || (send.reduce && to_be_replaced.contains(target(send)));
-      if (!waits && room.take(send.link)) {
+      if (!waits && room.take(send)) {
         first.sends.push_back(send);
         continue;
       }
@@ -144,7 +139,7 @@ std::optional<Schedule> in_more_steps(const Topology& topology, const Collective
       split.steps[at].rounds = 1;
       continue;
     }
-    rest.rounds = rounds_of(topology, rest.sends);
+    rest.rounds = needed_rounds(topology, rest);
     split.steps[at] = std::move(first);
     split.steps.insert(split.steps.begin() + static_cast<std::ptrdiff_t>(++at), std::move(rest));
   }

@@ -31,6 +31,13 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// What a transfer of a schedule carries.
+struct SentValue {
+  int step = -1;  // of no schedule
+  Chunk chunk = 0;
+  bool reduce = false;
+};
+
 // Links and limits, and the transfers over them.
 class Network {
  public:
@@ -54,10 +61,11 @@ class Network {
     return least;
   }
 
-  // A transfer that is ready now; its number.
-  int send(Rank from, Rank to, double bytes) {
+  // A transfer that is ready now; its number. Of a schedule's, what is sent: limits whose switch multicasts or reduces carry
+  // equal values of a step once, with the first of them.
+  int send(Rank from, Rank to, double bytes, const SentValue& value = {}) {
     links(from, to);
-    transfers_.push_back({.from = from, .to = to, .bytes = bytes});
+    transfers_.push_back({.from = from, .to = to, .bytes = bytes, .value = value});
     waiting_.push_back(static_cast<int>(transfers_.size()) - 1);
     return waiting_.back();
   }
@@ -72,7 +80,7 @@ class Network {
   void start() {
     std::erase_if(waiting_, [&](int t) {
       for (LinkId l : links(transfers_[t].from, transfers_[t].to))
-        if (free(l)) {
+        if (free(l, transfers_[t].value)) {
           begin(transfers_[t], l);
           return true;
         }
@@ -86,10 +94,9 @@ class Network {
     now_ = *times_.begin();
     times_.erase(times_.begin());
     std::erase_if(flying_, [&](const auto& end) {
-      if (end.first > now_) return false;
-      const LinkId l = end.second;
-      taken_[l] = false;
-      for (int i : limits_of_[l]) used_[i] -= share(l, i);
+      if (end.leaves > now_) return false;
+      taken_[end.link] = false;
+      for (int i : end.limits) used_[i] -= share(end.link, i);
       return true;
     });
     return true;
@@ -112,7 +119,13 @@ class Network {
   struct Transfer {
     Rank from = 0, to = 0;
     double bytes = 0;
+    SentValue value = {};
     double leaves = kNever, arrives = kNever;
+  };
+  struct Flight {
+    double leaves = 0;
+    LinkId link = 0;
+    std::vector<int> limits = {};  // of which it keeps its part
   };
 
   const std::vector<LinkId>& links(Rank from, Rank to) const {
@@ -130,10 +143,19 @@ class Network {
     return std::min(topology_.links[l].bandwidth, topology_.limits[limit].bandwidth);
   }
 
-  bool free(LinkId l) const {
+  bool free(LinkId l, const SentValue& value) const {
     return !taken_[l] && std::all_of(limits_of_[l].begin(), limits_of_[l].end(), [&](int i) {
-      return used_[i] + share(l, i) <= topology_.limits[i].bandwidth;
+      return used_[i] + share(l, i) <= topology_.limits[i].bandwidth ||
+             carried_.contains(carriage(i, l, value));
     });
+  }
+
+  using Carriage = std::tuple<int, int, CountedOnce>;  // limit, step, what it counts
+  Carriage carriage(int i, LinkId l, const SentValue& value) const {
+    if (value.step < 0 || !topology_.limits[i].abilities.any()) return {-1, 0, {}};
+    return {i, value.step,
+            counted_as(topology_, topology_.limits[i],
+                       {.chunk = value.chunk, .link = l, .reduce = value.reduce})};
   }
 
   void begin(Transfer& transfer, LinkId l) {
@@ -147,25 +169,30 @@ class Network {
     wake_at(transfer.arrives);
     taken_[l] = true;
     link_us_[l] += us;
+    Flight flight{.leaves = transfer.leaves, .link = l};
     for (int i : limits_of_[l]) {
+      const Carriage once = carriage(i, l, transfer.value);
+      if (std::get<0>(once) >= 0 && !carried_.insert(once).second) continue;
+      flight.limits.push_back(i);
       used_[i] += share(l, i);
       // A limit half of which was taken was in use for half of the time.
       limit_us_[i] += us * bandwidth / topology_.limits[i].bandwidth;
     }
-    flying_.push_back({transfer.leaves, l});
+    flying_.push_back(std::move(flight));
   }
 
   const Topology& topology_;
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
   std::vector<std::vector<int>> limits_of_ = {};  // by link
   double now_ = 0;
-  std::set<double> times_ = {};                         // at which something leaves or arrives, from now_ on
-  std::vector<Transfer> transfers_ = {};                // all, also those that have ended
-  std::vector<int> waiting_ = {};                       // in the order in which they became ready
-  std::vector<std::pair<double, LinkId>> flying_ = {};  // until they leave
-  std::vector<char> taken_ = {};                        // by link
-  std::vector<int> used_ = {};                          // by limit
-  std::vector<double> link_us_ = {}, limit_us_ = {};    // in use
+  std::set<double> times_ = {};           // at which something leaves or arrives, from now_ on
+  std::vector<Transfer> transfers_ = {};  // all, also those that have ended
+  std::vector<int> waiting_ = {};         // in the order in which they became ready
+  std::vector<Flight> flying_ = {};       // until they leave
+  std::set<Carriage> carried_ = {};
+  std::vector<char> taken_ = {};                      // by link
+  std::vector<int> used_ = {};                        // by limit
+  std::vector<double> link_us_ = {}, limit_us_ = {};  // in use
 };
 
 // Runs blocks, of either kind, to their ends: `step` does what a block can do now, and says whether that was
@@ -204,6 +231,7 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
 struct ChunkMessage {
   int step = 0;
   Rank from = 0, to = 0;
+  SentValue value = {};
 };
 
 // A rank's epochs are its instructions, each the messages that it sends and receives.
@@ -244,7 +272,7 @@ class EpochTime {
     const Epoch& epoch = state.block->instructions[state.next];
     if (!state.started) {
       for (const int m : epoch.sends)
-        transfers_[m] = network_.send(messages_[m].from, messages_[m].to, chunk_bytes_);
+        transfers_[m] = network_.send(messages_[m].from, messages_[m].to, chunk_bytes_, messages_[m].value);
       state.started = true;
     }
     for (const int m : epoch.sends)
@@ -425,8 +453,10 @@ ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, in
   std::vector<ChunkMessage> messages;
   for (int s = 0; s < static_cast<int>(schedule.steps.size()); ++s)
     for (const Send& send : schedule.steps[s].sends)
-      messages.push_back(
-          {.step = s, .from = topology.links[send.link].src, .to = topology.links[send.link].dst});
+      messages.push_back({.step = s,
+                          .from = topology.links[send.link].src,
+                          .to = topology.links[send.link].dst,
+                          .value = {.step = s, .chunk = send.chunk, .reduce = send.reduce}});
   return EpochTime(std::move(messages), static_cast<int>(schedule.steps.size()), topology,
                    block_bytes / chunks_per_block)
       .run();

@@ -15,7 +15,8 @@
 //                   goes on when all loads are there and all stores have left. A Signal to another rank is
 //                   there alpha later, and occupies nothing. Waits with a lag are over at once
 //
-// A switch that adds up or copies itself (NVLS) is not known: a Move over it loads from each rank.
+// A switch that adds up or copies itself (NVLS, SHARP) is not known to programs: a Move over it loads from each rank, and each
+// message is one. Schedules say which of their sends are one value, and then limits carry it once (ir/topology.h).
 #pragma once
 
 #include <string>
@@ -42,7 +43,7 @@ ProgramTime program_time(const Program&, const Topology&, double block_bytes);
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
 
-// Of a schedule, that is, of the program that it is lowered to, before it is.
+// Of a schedule: of the program that it is lowered to, before it is, but for what its switches do.
 ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
 
 // Of a point of a result for that machine: by the formula of cost/cost.h where all links have one alpha and one beta,

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <utility>
 
 #include "encoder/known_literals.h"
@@ -55,12 +56,23 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
     for (Rank n = 0; n < ranks; ++n)
       if (rank_orbit_[c * ranks + n] == c * ranks + n)
         for (int s = 1; s <= horizon_.steps; ++s) joined(c, n, s);
+  const bool told_apart = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
+    return limit.abilities.multicast && limit.abilities.reduce;
+  });
+  if (told_apart) {
+    copy_.assign(send_.size(), kFalse);
+    for (Chunk c = 0; c < chunks; ++c)
+      for (Rank n = 0; n < ranks; ++n)
+        if (rank_orbit_[c * ranks + n] == c * ranks + n)
+          for (int s = 1; s <= horizon_.steps; ++s) copies(c, n, s);
+  }
   wanted();
   for (LinkId l = 0; l < links; ++l)
     if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
   for (int i = 0; i < static_cast<int>(topology_.limits.size()); ++i)
     if (limit_orbit_[i] == i)
-      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter);
+      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter,
+                topology_.limits[i].abilities);
   if (options.order_chunks && options.symmetry.empty()) order();
 }
 
@@ -194,13 +206,53 @@ void ContributionEncoding::wanted() {
             add({-budget_.within(t), in(c, d, t, i)});
 }
 
+// Of what replaces, exactly one is a copy. Under symmetry links of one orbit into one rank are one literal, and then both
+// or none would be: equal literals are forbidden to be copies where they would be two.
+void ContributionEncoding::copies(Chunk c, Rank n, int s) {
+  std::vector<Lit> all, some = {keep(c, n, s)};
+  for (LinkId l : links_into_[n]) {
+    const Lit moves = send(c, l, s);
+    if (moves == kFalse) continue;
+    const std::size_t orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
+    Lit& lit = copy_[orbit * (horizon_.steps + 1) + s];
+    if (lit != kFalse) {  // of this orbit already
+      formula_.add({-lit});
+      continue;
+    }
+    lit = formula_.fresh();
+    add({-lit, moves});
+    add({-lit, -keep(c, n, s)});
+    all.push_back(lit);
+    some.push_back(lit);
+  }
+  at_most_one(formula_, all);
+  add(some);
+}
+
 // What moves is a value, however many contributions are in it: `part` is not counted.
-void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks_per_round, Counter counter) {
+void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks_per_round, Counter counter,
+                                     const Abilities& abilities) {
+  const auto [multicast, reduce] = abilities;
   for (int s = 1; s <= horizon_.steps; ++s) {
     std::vector<Lit> sends;
+    std::map<std::pair<Chunk, Rank>, std::vector<Lit>> from, to;  // what counts once
     for (LinkId l : over)
-      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
-        if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
+        const Lit moves = send(c, l, s);
+        if (moves == kFalse) continue;
+        const Link& link = topology_.links[l];
+        if (!abilities.any()) sends.push_back(moves);
+        if (multicast) from[{c, link.src}].push_back(reduce ? copy(c, l, s) : moves);
+        if (!reduce) continue;
+        Lit adds = moves;
+        if (multicast) {
+          adds = formula_.fresh();
+          add({-moves, copy(c, l, s), adds});
+        }
+        to[{c, link.dst}].push_back(adds);
+      }
+    for (const auto* values : {&from, &to})
+      for (const auto& [value, lits] : *values) sends.push_back(any_of(formula_, lits));
     budget_.bandwidth(formula_, s, sends, chunks_per_round, counter);
   }
 }
@@ -244,7 +296,8 @@ Schedule ContributionEncoding::decode(const Assignment& model) const {
         for (LinkId l : links_into_[n]) {
           const Lit lit = send(c, l, s);
           if (lit == kFalse || !model[lit]) continue;
-          schedule.steps[s - 1].sends.push_back({.chunk = c, .link = l, .reduce = add_up});
+          const bool adds = copy_.empty() ? add_up : !model[copy(c, l, s)];
+          schedule.steps[s - 1].sends.push_back({.chunk = c, .link = l, .reduce = adds});
           add_up = true;
         }
       }
@@ -259,6 +312,17 @@ Lit ContributionEncoding::in(Chunk c, Rank n, int t, Rank i) const {
 Lit ContributionEncoding::send(Chunk c, LinkId l, int s) const {
   const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
   return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
+}
+
+Lit ContributionEncoding::keep(Chunk c, Rank n, int s) const {
+  const int orbit = rank_orbit_[c * topology_.ranks + n];
+  return keep_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
+}
+
+Lit ContributionEncoding::copy(Chunk c, LinkId l, int s) const {
+  if (copy_.empty()) return kFalse;
+  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
+  return copy_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
 }
 
 Lit ContributionEncoding::part(Chunk c, LinkId l, int s, Rank i) const {

@@ -16,7 +16,9 @@
 //   (loses)      not keep(c,n,s) -> some send(c,l,s) with l into n
 //   (full)       no send to a rank whose sum is complete
 //   (wanted)     within(t) -> in(c,d,t,i) for all destinations d and contributions i
-//   (bandwidth)  as in StepRoundEncoding
+//   (bandwidth)  as in StepRoundEncoding; over a limit that reduces, what one rank gets of one chunk counts once. Where a
+//                limit can do both, copy(c,l,s) says that the value sent replaces: one of those that arrive does if not
+//                keep(c,n,s), and none otherwise; copies count by who sends, the others by who receives
 //   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
 //
 // The space is that of schedules with one value per (chunk, rank): a rank that would keep two partial sums of
@@ -52,10 +54,13 @@ class ContributionEncoding {
   void part_of(Chunk, LinkId, Rank i);
   void joined(Chunk, Rank, int s);
   void wanted();
-  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter);
+  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, const Abilities& = {});
+  void copies(Chunk, Rank, int s);
   void order();
   Lit in(Chunk, Rank, int t, Rank i) const;
   Lit send(Chunk, LinkId, int s) const;
+  Lit keep(Chunk, Rank, int s) const;
+  Lit copy(Chunk, LinkId, int s) const;  // kFalse where no limit asks
   Lit part(Chunk, LinkId, int s, Rank i) const;
   void add(std::vector<Lit>);
 
@@ -68,7 +73,7 @@ class ContributionEncoding {
   std::vector<std::vector<int>> hops_ = {};  // [i][n]
   std::vector<int> in_orbit_ = {}, send_orbit_ = {}, part_orbit_ = {}, rank_orbit_ = {}, link_orbit_ = {};
   std::vector<int> limit_orbit_ = {};
-  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {};
+  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, copy_ = {};
 };
 
 }  // namespace chorale

@@ -76,4 +76,12 @@ void at_most_one(Formula& f, std::span<const Lit> literals) {
   at_most_one(f, commanders);
 }
 
+Lit any_of(Formula& formula, std::span<const Lit> literals) {
+  if (std::ranges::all_of(literals, [&](Lit lit) { return lit == literals.front(); }))
+    return literals.front();
+  const Lit any = formula.fresh();
+  for (Lit lit : literals) formula.add({-lit, any});
+  return any;
+}
+
 }  // namespace chorale

@@ -21,6 +21,9 @@ std::vector<Lit> count(Formula&, std::span<const Lit> inputs, int cap, Counter =
 // The sum of two unary numbers (a[k]: "at least k+1"), cut off at cap.
 std::vector<Lit> add_unary(Formula&, std::span<const Lit> a, std::span<const Lit> b, int cap);
 
+// A literal that each of them makes true; the one, if there is no other.
+Lit any_of(Formula&, std::span<const Lit> literals);
+
 // At most one: pairwise up to six literals, beyond that in groups of four with a commander each (Klieber and
 // Kwon 2007).
 void at_most_one(Formula&, std::span<const Lit> literals);

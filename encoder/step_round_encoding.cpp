@@ -53,7 +53,8 @@ StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective&
     if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
   for (int i = 0; i < static_cast<int>(topology_.limits.size()); ++i)
     if (limit_orbit_[i] == i)
-      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter);
+      bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter,
+                topology_.limits[i].abilities.multicast);
   if (options.order_chunks && options.symmetry.empty()) order();
 }
 
@@ -174,13 +175,21 @@ void StepRoundEncoding::wanted() {
 }
 
 // Counts as often as a literal stands there: two links of an orbit under one limit send both, and take two of
-// its chunks.
-void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_per_round, Counter counter) {
+// its chunks. A limit that only reduces counts every copy, since a rank gets one of a chunk.
+void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_per_round, Counter counter,
+                                  bool multicast) {
   for (int s = 1; s <= horizon_.steps; ++s) {
     std::vector<Lit> sends;
+    std::map<std::pair<Chunk, Rank>, std::vector<Lit>> from;  // sends that count once
     for (LinkId l : links)
-      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
-        if (send(c, l, s) != kFalse) sends.push_back(send(c, l, s));
+      for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
+        if (send(c, l, s) == kFalse) continue;
+        if (multicast)
+          from[{c, topology_.links[l].src}].push_back(send(c, l, s));
+        else
+          sends.push_back(send(c, l, s));
+      }
+    for (const auto& [value, copies] : from) sends.push_back(any_of(formula_, copies));
     budget_.bandwidth(formula_, s, sends, chunks_per_round, counter);
   }
 }

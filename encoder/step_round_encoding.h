@@ -17,7 +17,8 @@
 //   (moves)      send(c,l,s) -> here(c,src,s-1), not here(c,dst,s-1), here(c,dst,s)
 //   (one)        at most one of the send(c,l,s) with l into n: with (moves), one arrival per (chunk, rank)
 //   (wanted)     within(t) -> here(c,d,t) for each destination d of c
-//   (bandwidth)  per step and link or shared limit: number of sends <= bandwidth * rounds of the step
+//   (bandwidth)  per step and link or shared limit: number of sends <= bandwidth * rounds of the step; over a limit that
+//                multicasts, of one chunk from one rank a literal that each of them makes true counts in their place
 //   (rounds)     total counts all rounds; within(t) -> not round(s,1) for s > t
 //   (order)      chunks with equal pre- and postcondition arrive at one chosen rank in the order of their
 //   numbers,
@@ -70,7 +71,7 @@ class StepRoundEncoding {
   void moves(Chunk, LinkId);
   void one(Chunk, Rank);
   void wanted();
-  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter);
+  void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, bool multicast = false);
   void order();
 
   Lit here(Chunk, Rank, int t) const;    // kTrue, kFalse or a variable

@@ -157,7 +157,7 @@ Topology part_at(const Topology& whole, const std::vector<Rank>& ranks) {
   for (const SharedLimit& limit : whole.limits) {
     // As wide as before, though the links that are left out may need some of it: a part knows nothing of its
     // neighbours.
-    SharedLimit kept{.name = limit.name, .bandwidth = limit.bandwidth};
+    SharedLimit kept{.name = limit.name, .bandwidth = limit.bandwidth, .abilities = limit.abilities};
     for (LinkId l : limit.links)
       if (number[l] >= 0) kept.links.push_back(number[l]);
     if (!kept.links.empty()) part.limits.push_back(std::move(kept));

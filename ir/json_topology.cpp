@@ -55,12 +55,48 @@ LinkId read_link_name(const JsonReader& json, const Topology& topology, const Li
   return first;
 }
 
+// The switches that a list names, by their numbers from 0.
+void read_abilities(const JsonReader& json, const char* name, bool Abilities::*ability, Topology& topology) {
+  if (!json.has(name)) return;
+  const JsonReader list = json[name];
+  const std::size_t named = list.size(kMostRanks);
+  if (named > 0 && topology.switches == 0) list.fail("names switches, and there are none", "leave it out");
+  for (std::size_t i = 0; i < named; ++i) {
+    topology.abilities.resize(topology.switches);
+    topology.abilities[list.at(i).integer(0, topology.switches - 1)].*ability = true;
+  }
+}
+
+std::vector<int> able(const Topology& topology, bool Abilities::*ability) {
+  std::vector<int> switches;
+  for (std::size_t i = 0; i < topology.abilities.size(); ++i)
+    if (topology.abilities[i].*ability) switches.push_back(static_cast<int>(i));
+  return switches;
+}
+
+// Nothing where there is nothing to say, as in files of before there were abilities.
+std::string written_abilities(const Topology& topology, const std::string& indent) {
+  std::string text;
+  for (const auto& [name, ability] :
+       {std::pair("multicast", &Abilities::multicast), std::pair("reduce", &Abilities::reduce)})
+    if (const std::vector<int> switches = able(topology, ability); !switches.empty())
+      text += fmt::format("{}\"{}\": {},\n", indent, name, list(switches));
+  return text;
+}
+
+std::string written_abilities(const Abilities& abilities) {
+  return fmt::format("{}{}", abilities.multicast ? R"(,"multicast":true)" : "",
+                     abilities.reduce ? R"(,"reduce":true)" : "");
+}
+
 Topology read_graph(const JsonReader& json) {
-  json.require_object({"topology", "ranks", "switches", "links", "limits", "alpha_us", "beta_us_per_byte",
-                       "underlay", "ways"});
+  json.require_object({"topology", "ranks", "switches", "multicast", "reduce", "links", "limits", "alpha_us",
+                       "beta_us_per_byte", "underlay", "ways"});
   Topology topology{.name = json["topology"].text()};
   topology.ranks = json["ranks"].integer(1, kMostRanks);
   if (json.has("switches")) topology.switches = json["switches"].integer(0, kMostRanks);
+  read_abilities(json, "multicast", &Abilities::multicast, topology);
+  read_abilities(json, "reduce", &Abilities::reduce, topology);
   Link defaults;
   if (json.has("alpha_us")) defaults.alpha_us = json["alpha_us"].number(0, kLargest);
   if (json.has("beta_us_per_byte"))
@@ -78,9 +114,11 @@ Topology read_graph(const JsonReader& json) {
   const JsonReader limits = json["limits"];
   for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
     const JsonReader limit = limits.at(i);
-    limit.require_object({"name", "links", "bandwidth"});
+    limit.require_object({"name", "links", "bandwidth", "multicast", "reduce"});
     SharedLimit shared{.bandwidth = limit["bandwidth"].integer(1, kMostBandwidth)};
     if (limit.has("name")) shared.name = limit["name"].text();
+    if (limit.has("multicast")) shared.abilities.multicast = limit["multicast"].boolean();
+    if (limit.has("reduce")) shared.abilities.reduce = limit["reduce"].boolean();
     const JsonReader names = limit["links"];
     for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
       shared.links.push_back(read_link_name(names.at(k), topology, by_ends));
@@ -130,8 +168,8 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
     links.push_back(fmt::format(R"({{"src":{},"dst":{},"bandwidth":{},"alpha_us":{},"beta_us_per_byte":{}}})",
                                 l.src, l.dst, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
   for (const SharedLimit& limit : topology.limits)
-    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}}})", quoted(limit.name),
-                                 list(limit.links), limit.bandwidth));
+    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}{}}})", quoted(limit.name),
+                                 list(limit.links), limit.bandwidth, written_abilities(limit.abilities)));
   const std::string inner = indent + "  ";
   std::string underlay;
   if (topology.underlay) {
@@ -141,10 +179,10 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
                            write_topology(with_switches(topology), inner), lines(ways, inner));
   }
   return fmt::format(
-      "{{\n{0}\"topology\": {1},\n{0}\"ranks\": {2},\n{0}\"switches\": {3},\n{0}\"links\": {4},\n"
+      "{{\n{0}\"topology\": {1},\n{0}\"ranks\": {2},\n{0}\"switches\": {3},\n{8}{0}\"links\": {4},\n"
       "{0}\"limits\": {5}{6}\n{7}}}",
       inner, quoted(topology.name), topology.ranks, topology.switches, lines(links, inner),
-      lines(limits, inner), underlay, indent);
+      lines(limits, inner), underlay, indent, written_abilities(topology, inner));
 }
 
 std::string to_json(const Topology& topology) {

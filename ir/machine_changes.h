@@ -1,8 +1,10 @@
-// What is to be different about a machine: cables that failed, ranks that are gone, links that are slow.
+// What is to be different about a machine: cables that failed, ranks that are gone, links that are slow, switches that compute.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "ir/topology.h"
 
 namespace chorale {
 
@@ -12,7 +14,10 @@ struct MachineChanges {
   std::vector<std::string> without_links = {};  // "0-1"
   std::vector<std::string> without_ranks = {};  // "5"
   std::vector<std::string> degraded = {};       // "0-1=0.5": what is left of the bandwidth
-  bool any() const { return !without_links.empty() || !without_ranks.empty() || !degraded.empty(); }
+  Abilities switches = {};                      // that all of them are given
+  bool any() const {
+    return !without_links.empty() || !without_ranks.empty() || !degraded.empty() || switches.any();
+  }
   bool operator==(const MachineChanges&) const = default;
 };
 

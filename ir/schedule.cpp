@@ -1,6 +1,7 @@
 #include "ir/schedule.h"
 
 #include <algorithm>
+#include <set>
 
 namespace chorale {
 
@@ -20,6 +21,16 @@ Schedule reversed(const Schedule& schedule, bool reduce) {
   return result;
 }
 
+CountedOnce counted_as(const Topology& topology, const SharedLimit& limit, const Send& send) {
+  using By = CountedOnce::By;
+  const Link& link = topology.links[send.link];
+  const auto [multicast, reduce] = limit.abilities;
+  if (multicast && !(reduce && send.reduce))
+    return {.chunk = send.chunk, .by = By::Source, .number = link.src};
+  if (reduce) return {.chunk = send.chunk, .by = By::Destination, .number = link.dst};
+  return {.chunk = send.chunk, .by = By::Link, .number = send.link};
+}
+
 // The link or limit that is fullest for its bandwidth decides. A walk over all of them, however few sends the
 // step has.
 int needed_rounds(const Topology& topology, const Step& step) {
@@ -30,10 +41,21 @@ int needed_rounds(const Topology& topology, const Step& step) {
     rounds = std::max(rounds, (chunks + bandwidth - 1) / bandwidth);
   };
   for (std::size_t l = 0; l < load.size(); ++l) need(load[l], topology.links[l].bandwidth);
+  std::vector<std::vector<const Send*>> over;  // by link; only where a limit counts some of them once
+  const auto once = [&](const SharedLimit& limit) {
+    if (over.empty()) {
+      over.resize(load.size());
+      for (const Send& send : step.sends) over[send.link].push_back(&send);
+    }
+    std::set<CountedOnce> different;
+    for (LinkId l : limit.links)
+      for (const Send* send : over[l]) different.insert(counted_as(topology, limit, *send));
+    return static_cast<int>(different.size());
+  };
   for (const SharedLimit& limit : topology.limits) {
     int sum = 0;
     for (LinkId l : limit.links) sum += load[l];
-    need(sum, limit.bandwidth);
+    need(sum > limit.bandwidth && limit.abilities.any() ? once(limit) : sum, limit.bandwidth);
   }
   return rounds;
 }

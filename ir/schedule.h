@@ -33,6 +33,16 @@ int total_rounds(const Schedule&);
 // The fewest in which the machine's links and limits carry the step's sends; at least 1.
 int needed_rounds(const Topology&, const Step&);
 
+// What a limit counts a send as, by its abilities: sends of one step over it with equal keys count once. `copy` where the
+// value is not added up.
+struct CountedOnce {
+  Chunk chunk = 0;
+  enum class By { Link, Source, Destination } by = By::Link;
+  int number = 0;  // of the link, or of the rank
+  auto operator<=>(const CountedOnce&) const = default;
+};
+CountedOnce counted_as(const Topology&, const SharedLimit&, const Send&);
+
 // Steps in reverse order, for the reversed topology and the dual collective; every send gets `reduce`.
 Schedule reversed(const Schedule&, bool reduce);
 

@@ -14,9 +14,27 @@ Topology with_switches(const Topology& topology) {
           .limits = topology.underlay->limits};
 }
 
+Abilities abilities_of(const Topology& topology) {
+  Abilities all;
+  const auto add = [&all](const Abilities& some) {
+    all.multicast = all.multicast || some.multicast;
+    all.reduce = all.reduce || some.reduce;
+  };
+  for (const Abilities& of_switch : topology.abilities) add(of_switch);
+  for (const SharedLimit& limit : topology.limits) add(limit.abilities);
+  return all;
+}
+
+std::string in_words(const Abilities& abilities) {
+  if (!abilities.multicast) return abilities.reduce ? "reduce" : "";
+  return abilities.reduce ? "multicast and reduce" : "multicast";
+}
+
 Topology reversed(const Topology& topology) {
   Topology result = topology;
   for (Link& link : result.links) std::swap(link.src, link.dst);
+  for (SharedLimit& limit : result.limits) std::swap(limit.abilities.multicast, limit.abilities.reduce);
+  for (Abilities& of_switch : result.abilities) std::swap(of_switch.multicast, of_switch.reduce);
   if (!result.underlay) return result;
   for (Link& link : result.underlay->links) std::swap(link.src, link.dst);
   for (std::vector<LinkId>& way : result.underlay->ways) std::ranges::reverse(way);

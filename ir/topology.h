@@ -1,5 +1,9 @@
 // A machine: ranks, switches, and the directed links between them, in the model of Cai et al. 2021 (SCCL): in
 // one round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
+//
+// A switch may compute on what passes: multicast (copies of one value for several ranks leave it, and one comes in) and reduce
+// (several values for one rank come in, and their sum leaves it). `flatten` (topology/switches.h) makes of that how its wires
+// count; docs/topologies.md proves that a network can do what is counted so.
 #pragma once
 
 #include <optional>
@@ -22,10 +26,21 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-struct SharedLimit {  // a switch port, a NIC: these links together move at most `bandwidth` chunks per round
+struct Abilities {
+  bool multicast = false;
+  bool reduce = false;
+  bool any() const { return multicast || reduce; }
+  bool operator==(const Abilities&) const = default;
+};
+
+// A switch port, a NIC: these links together move at most `bandwidth` chunks per round. Of the sends of one step, those of one
+// chunk from one rank count once if the limit multicasts, those of one chunk to one rank count once if it reduces; if it
+// can do both, copies count as it multicasts and what is added up (Send::reduce) as it reduces.
+struct SharedLimit {
   std::string name = {};
   std::vector<LinkId> links = {};  // sorted, without duplicates
   int bandwidth = 1;
+  Abilities abilities = {};
   bool operator==(const SharedLimit&) const = default;
 };
 
@@ -47,14 +62,19 @@ struct Topology {
   std::vector<Link> links = {};
   std::vector<SharedLimit> limits = {};
   std::optional<Underlay> underlay = {};  // none where the links are all that there are
+  std::vector<Abilities> abilities = {};  // by switch; empty: none of them has any
   bool operator==(const Topology&) const = default;
 };
 
 // The machine with its switches that the topology has below it; the topology where it has none.
 Topology with_switches(const Topology&);
 
-// The same machine with every link turned round. Link and limit numbers stay, so a schedule of the one is
-// read as a schedule of the other by reversing its steps.
+// What its switches or limits, all together, can do. "": they only forward; "multicast", "reduce", "multicast and reduce".
+Abilities abilities_of(const Topology&);
+std::string in_words(const Abilities&);
+
+// The same machine with every link turned round: what multicast reduces, and the other way round. Link and limit numbers
+// stay, so a schedule of the one is read as a schedule of the other by reversing its steps.
 Topology reversed(const Topology&);
 
 // The first link src -> dst, or -1.

@@ -62,6 +62,9 @@ BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion& solved, const B
         "--engine",
         "this engine knows " + name_of(solved.collective) + " only as ReduceScatter and Allgather",
         "use --engine sat, or ask for the two parts");
+  if (std::ranges::any_of(solved.topology.limits, [](const SharedLimit& l) { return l.abilities.multicast; }))
+    throw InputError("--engine", "this engine counts every copy, and the machine's switches make some",
+                     "use --engine sat");
   const Instance instance{.topology = solved.topology, .collective = solved.collective, .budget = budget};
   return engine == Engine::Smt ? ask_smt(instance, deadline, conflicts)
                                : ask_partitions(instance, deadline, conflicts, seed);

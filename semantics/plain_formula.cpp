@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/frontier.h"
@@ -23,17 +25,32 @@ int contributions_to(const Collective& collective, const ChunkSpec& spec) {
   return collective.combining ? static_cast<int>(spec.pre.size()) : 1;
 }
 
+// Is a send over a limit that computes one with all that its receiver gets of the chunk, or with all that its sender gives?
+bool joins_sum(const Abilities& abilities, bool adds) {
+  return abilities.reduce && (adds || !abilities.multicast);
+}
+
 // The fewest that carry them.
 int rounds_for(const Topology& topology, const std::vector<Send>& sends) {
   long long rounds = 1;
-  const auto carry = [&](std::span<const LinkId> links, long long bandwidth) {
-    const long long load = std::ranges::count_if(
-        sends, [&](const Send& send) { return std::ranges::count(links, send.link) > 0; });
+  const auto carry = [&](std::span<const LinkId> links, long long bandwidth, const Abilities& abilities) {
+    std::set<std::tuple<Chunk, int, int>> values;
+    for (const Send& send : sends) {
+      if (std::ranges::count(links, send.link) == 0) continue;
+      const Link& link = topology.links[send.link];
+      if (!abilities.any())
+        values.insert({send.chunk, 0, send.link});
+      else if (joins_sum(abilities, send.reduce))
+        values.insert({send.chunk, 1, link.dst});
+      else
+        values.insert({send.chunk, 2, link.src});
+    }
+    const long long load = std::ssize(values);
     if (load > 0) rounds = std::max(rounds, (load + bandwidth - 1) / bandwidth);
   };
   for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-    carry(std::span(&l, 1), topology.links[l].bandwidth);
-  for (const SharedLimit& limit : topology.limits) carry(limit.links, limit.bandwidth);
+    carry(std::span(&l, 1), topology.links[l].bandwidth, {});
+  for (const SharedLimit& limit : topology.limits) carry(limit.links, limit.bandwidth, limit.abilities);
   return static_cast<int>(rounds);
 }
 
@@ -65,9 +82,11 @@ PlainFormula::PlainFormula(const Topology& topology, const Collective& collectiv
   }
   if (budget_.rounds != kAnyRounds) {
     rounds();
+    copies();
     for (int s = 1; s <= budget_.steps; ++s) {
-      for (LinkId l = 0; l < links; ++l) bandwidth(std::span(&l, 1), topology_.links[l].bandwidth, s);
-      for (const SharedLimit& limit : topology_.limits) bandwidth(limit.links, limit.bandwidth, s);
+      for (LinkId l = 0; l < links; ++l) bandwidth(std::span(&l, 1), topology_.links[l].bandwidth, s, {});
+      for (const SharedLimit& limit : topology_.limits)
+        bandwidth(limit.links, limit.bandwidth, s, limit.abilities);
     }
   }
   if (number) numbered();
@@ -163,10 +182,58 @@ void PlainFormula::end(Chunk c) {
     for (int i = 0; i < contributions(c); ++i) formula_.add({in(c, d, budget_.steps, i)});
 }
 
-void PlainFormula::bandwidth(std::span<const LinkId> links, long long chunks_a_round, int s) {
-  std::vector<Lit> sends;
+void PlainFormula::copies() {
+  const bool asked = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
+    return limit.abilities.multicast && limit.abilities.reduce;
+  });
+  if (!asked) return;
+  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+    if (contributions(c) == 1) continue;
+    for (int s = 1; s <= budget_.steps; ++s)
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        std::vector<Lit> one = {keep(c, n, s)};
+        for (LinkId l : into_[n]) {
+          const Lit lit = formula_.fresh();
+          copy_[{c, l, s}] = lit;
+          formula_.add({-lit, send(c, l, s)});
+          for (Lit other : one) formula_.add({-lit, -other});
+          one.push_back(lit);
+        }
+        formula_.add(one);
+      }
+  }
+}
+
+// What a limit counts once has one literal, which each of its sends makes true.
+std::vector<Lit> PlainFormula::values(std::span<const LinkId> links, int s, const Abilities& abilities) {
+  std::vector<Lit> result;
+  std::map<std::tuple<Chunk, bool, Rank>, Lit> known;
+  const auto value = [&](Chunk c, bool sum, Rank n) {
+    const auto [at, fresh] = known.try_emplace({c, sum, n}, 0);
+    if (fresh) result.push_back(at->second = formula_.fresh());
+    return at->second;
+  };
   for (LinkId l : links)
-    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) sends.push_back(send(c, l, s));
+    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+      const Lit moves = send(c, l, s);
+      const auto [src, dst] = std::pair(topology_.links[l].src, topology_.links[l].dst);
+      if (!abilities.any()) {
+        result.push_back(moves);
+      } else if (const auto copy = copy_.find({c, l, s});
+                 copy != copy_.end() && abilities.multicast && abilities.reduce) {
+        formula_.add({-copy->second, value(c, false, src)});
+        formula_.add({-moves, copy->second, value(c, true, dst)});
+      } else {
+        const bool sum = joins_sum(abilities, false);
+        formula_.add({-moves, value(c, sum, sum ? dst : src)});
+      }
+    }
+  return result;
+}
+
+void PlainFormula::bandwidth(std::span<const LinkId> links, long long chunks_a_round, int s,
+                             const Abilities& abilities) {
+  const std::vector<Lit> sends = values(links, s, abilities);
   // counted[k] stands for k + 1 sends or more. More than chunks_a_round * j need round j + 1; more than fit
   // into all rounds are forbidden. A limit that all chunks together keep ends the loop.
   const std::vector<Lit> counted = at_least(sends, chunks_a_round * budget_.rounds + 1);
@@ -316,6 +383,7 @@ Schedule PlainFormula::schedule(const Assignment& model) const {
         bool add = contributions(c) > 1 && model[keep(c, n, s)];
         for (LinkId l : into_[n])
           if (model[send(c, l, s)]) {
+            if (const auto copy = copy_.find({c, l, s}); copy != copy_.end()) add = !model[copy->second];
             step.sends.push_back({.chunk = c, .link = l, .reduce = add});
             add = contributions(c) > 1;
           }

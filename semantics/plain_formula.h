@@ -35,7 +35,9 @@
 // left out.
 #pragma once
 
+#include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "ir/formula.h"
@@ -68,7 +70,9 @@ class PlainFormula {
   void once(Chunk, Rank, int s);
   void complete(Chunk, LinkId, int s);
   void end(Chunk);
-  void bandwidth(std::span<const LinkId>, long long chunks_a_round, int s);
+  void bandwidth(std::span<const LinkId>, long long chunks_a_round, int s, const Abilities&);
+  void copies();
+  std::vector<Lit> values(std::span<const LinkId>, int s, const Abilities&);  // that a limit counts
   void rounds();
   void numbered();
 
@@ -93,6 +97,7 @@ class PlainFormula {
   // The first variable of a chunk's; the others follow in the order of the loops that name them.
   std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, kept_ = {};
   Lit round_ = 0;
+  std::map<std::tuple<Chunk, LinkId, int>, Lit> copy_ = {};  // by step as well; where some limit can do both
 };
 
 }  // namespace chorale

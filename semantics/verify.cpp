@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/words.h"
@@ -132,11 +134,26 @@ class Referee : FaultList {
             step_, name(l), counted(carried, "chunk"), most, counted(rounds, "round"));
       for (std::size_t limit : limits_of_[l]) shared[limit] += carried;
     }
+    count_different(step, shared);
     for (const auto& [limit, carried] : shared)
       if (const long long most = rounds * topology_.limits[limit].bandwidth; carried > most)
         say(Kind::Bandwidth, {.step = step_ - 1},
             "step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
             topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
+  }
+
+  // What passes limits that compute: by ir/topology.h, a value that several ranks get from one rank is one, and so is the
+  // sum that one rank gets from several. A limit that can do both does the first for copies and the second for sums.
+  void count_different(const Step& step, std::map<std::size_t, long long>& shared) const {
+    std::map<std::size_t, std::set<std::tuple<Chunk, bool, Rank>>> values;  // by limit
+    for (const Send& send : step.sends)
+      for (std::size_t limit : limits_of_[send.link]) {
+        const auto [multicast, reduce] = topology_.limits[limit].abilities;
+        if (!multicast && !reduce) continue;
+        const bool sum = reduce && (send.reduce || !multicast);
+        values[limit].insert({send.chunk, sum, sum ? dst(send) : src(send)});
+      }
+    for (const auto& [limit, different] : values) shared[limit] = std::ssize(different);
   }
 
   // The state has one chunk at a time, and `next` is at its first hop that was not run. A step is run in

@@ -36,6 +36,10 @@ auto kind(const Link& l) {
   return std::tuple(l.bandwidth, l.alpha_us, l.beta_us_per_byte);
 }
 
+std::tuple<int, bool, bool> kind(const SharedLimit& limit) {
+  return {limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce};
+}
+
 Permutation identity(int n) {
   Permutation p(n);
   std::iota(p.begin(), p.end(), 0);
@@ -204,9 +208,9 @@ std::optional<Automorphism> automorphism(const Topology& topology, const std::ve
     if (target == by_ends.end() || target->second.size() != links.size()) return std::nullopt;
     for (std::size_t i = 0; i < links.size(); ++i) result.links[links[i]] = target->second[i];
   }
-  std::map<std::pair<std::vector<LinkId>, int>, std::vector<int>> by_links;
+  std::map<std::pair<std::vector<LinkId>, std::tuple<int, bool, bool>>, std::vector<int>> by_links;
   for (std::size_t i = 0; i < topology.limits.size(); ++i)
-    by_links[{topology.limits[i].links, topology.limits[i].bandwidth}].push_back(static_cast<int>(i));
+    by_links[{topology.limits[i].links, kind(topology.limits[i])}].push_back(static_cast<int>(i));
   result.limits.resize(topology.limits.size());
   for (const auto& [key, limits] : by_links) {
     std::vector<LinkId> image;
@@ -239,7 +243,8 @@ SymmetryGroup symmetry_group(const Topology& topology, const std::vector<int>& r
     graph.add_edge(head, static_cast<unsigned>(l.dst));
   }
   for (const SharedLimit& limit : topology.limits) {
-    const unsigned vertex = graph.add_vertex(colour(3, limit.bandwidth, 0, 0));
+    const unsigned vertex =
+        graph.add_vertex(colour(3, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce));
     for (LinkId l : limit.links) graph.add_edge(vertex, static_cast<unsigned>(ranks + 2 * l));
   }
   struct Found {

@@ -11,13 +11,18 @@ namespace {
 using LinkColour = std::tuple<bool, int, double, double, std::vector<std::pair<int, int>>, int>;
 using NodeColour = std::pair<int, std::vector<LinkColour>>;
 
+// Of a limit: its bandwidth, and how many links it is over and what it can do, as one number.
+int size_and_abilities(const SharedLimit& limit) {
+  return 4 * static_cast<int>(limit.links.size()) + 2 * limit.abilities.multicast + limit.abilities.reduce;
+}
+
 // Of a link as its node sees it: does it lead away, what it can do, its limits, the colour at its other end.
 LinkColour colour_of(const Topology& topology, LinkId l, bool away, const std::vector<int>& nodes) {
   const Link& link = topology.links[l];
   std::vector<std::pair<int, int>> limits;
   for (const SharedLimit& limit : topology.limits)
     if (std::ranges::binary_search(limit.links, l))
-      limits.emplace_back(limit.bandwidth, static_cast<int>(limit.links.size()));
+      limits.emplace_back(limit.bandwidth, size_and_abilities(limit));
   std::ranges::sort(limits);
   return {
       away, link.bandwidth, link.alpha_us, link.beta_us_per_byte, limits, nodes[away ? link.dst : link.src]};

@@ -131,6 +131,30 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
   t.ranks = next - t.switches;
 }
 
+// A limit over the links of one rank is its cable to a switch; the switch is then not described.
+void give(Topology& t, const Abilities& abilities) {
+  const auto add = [&abilities](Abilities& to, bool into_switch, bool out_of_switch) {
+    to.multicast = to.multicast || (abilities.multicast && into_switch);
+    to.reduce = to.reduce || (abilities.reduce && out_of_switch);
+  };
+  t.abilities.resize(t.switches);
+  for (Abilities& each : t.abilities) add(each, true, true);
+  bool any = t.switches > 0;
+  for (SharedLimit& limit : t.limits) {
+    if (t.switches > 0) break;
+    const auto one = [&](Node Link::*end) {
+      return std::ranges::all_of(
+          limit.links, [&](LinkId l) { return t.links[l].*end == t.links[limit.links.front()].*end; });
+    };
+    const bool out = one(&Link::src), in = one(&Link::dst);
+    add(limit.abilities, out, in);
+    any = any || out || in;
+  }
+  if (!any)
+    throw InputError(abilities.multicast ? "--switches-multicast" : "--switches-reduce",
+                     t.name + " has no switches", "give a machine with some ('chorale topology list')");
+}
+
 }  // namespace
 
 Topology changed(const Topology& given, const MachineChanges& changes) {
@@ -151,10 +175,12 @@ Topology changed(const Topology& given, const MachineChanges& changes) {
     throw InputError("--without-rank", "leaves no rank of " + t.name, "leave at least one");
   remove(t, links);
   remove_ranks(t, nodes);
+  if (changes.switches.any()) give(t, changes.switches);
   std::vector<std::string> words;
   for (const std::string& each : changes.without_links) words.push_back("without link " + each);
   for (const std::string& each : changes.without_ranks) words.push_back("without rank " + each);
   for (const std::string& each : changes.degraded) words.push_back("with " + each);
+  if (changes.switches.any()) words.push_back("whose switches " + in_words(changes.switches));
   t.name = (t.name + " " + joined(words)).substr(0, 200);
   return t;
 }

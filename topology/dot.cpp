@@ -48,6 +48,12 @@ std::string boxes(const Hierarchy& levels, std::size_t level, Rank first, const 
   return text;
 }
 
+// The label of a switch that does more than forward.
+std::string able(const Topology& t, Node n) {
+  if (t.abilities.empty() || !t.abilities[n - t.ranks].any()) return "";
+  return fmt::format(", label=\"{}\\n{}\"", name_of(t, n), in_words(t.abilities[n - t.ranks]));
+}
+
 }  // namespace
 
 std::string to_dot(const Topology& t, const Hierarchy* levels) {
@@ -56,7 +62,7 @@ std::string to_dot(const Topology& t, const Hierarchy* levels) {
                                  boxed ? "fdp" : "circo");  // circo draws no boxes
   if (boxed) text += boxes(*levels, 0, 0, "  ");
   for (Node n = t.ranks; n < t.ranks + t.switches; ++n)
-    text += fmt::format("  \"{}\" [shape=box];\n", name_of(t, n));
+    text += fmt::format("  \"{}\" [shape=box{}];\n", name_of(t, n), able(t, n));
   std::vector<bool> used(t.links.size(), false);
   for (std::size_t l = 0; l < t.links.size(); ++l) {
     if (used[l]) continue;
@@ -68,8 +74,8 @@ std::string to_dot(const Topology& t, const Hierarchy* levels) {
   }
   std::string legend;
   for (const SharedLimit& limit : t.limits)
-    legend +=
-        fmt::format("{}: {} links, {} a round\\l", escaped(limit.name), limit.links.size(), limit.bandwidth);
+    legend += fmt::format("{}: {} links, {} a round{}\\l", escaped(limit.name), limit.links.size(),
+                          limit.bandwidth, limit.abilities.any() ? ", may " + in_words(limit.abilities) : "");
   if (!legend.empty()) text += fmt::format("  label=\"{}\";\n", legend);
   return text + "}\n";
 }

@@ -65,6 +65,10 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
 }
 
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
+  const Described machine = described(spec_or_file);
+  if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))
+    throw InputError("machine " + spec_or_file, "has switches that compute, of which placements know nothing",
+                     "ask 'chorale frontier' for its algorithms, or place it without these abilities");
   Levels levels = load_levels(spec_or_file, changes);
   if (!levels.hierarchy)
     throw InputError(

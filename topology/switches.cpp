@@ -5,11 +5,17 @@
 // under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
 // needs no limit; one with several has one over all of them.
 //
+// What a wire counts once follows from the switches at its ends. Copies are made where it enters, so it multicasts if that
+// switch does; sums are made where it leaves. docs/topologies.md proves that a network can carry what is counted so; where
+// some switches can do one and others the other, that needs values which have not been added up yet, so wires between switches
+// then count every send.
+//
 // In networks of many switches ways may wander: up and down again and up once more. There are exponentially many of these,
 // and no network routes so; where all are too many, some of those with the fewest hops are taken.
 #include "topology/switches.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/error.h"
 
@@ -62,6 +68,46 @@ class Routes {
   bool too_many_ = false;
 };
 
+class WireAbilities {
+ public:
+  explicit WireAbilities(const Topology& topology) : topology_(topology) {
+    const Abilities all = abilities_of(topology);
+    const bool alike =
+        std::ranges::all_of(topology.abilities, [&](const Abilities& each) { return each == all; });
+    trunks_ = alike || !(all.multicast && all.reduce);
+  }
+
+  Abilities of(LinkId l) const {
+    const Link& link = topology_.links[l];
+    if (topology_.abilities.empty() || (!trunks_ && !is_rank(link.src) && !is_rank(link.dst))) return {};
+    return {.multicast = !is_rank(link.dst) && topology_.abilities[link.dst - topology_.ranks].multicast,
+            .reduce = !is_rank(link.src) && topology_.abilities[link.src - topology_.ranks].reduce};
+  }
+
+  // Of a limit over several wires: what all of them can do, if no rank has ways over two of them; or what counts once would
+  // be carried twice.
+  Abilities of(const SharedLimit& limit, const std::vector<std::vector<LinkId>>& users,
+               const Topology& flat) const {
+    Abilities result{.multicast = true, .reduce = true};
+    std::map<Rank, LinkId> from, to;
+    for (LinkId l : limit.links) {
+      result.multicast = result.multicast && of(l).multicast;
+      result.reduce = result.reduce && of(l).reduce;
+      for (LinkId route : users[l]) {
+        if (from.try_emplace(flat.links[route].src, l).first->second != l) result.multicast = false;
+        if (to.try_emplace(flat.links[route].dst, l).first->second != l) result.reduce = false;
+      }
+    }
+    return result;
+  }
+
+ private:
+  bool is_rank(Node n) const { return n < topology_.ranks; }
+
+  const Topology& topology_;
+  bool trunks_ = true;  // wires between switches, too
+};
+
 }  // namespace
 
 ChosenWays ways_of(const Topology& topology) {
@@ -75,6 +121,12 @@ Topology flatten(const Topology& topology) {
   if (taken.choice == WayChoice::None)
     throw InputError("topology " + topology.name, "has too many ways through its switches",
                      "describe switches that act as one by one switch");
+  // What is proven is of the wires below then, where partitions count every send.
+  if (taken.choice != WayChoice::All && abilities_of(topology).any())
+    throw InputError(
+        "topology " + topology.name,
+        "has switches that multicast or reduce, and too many ways through them to tell what counts once",
+        "leave these abilities out, or describe switches that act as one by one switch");
   return flat_over(topology, taken);
 }
 
@@ -98,14 +150,17 @@ Topology flat_over(const Topology& topology, const ChosenWays& taken) {
     }
     flat.links.push_back(link);
   }
+  const WireAbilities able(topology);
   for (std::size_t l = 0; l < users.size(); ++l)
     if (users[l].size() > 1)
       flat.limits.push_back({.name = "link " + std::to_string(topology.links[l].src) + " -> " +
                                      std::to_string(topology.links[l].dst),
                              .links = users[l],
-                             .bandwidth = topology.links[l].bandwidth});
+                             .bandwidth = topology.links[l].bandwidth,
+                             .abilities = able.of(static_cast<LinkId>(l))});
   for (const SharedLimit& limit : topology.limits) {
-    SharedLimit carried{.name = limit.name, .bandwidth = limit.bandwidth};
+    SharedLimit carried{
+        .name = limit.name, .bandwidth = limit.bandwidth, .abilities = able.of(limit, users, flat)};
     for (LinkId l : limit.links) carried.links.insert(carried.links.end(), users[l].begin(), users[l].end());
     std::sort(carried.links.begin(), carried.links.end());
     if (std::adjacent_find(carried.links.begin(), carried.links.end()) != carried.links.end())

@@ -11,8 +11,9 @@ namespace chorale {
 // routes. A link's bandwidth is the least
 // on the way, its alpha the sum, its beta the largest. A physical link that several routes use becomes a
 // shared limit with its bandwidth over them; limits of the topology carry over to all routes that use their
-// links. Routes between the same two ranks stay parallel links. A topology without switches is returned as it
-// is. Throws InputError where even the fewest routes are too many, or where a route uses two links of one
+// links. Limits have the abilities that follow from those of the switches at their links' ends. Routes between the same
+// two ranks stay parallel links. A topology without switches is returned as it is. Throws InputError where even the fewest
+// routes are too many, where some are chosen and switches multicast or reduce, or where a route uses two links of one
 // limit: a chunk would count twice, which a limit over links cannot say.
 Topology flatten(const Topology&);
 

@@ -27,6 +27,10 @@ std::string in_words(const Level& level) {
   return text;
 }
 
+std::string also(const char* before, const Abilities& abilities) {
+  return abilities.any() ? before + in_words(abilities) : "";
+}
+
 }  // namespace
 
 std::string describe(const Levels& levels) {
@@ -67,11 +71,13 @@ std::string describe(const Topology& t) {
       to +=
           fmt::format(" {}{}", name_of(t, l.dst), l.bandwidth == 1 ? "" : fmt::format("(x{})", l.bandwidth));
     }
-    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}\n", name_of(t, n), out, in, to);
+    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}{}\n", name_of(t, n), out, in, to,
+                        n < t.ranks || t.abilities.empty() ? "" : also("; may ", t.abilities[n - t.ranks]));
   }
   for (const SharedLimit& limit : t.limits)
-    text += fmt::format("  limit '{}': {} together move {} a round\n", limit.name,
-                        counted(std::ssize(limit.links), "link"), counted(limit.bandwidth, "chunk"));
+    text += fmt::format("  limit '{}': {} together move {} a round{}\n", limit.name,
+                        counted(std::ssize(limit.links), "link"), counted(limit.bandwidth, "chunk"),
+                        also(", may ", limit.abilities));
   return text;
 }
 

@@ -139,6 +139,13 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   return result;
 }
 
+// No format tells what NVSwitches and others do beside forwarding.
+void say_what_switches_do(Import& import) {
+  if (import.machine.switches > 0)
+    import.assumed.push_back(
+        "switches only forward: no copies, no sums (--switches-multicast, --switches-reduce)");
+}
+
 Import from_wiring(Wiring described, const ImportOptions& options) {
   Import import;
   const Wiring wiring = with_gpus_first(simplified(std::move(described)));
@@ -146,6 +153,7 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
   for (const WiringNode& node : wiring.nodes) import.names.push_back(node.name);
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
+  say_what_switches_do(import);
   return import;
 }
 
@@ -153,6 +161,7 @@ Import from_msccl(const NamedText& file) {
   Import import{.machine = read_msccl_topology(file.text, file.path)};
   for (Rank n = 0; n < import.machine.ranks; ++n) import.names.push_back(fmt::format("rank {}", n));
   import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks a round", file.path));
+  say_what_switches_do(import);
   import.assumed.push_back("latencies and rates are ours: 1 us a step, 25 GB/s for one chunk a round");
   return import;
 }
