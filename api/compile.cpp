@@ -55,6 +55,19 @@ void require_place_for(const Epilogue& epilogue, Target target, const std::strin
                      "give it an expression (docs/formats.md, 'An epilogue')");
 }
 
+// The executors behind all targets send values one by one; only CUDA's kernel can have a switch add and copy.
+std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
+  const std::string able = in_words(abilities_of(topology));
+  if (able.empty()) return "";
+  Topology plain = topology;
+  for (SharedLimit& limit : plain.limits) limit.abilities = {};
+  int rounds = 0;
+  for (const Step& step : point.schedule.steps) rounds += needed_rounds(plain, step);
+  if (rounds <= point.cost.rounds) return "";
+  return fmt::format("target {} sends value by value and leaves switches that {} unused: {} instead of {}",
+                     target, able, counted(rounds, "round"), point.cost.rounds);
+}
+
 int most_completers(const Topology& topology, const Collective& collective, const Program& program) {
   std::size_t most = 0;
   for (const auto& [position, ranks] : completion_points(topology, collective, program))
@@ -99,8 +112,12 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
     require_place_for(*options.epilogue, target, steps.name);
     completed_by = most_completers(topology, does, steps);
   }
+  const std::string note = unused_switches(topology, point, entry(target).name);
   const auto one = [&](std::string text) -> Compiled {
-    return {.path = path, .files = {{.path = path, .text = std::move(text)}}, .completed_by = completed_by};
+    return {.path = path,
+            .files = {{.path = path, .text = std::move(text)}},
+            .completed_by = completed_by,
+            .note = note};
   };
   switch (target) {
     case Target::Mpi:
@@ -120,11 +137,13 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
       // A switch that adds applies nothing.
       std::vector<Rank> owners;
       if (!options.epilogue) owners = all_pairs_owners(does, steps);
+      const bool in_switch = !owners.empty();
       Compiled compiled{.path = path,
                         .files = to_cuda_sources(
                             does, apart, shared,
                             {.bus_factor = busbw_factor(does.kind, does.ranks), .owners = std::move(owners)}),
-                        .completed_by = completed_by};
+                        .completed_by = completed_by,
+                        .note = in_switch ? "" : note};
       for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
       return compiled;
     }

@@ -41,6 +41,8 @@ struct Compiled {
   // With an epilogue: how many ranks at most complete a sum. One: the function may keep state with its elements;
   // several: it must be the same in all of them, and keep none.
   int completed_by = 0;
+  // Where the point counts on switches that multicast or reduce and the target cannot ask them to: that it takes longer.
+  std::string note = {};
 };
 
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.

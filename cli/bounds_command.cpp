@@ -105,8 +105,9 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology, command.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
   const Collective collective = communication(command.collective, topology, command.root);
-  const std::string heading = fmt::format("{}, {}: {}, {} a block\n", topology.name, name_of(collective),
-                                          counted(topology.ranks, "rank"), counted(command.chunks, "chunk"));
+  const std::string heading = fmt::format("{}, {}: {}, {} a block{}\n", topology.name, name_of(collective),
+                                          counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
+                                          under_abilities(topology));
   // The bounds that are there stand, whatever became of the next.
   const auto publish = [&](const std::string& text, const std::string& next) {
     supervisor.publish([text, next](Stopped stopped) -> Outcome {

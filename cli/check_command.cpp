@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
+#include "cli/text.h"
 #include "ir/error.h"
 #include "ir/json_report.h"
 #include "ir/words.h"
@@ -17,7 +18,8 @@ namespace chorale {
 namespace {
 
 // `stopped`: why not all was checked, if so.
-Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed, Stopped stopped) {
+Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
+             const std::string& under, Stopped stopped) {
   if (!report.faults.empty() && !command.all && command.json.empty()) {
     const std::size_t more = report.faults.size() - 1;
     throw InputError(
@@ -39,7 +41,7 @@ Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdif
   if (report.undecided > 0)
     text += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
   if (stopped != Stopped::No) text += "; not all was checked (" + name_of(stopped) + ")";
-  text += "\n";
+  text += under + "\n";
   Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
                                : stopped != Stopped::No ? exit_code_of(stopped)
                                : report.undecided > 0   ? kUndecided
@@ -61,9 +63,11 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const Result result = read_result(command.file);
   const auto listed = std::count_if(result.points.begin(), result.points.end(),
                                     [](const Point& point) { return point.on_frontier; });
+  const std::string under = under_abilities(result.topology);
   const auto publish = [&](const CheckReport& report) {
-    supervisor.publish(
-        [&command, report, listed](Stopped stopped) { return told(command, report, listed, stopped); });
+    supervisor.publish([&command, report, listed, under](Stopped stopped) {
+      return told(command, report, listed, under, stopped);
+    });
   };
   publish({});
   const auto progress = [&](const CheckReport& report) {
@@ -79,7 +83,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});
   supervisor.take_floor();
-  return told(command, report, listed, report.undecided > 0 ? supervisor.stopped() : Stopped::No);
+  return told(command, report, listed, under, report.undecided > 0 ? supervisor.stopped() : Stopped::No);
 }
 
 }  // namespace chorale

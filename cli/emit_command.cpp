@@ -53,6 +53,7 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     throw InputError(command.file, "has no point to write",
                      "search a larger space: more steps, rounds or chunks");
   std::string written;
+  std::vector<std::string> notes;
   std::string first_reason;
   std::vector<std::string> refused;
   for (int i : chosen) {
@@ -65,6 +66,7 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
         files.push_back(std::move(file));
       }
       written += shown(command.directory + "/" + compiled.path) + "\n";
+      if (!compiled.note.empty()) notes.push_back(fmt::format("point {}: {}", i, compiled.note));
       if (options.epilogue) written += who_completes(compiled.completed_by);
     } catch (const InputError& error) {
       // One of many: the others are written, and this one is named.
@@ -79,7 +81,8 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
                      fmt::format("point {}: {}", chosen.front(), first_reason));
   supervisor.take_floor();
   write_files(files);
-  return {.exit_code = refused.empty() ? kFound : kBadInput, .text = written, .errors = refused};
+  return {
+      .exit_code = refused.empty() ? kFound : kBadInput, .text = written, .notes = notes, .errors = refused};
 }
 
 }  // namespace chorale

@@ -88,6 +88,12 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
   repeated("--without-rank", changes.without_ranks, "R", "Without rank R; those behind it move up");
   repeated("--degrade", changes.degraded, "A-B=PART",
            "With so much of a link's bandwidth left, such as 0-1=0.5");
+  app->add_flag_callback(
+      "--switches-multicast", [&changes] { changes.switches.multicast = true; },
+      "Its switches make copies: one for several ranks comes in once");
+  app->add_flag_callback(
+      "--switches-reduce", [&changes] { changes.switches.reduce = true; },
+      "Its switches add up: of values for one rank, their sum goes out");
 }
 
 void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& changes, Text& collective,

@@ -81,7 +81,8 @@ void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_communication(CLI::App*, Text& topology, MachineChanges&, Text& collective,
                                std::optional<int>& root);
-void machine_changes(CLI::App*, MachineChanges&);  // --without-link, --without-rank, --degrade
+// --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
+void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 

@@ -33,6 +33,8 @@ void say(const Outcome& outcome, bool quiet) {
     print(outcome.verbatim ? text : fitted(text), people);
     for (const std::string& path : outcome.written) print("wrote " + shown(path) + "\n", people);
   }
+  if (!quiet)
+    for (const std::string& note : outcome.notes) print("chorale: note: " + note + "\n", stderr);
   for (const std::string& error : outcome.errors) print("chorale: error: " + error + "\n", stderr);
   if (std::fflush(stdout) != 0)
     throw InputError("standard output", "cannot be written", "check the space on it");

@@ -21,6 +21,7 @@ struct Outcome {
   std::string document =
       {};  // a file that was asked for on standard output; text goes to standard error then
   std::vector<std::string> written = {};  // files, which are named after the text
+  std::vector<std::string> notes = {};    // of what was done otherwise than one may think; on standard error
   std::vector<std::string> errors =
       {};  // what could not be done of what was asked, a line each; never left out
 };

@@ -29,7 +29,8 @@ std::string heading(const Result& result) {
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds)
     text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
-  return text + fmt::format("\n(a block is {})\n", row_of(result.collective.kind).block);
+  return text + fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
+                            under_abilities(topology));
 }
 
 std::string points_table(const Result& result, const std::vector<int>& chosen, const SizeModel& model) {

@@ -65,7 +65,8 @@ void frontier_options(CLI::App& app, Command& parsed) {
               Text(kExitCodes) +
                   "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
                   "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2\n"
-                  "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json");
+                  "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
+                  "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
   search_settings(sub, options->search);
   chunk_counts(sub, options->min_chunks, options->max_chunks);

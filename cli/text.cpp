@@ -15,4 +15,9 @@ std::string ranges(std::vector<int> numbers) {
   return text;
 }
 
+std::string under_abilities(const Topology& topology) {
+  const std::string switches = in_words(abilities_of(topology));
+  return switches.empty() ? "" : "; its switches " + switches + ", and what is proven holds for such";
+}
+
 }  // namespace chorale

@@ -18,7 +18,8 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
                                      "examples:\n  chorale topology show dgx1\n"
                                      "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
                                      "  chorale topology show dgx2 --json > mine.json\n"
-                                     "  chorale topology show dgx1 --without-link 0-1 --html m.html");
+                                     "  chorale topology show dgx1 --without-link 0-1 --html m.html\n"
+                                     "  chorale topology show leaf-spine:2x2x1 --switches-reduce");
   show->add_option("machine", options->name, "A machine ('chorale topology list') or a JSON file")
       ->required()
       ->option_text("NAME|FILE");

@@ -114,7 +114,9 @@ std::string summary_of(const Result& result) {
                                                    : "No schedule was found, and none is excluded")
                             : result.complete ? "Every point is proven"
                                               : "Not everything is proven";
-  return "A block is " + space + ". " + known +
+  const std::string switches = in_words(abilities_of(result.topology));
+  return (switches.empty() ? "" : "Its switches " + switches + ", and what is proven holds for such. ") +
+         "A block is " + space + ". " + known +
          (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
 }
 
@@ -144,9 +146,10 @@ std::string to_html(const Result& result, const PageNotes& notes) {
 }
 
 std::string machine_html(const Topology& machine) {
+  const std::string switches = in_words(abilities_of(machine));
   const json data = {{"topology", topology_of(machine)},
                      {"collective", ""},
-                     {"summary", ""},
+                     {"summary", switches.empty() ? "" : "Its switches " + switches + "."},
                      {"bound", {0, 1}},
                      {"points", json::array()}};
   return filled_page(page_template(), machine.name + " - Chorale",
