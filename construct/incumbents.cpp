@@ -166,16 +166,16 @@ bool has_dual(const Collective& collective) {
 // Each rank sums up its part, and tells it: an AllReduce, where chunks are as many for each rank.
 std::vector<Schedule> halves(const Topology& topology, const Collective& collective,
                              const std::atomic<bool>* stop) {
-  // Many chunks take a pipeline better than they take two halves.
-  constexpr long long kMostLooksOfHalf = 50'000'000;
   const int chunks = collective.chunks_per_block;
   if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {};
+  // Many chunks take a pipeline better than they take two halves; of many ranks a single try of a step is a part of this.
+  const long long most_looks = std::max(50'000'000LL, 200LL * chunks * collective.ranks);
   const Collective gather =
       make_collective(CollectiveKind::Allgather, collective.ranks, chunks / collective.ranks);
-  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop, kMostLooksOfHalf);
+  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop, most_looks);
   std::vector<Schedule> both;
   if (gathers.empty()) return both;
-  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop, kMostLooksOfHalf))
+  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop, most_looks))
     for (const Schedule& after : gathers) keep_undominated(both, sequence(reversed(scatter, true), after));
   return both;
 }

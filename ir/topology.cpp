@@ -1,7 +1,6 @@
 #include "ir/topology.h"
 
 #include <algorithm>
-#include <queue>
 
 namespace chorale {
 
@@ -50,23 +49,22 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
 // Breadth first, from all of them at once.
 std::vector<int> hops(const Topology& topology, const RankSet& from) {
   const int nodes = topology.ranks + topology.switches;
-  std::vector<std::vector<Node>> next(nodes);
-  for (const Link& link : topology.links) next[link.src].push_back(link.dst);
+  // Ends of links side by side, by where they begin: bounds of 1,024 ranks ask this of each rank.
+  std::vector<int> first(nodes + 1, 0);
+  for (const Link& link : topology.links) ++first[link.src + 1];
+  for (int n = 0; n < nodes; ++n) first[n + 1] += first[n];
+  std::vector<Node> ends(topology.links.size());
+  std::vector<int> at(first.begin(), first.end() - 1);
+  for (const Link& link : topology.links) ends[at[link.src]++] = link.dst;
   std::vector<int> distance(nodes, -1);
-  std::queue<Node> queue;
-  for (Node n : from) {
-    distance[n] = 0;
-    queue.push(n);
-  }
-  while (!queue.empty()) {
-    const Node n = queue.front();
-    queue.pop();
-    for (Node m : next[n])
-      if (distance[m] < 0) {
-        distance[m] = distance[n] + 1;
-        queue.push(m);
+  std::vector<Node> queue(from.begin(), from.end());
+  for (Node n : from) distance[n] = 0;
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    for (int e = first[queue[i]]; e < first[queue[i] + 1]; ++e)
+      if (distance[ends[e]] < 0) {
+        distance[ends[e]] = distance[queue[i]] + 1;
+        queue.push_back(ends[e]);
       }
-  }
   return distance;
 }
 
