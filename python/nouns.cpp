@@ -41,6 +41,23 @@ std::string kind_of(const Certificate& certificate) {
   return "";
 }
 
+// By number among the switches, from 0, as files have them.
+void let_switches(Topology& topology, const std::vector<int>& which, bool Abilities::*ability) {
+  for (const int number : which) {
+    if (number < 0 || number >= topology.switches)
+      throw InputError("Topology", "there is no switch " + std::to_string(number),
+                       "count switches from 0; they are nodes after the ranks");
+    topology.abilities.resize(topology.switches);
+    topology.abilities[number].*ability = true;
+  }
+}
+std::vector<int> switches_that(const Topology& topology, bool Abilities::*ability) {
+  std::vector<int> which;
+  for (std::size_t i = 0; i < topology.abilities.size(); ++i)
+    if (topology.abilities[i].*ability) which.push_back(static_cast<int>(i));
+  return which;
+}
+
 void bind_machines(py::module_& module) {
   py::class_<Link>(module, "Link",
                    "A directed link: chunks a round, and what a step and a byte cost over it.")
@@ -62,10 +79,14 @@ void bind_machines(py::module_& module) {
       });
   py::class_<SharedLimit>(module, "SharedLimit",
                           "Links, by their numbers, that move at most so many chunks a round together.")
-      .def(py::init([](std::string name, std::vector<LinkId> links, int bandwidth) {
-             return SharedLimit{std::move(name), std::move(links), bandwidth};
-           }),
-           py::arg("name"), py::arg("links"), py::arg("bandwidth"))
+      .def(py::init(
+               [](std::string name, std::vector<LinkId> links, int bandwidth, bool multicast, bool reduce) {
+                 return SharedLimit{std::move(name), std::move(links), bandwidth, {multicast, reduce}};
+               }),
+           py::arg("name"), py::arg("links"), py::arg("bandwidth"), py::arg("multicast") = false,
+           py::arg("reduce") = false)
+      .def_property_readonly("multicast", [](const SharedLimit& limit) { return limit.abilities.multicast; })
+      .def_property_readonly("reduce", [](const SharedLimit& limit) { return limit.abilities.reduce; })
       .def_readonly("name", &SharedLimit::name)
       .def_readonly("links", &SharedLimit::links)
       .def_readonly("bandwidth", &SharedLimit::bandwidth)
@@ -74,13 +95,15 @@ void bind_machines(py::module_& module) {
   py::class_<Topology>(module, "Topology",
                        "A machine: ranks 0 .. ranks-1, switches after them, directed links, shared limits.")
       .def(py::init([](std::string name, int ranks, std::vector<Link> links, std::vector<SharedLimit> limits,
-                       int switches) {
-             return topology_from_json(
-                 to_json(Topology{std::move(name), ranks, switches, std::move(links), std::move(limits)}),
-                 "Topology");
+                       int switches, const std::vector<int>& multicast, const std::vector<int>& reduce) {
+             Topology made{std::move(name), ranks, switches, std::move(links), std::move(limits)};
+             let_switches(made, multicast, &Abilities::multicast);
+             let_switches(made, reduce, &Abilities::reduce);
+             return topology_from_json(to_json(made), "Topology");
            }),
            py::arg("name"), py::arg("ranks"), py::arg("links"),
-           py::arg("limits") = std::vector<SharedLimit>(), py::arg("switches") = 0)
+           py::arg("limits") = std::vector<SharedLimit>(), py::arg("switches") = 0,
+           py::arg("multicast") = std::vector<int>(), py::arg("reduce") = std::vector<int>())
       .def_static(
           "from_json",
           [](const std::string& text, const std::string& name) { return topology_from_json(text, name); },
@@ -92,6 +115,14 @@ void bind_machines(py::module_& module) {
       .def_readonly("switches", &Topology::switches)
       .def_readonly("links", &Topology::links)
       .def_readonly("limits", &Topology::limits)
+      .def_property_readonly(
+          "multicast",
+          [](const Topology& topology) { return switches_that(topology, &Abilities::multicast); })
+      .def_property_readonly(
+          "reduce", [](const Topology& topology) { return switches_that(topology, &Abilities::reduce); })
+      .def(
+          "with_switches", [](const Topology& topology) { return with_switches(topology); },
+          "The machine with its switches, where the links are some ways through them; itself elsewhere.")
       .def(
           "__eq__", [](const Topology& a, const Topology& b) { return a == b; }, py::is_operator())
       .def("__repr__", [](const Topology& topology) {
