@@ -227,7 +227,9 @@ TEST(Abilities, EverybodySaysWhatTryingAllSchedulesSays) {
       const std::string where = to_json(described) + name_of(c) + " in " + std::to_string(steps);
       EXPECT_LE(fewest_rounds_in(t, c, steps).rounds, fewest == kNever ? kNoSchedule : fewest) << where;
       for (const Point& point : incumbents(t, c))
-        if (point.cost.steps <= steps) EXPECT_GE(point.cost.rounds, fewest) << where;
+        if (point.cost.steps <= steps) {
+          EXPECT_GE(point.cost.rounds, fewest) << where;
+        }
       for (int rounds = std::max(steps, fewest - 1); rounds <= std::min(fewest, 4); ++rounds) {
         const Budget budget{.steps = steps, .rounds = rounds};
         const bool is_possible = rounds >= fewest;
