@@ -185,6 +185,8 @@ TEST(Json, EveryExampleComesBack) {
       ++collectives;
       continue;
     }
+    if (text.find("\"machines\"") != std::string::npos)
+      continue;  // of a library: tests/cli/library.py builds it
     if (is_job_template(text)) {
       EXPECT_FALSE(job_template_from_json(text, file.path().string()).reductions.empty()) << file.path();
       ++templates;
