@@ -267,7 +267,8 @@ inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
       1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
 }
 
-// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too.
+// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too. operand_row: elements
+// of a row that arrive; 0 where it is there.
 template <typename Device>
 typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64_t operand_row,
                                    std::int64_t result_row,

@@ -168,10 +168,11 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
     const Operation& last = workload_.operations[products.back().operation];
     return fmt::format(
         "{}      auto worker = chorale::row_worker(\n          device_, chorale::rows_of(has_{}), "
-        "has_{}.own().back(), has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
+        "{}, has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
         "{{\n{}"
         "          }}, {}, kPieces_{});\n",
-        made, op.operands[0], op.operands[0], last.name, text,
+        made, op.operands[0], brought == nullptr ? "0" : fmt::format("has_{}.own().back()", op.operands[0]),
+        last.name, text,
         tiles.empty() ? "{0}"
                       : fmt::format("chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
                                     places_.scope_ranks(places_.moved(*brought)), tiles),

@@ -221,7 +221,7 @@ places = {
     "NaN bytes": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "tensor", "--bytes", "nan"], "--bytes"),
     "reduce an unknown axis": (["h100:1", "--axes", "data=2,tensor=4", "--reduce", "model", "--bytes", "1M"], "'model' is no axis"),
     "reduce an axis twice": (["h100:1", "--axes", "data=8", "--reduce", "data,data", "--bytes", "1M"], "twice"),
-    "axis without size": (["h100:1", "--axes", "data", "--reduce", "data", "--bytes", "1M"], "'data' is not an axis"),
+    "axis without size": (["h100:1", "--axes", "data", "--reduce", "data", "--bytes", "1M"], "'data' has no size"),
     "axis of size 0": (["h100:1", "--axes", "data=0", "--reduce", "data", "--bytes", "1M"], "--axes"),
     "axis named twice": (["h100:1", "--axes", "data=2,data=4", "--reduce", "data", "--bytes", "1M"], "twice"),
     "unknown algorithm": (["h100:1", *AXES, "--algo", "star"], "--algo"),

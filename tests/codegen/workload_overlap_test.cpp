@@ -36,6 +36,13 @@ TEST(EmittedOverlap, OfExpertsGivesWhatItMeans) {
   expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Threads, kPlainFlags, 1e-2);
   expect_what_it_means(kOneExpert, "", 3, kTokens, 2, Carrier::Mpi, kPlainFlags);
 }
+// Where tokens are there, work waits for none of them.
+TEST(EmittedOverlap, OfExpertsOnOneSideGivesWhatItMeans) {
+  for (const char* script : {"overlap(o; up, inner, down, back)", "overlap(o; there, up, inner, down)"})
+    expect_what_it_means(moe(), script, 3, kTokens, 1, Carrier::Threads, kPlainFlags, 1e-2);
+  expect_what_it_means(moe(), "overlap(o; up, inner, down, back)", 3, {kTokens[0]}, 1, Carrier::Cuda, "-O0",
+                       1e-2);
+}
 TEST(EmittedOverlap, OfProductsHasNoRaces) {
   expect_what_it_means(kProducts, "", 3, {kProductSizes.back()}, 2, Carrier::Threads, kSanitized);
 }

@@ -407,8 +407,8 @@ class WithOthers(unittest.TestCase):
         twice = chorale.Topology("two", 2, [chorale.Link(0, 1), chorale.Link(1, 0), chorale.Link(0, 1, 2)], [chorale.SharedLimit("l", [0, 2], 2)])
         self.assertEqual(chorale.Topology.from_networkx(twice.to_networkx()).limits[0].bandwidth, 2)
         self.assertEqual(sorted(l.bandwidth for l in chorale.Topology.from_networkx(twice.to_networkx()).links), [1, 1, 2])
-        able = chorale.Topology("able", 2, [chorale.Link(0, 3), chorale.Link(3, 1), chorale.Link(1, 2), chorale.Link(2, 0)],
-                                [chorale.SharedLimit("l", [0, 1], 2, multicast=True)], 2, multicast=[1], reduce=[0, 1])
+        able = chorale.Topology("able", 2, [chorale.Link(0, 3), chorale.Link(1, 2), chorale.Link(2, 0), chorale.Link(3, 1)],
+                                [chorale.SharedLimit("l", [0, 3], 2, multicast=True)], 2, multicast=[1], reduce=[0, 1])
         again = chorale.Topology.from_networkx(able.to_networkx())
         self.assertEqual((again, again.multicast, again.reduce, again.limits[0].multicast, again.limits[0].reduce),
                          (able, [1], [0, 1], True, False))
