@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/epilogue.h"
+#include "ir/expression_value.h"
 #include "ir/json_nouns.h"
 #include "ir/shown.h"
 
@@ -77,46 +78,7 @@ double value_of(const Expression& expression, const std::vector<double>& operand
       continue;
     }
     const double c = arity(node.op) > 2 ? pop() : 0, b = arity(node.op) > 1 ? pop() : 0, a = pop();
-    stack.push_back([&] {
-      switch (node.op) {
-        case Op::Negate:
-          return -a;
-        case Op::Sqrt:
-          return std::sqrt(a);
-        case Op::Exp:
-          return std::exp(a);
-        case Op::Log:
-          return std::log(a);
-        case Op::Tanh:
-          return std::tanh(a);
-        case Op::Abs:
-          return std::abs(a);
-        case Op::Add:
-          return a + b;
-        case Op::Subtract:
-          return a - b;
-        case Op::Multiply:
-          return a * b;
-        case Op::Divide:
-          return a / b;
-        case Op::Min:
-          return std::min(a, b);
-        case Op::Max:
-          return std::max(a, b);
-        case Op::Less:
-          return a < b ? 1.0 : 0.0;
-        case Op::LessEqual:
-          return a <= b ? 1.0 : 0.0;
-        case Op::Equal:
-          return a == b ? 1.0 : 0.0;
-        case Op::Pow:
-          return std::pow(a, b);
-        case Op::Select:
-          return a != 0 ? b : c;
-        default:
-          return std::nan("");  // refused by the reader
-      }
-    }());
+    stack.push_back(value_of(node.op, a, b, c));
   }
   return stack.back();
 }

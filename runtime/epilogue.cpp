@@ -4,9 +4,8 @@
 // What both share is the noun, and in which type is computed and how it is rounded in the end.
 #include "runtime/epilogue.h"
 
-#include <cmath>
-
 #include "device/test_tensors.h"
+#include "ir/expression_value.h"
 #include "runtime/element_types.h"
 
 namespace chorale {
@@ -39,45 +38,12 @@ struct Judge {
         return static_cast<R>(test_number(node.operand, index_in(node.operand)));
       case Op::Random:
         return random_at<R>(0, static_cast<std::uint32_t>(node.constant), index);
-      case Op::Negate:
-        return -a;
-      case Op::Sqrt:
-        return std::sqrt(a);
-      case Op::Exp:
-        return std::exp(a);
-      case Op::Log:
-        return std::log(a);
-      case Op::Tanh:
-        return std::tanh(a);
-      case Op::Abs:
-        return std::abs(a);
       case Op::Convert:
         return with_type(static_cast<ElementType>(node.operand),
                          [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(a)); });
-      case Op::Add:
-        return a + b;
-      case Op::Subtract:
-        return a - b;
-      case Op::Multiply:
-        return a * b;
-      case Op::Divide:
-        return a / b;
-      case Op::Min:
-        return b < a ? b : a;
-      case Op::Max:
-        return a < b ? b : a;
-      case Op::Less:
-        return a < b ? R(1) : R(0);
-      case Op::LessEqual:
-        return a <= b ? R(1) : R(0);
-      case Op::Equal:
-        return a == b ? R(1) : R(0);
-      case Op::Pow:
-        return std::pow(a, b);
-      case Op::Select:
-        return a != R(0) ? b : c;
+      default:
+        return value_of(node.op, a, b, c);
     }
-    return 0;
   }
 
   std::int64_t index_in(int operand) const {

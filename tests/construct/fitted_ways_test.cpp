@@ -14,6 +14,7 @@
 #include "construct/product_ways.h"
 #include "semantics/verify.h"
 #include "symmetry/digit_shifts.h"
+#include "tests/construct/random_machines.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -23,29 +24,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-int below(std::mt19937& random, int n) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
-}
-
-// A one-way ring, then links anywhere, also parallel ones, and limits over some.
-Topology random_machine(std::mt19937& random) {
-  Topology t{.name = "random", .ranks = 2 + below(random, 6)};
-  const auto link = [&](Rank a, Rank b) {
-    t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + below(random, 3)});
-  };
-  for (Rank n = 0; n < t.ranks; ++n) link(n, (n + 1) % t.ranks);
-  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
-    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
-    if (a != b) link(a, b);
-  }
-  for (int limits = below(random, 4); limits > 0; --limits) {
-    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
-    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
-      if (below(random, 3) == 0) limit.links.push_back(l);
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
-  return t;
-}
+using test::below;
+using test::random_machine;
 
 // Some ranks have a chunk, one wants it, and may have it already: an alltoallv, and more.
 Collective random_collective(std::mt19937& random, int ranks) {

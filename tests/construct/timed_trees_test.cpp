@@ -13,6 +13,7 @@
 #include "construct/sums_on_trees.h"
 #include "semantics/verify.h"
 #include "symmetry/orbits.h"
+#include "tests/construct/random_machines.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -22,35 +23,14 @@ namespace {
 
 using ::testing::IsEmpty;
 
-int below(std::mt19937& random, int n) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
-}
-
-// A one-way ring, then links anywhere, and limits over some.
-Topology random_machine(std::mt19937& random) {
-  Topology t{.name = "random", .ranks = 2 + below(random, 5)};
-  const auto link = [&](Rank a, Rank b) {
-    t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + below(random, 3)});
-  };
-  for (Rank n = 0; n < t.ranks; ++n) link(n, (n + 1) % t.ranks);
-  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
-    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
-    if (a != b) link(a, b);
-  }
-  for (int limits = below(random, 3); limits > 0; --limits) {
-    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
-    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
-      if (below(random, 3) == 0) limit.links.push_back(l);
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
-  return t;
-}
+using test::below;
+using test::random_machine;
 
 TEST(TimedTrees, OnRandomMachines) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
+    const Topology t = random_machine(random, 5, 3);
     static const char* const kNames[] = {"allreduce", "allgather", "broadcast"};
     const int kind = below(random, 3);
     const Collective c =
