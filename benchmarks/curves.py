@@ -10,6 +10,7 @@ others take, with the name of the best hand-written one. A size is one of the la
 python3-matplotlib). Exit code 1: something else than the bound was faster than ours.
 """
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,7 +32,11 @@ def parsed():
     parser.add_argument("--max-chunks", default="4")
     parser.add_argument("--time-limit", default="20")
     parser.add_argument("--plot")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.plot and importlib.util.find_spec("matplotlib") is None:
+        print("curves.py: --plot draws with matplotlib, which is not here; pip install matplotlib, or leave --plot out", file=sys.stderr)
+        sys.exit(2)
+    return arguments
 
 
 class Curves:
