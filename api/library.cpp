@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "api/compose.h"
@@ -10,8 +11,10 @@
 #include "api/search.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
+#include "ir/hierarchy.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
+#include "topology/machines.h"
 
 namespace chorale {
 namespace {
@@ -32,10 +35,26 @@ std::vector<std::string> texts(const JsonReader& json) {
   return result;
 }
 
+struct Group {
+  Topology topology = {};
+  std::vector<int> hosts = {};
+};
+
+// The hosts of these ranks, numbered as they come.
+std::vector<int> hosts_at(const std::vector<int>& hosts, const std::vector<Rank>& ranks) {
+  std::vector<int> result;
+  std::map<int, int> numbers;
+  if (!hosts.empty())
+    for (const Rank n : ranks)
+      result.push_back(numbers.emplace(hosts.at(n), static_cast<int>(numbers.size())).first->second);
+  return result;
+}
+
 // The machines of the groups that are meant, one after the other.
-std::vector<Topology> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
-                                   const JsonReader& place) {
-  if (name == "all") return {whole};
+std::vector<Group> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
+                                const JsonReader& place) {
+  const std::vector<int> hosts = hosts_of(spec);
+  if (name == "all") return {{.topology = whole, .hosts = hosts}};
   const Nesting nested = nesting(spec);
   std::vector<int> levels;
   std::string known = "all";
@@ -44,8 +63,9 @@ std::vector<Topology> groups_named(const std::string& name, const std::string& s
     if (nested.names[j] == name) levels = {static_cast<int>(j)};
   }
   if (levels.empty()) place.fail("'" + name + "' is no group of " + spec, "use one of " + known);
-  std::vector<Topology> result;
-  for (const std::vector<Rank>& ranks : groups_at(nested, levels)) result.push_back(part_at(whole, ranks));
+  std::vector<Group> result;
+  for (const std::vector<Rank>& ranks : groups_at(nested, levels))
+    result.push_back({.topology = part_at(whole, ranks), .hosts = hosts_at(hosts, ranks)});
   return result;
 }
 
@@ -64,6 +84,26 @@ FrontierOptions options_in(const JsonReader& json) {
 }
 
 }  // namespace
+
+std::vector<int> hosts_of(const std::string& spec) {
+  const Levels levels = load_levels(spec);
+  if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
+  double outside = std::numeric_limits<double>::infinity(), inside = 0;
+  int of_a_node = 1;
+  for (int j = 0; j < std::ssize(levels.hierarchy->levels); ++j) {
+    const Level& level = levels.hierarchy->levels[j];
+    if (j < levels.hierarchy->node_level) {
+      outside = std::min(outside, level.link.latency_us);
+    } else {
+      inside = std::max(inside, level.link.latency_us);
+      of_a_node *= level.fan_out;
+    }
+  }
+  if (inside >= outside) return {};
+  std::vector<int> hosts(devices(*levels.hierarchy));
+  for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
+  return hosts;
+}
 
 Topology without_names(const Topology& topology) {
   Topology result = topology;
@@ -101,7 +141,7 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
   for (const std::string& spec : texts(json["machines"])) {
     const Topology whole = machine(spec);
     for (std::size_t g = 0; g < groups.size(); ++g)
-      for (const Topology& part :
+      for (const auto& [part, hosts] :
            groups_named(groups[g], spec, whole, json.has("groups") ? json["groups"].at(g) : json))
         for (const std::string& name : texts(json["collectives"]))
           for (const int root : is_rooted(known_kind(name)) ? roots : std::vector<int>{0}) {
@@ -111,8 +151,12 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
                 .collective = communication(name, part,
                                             is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt),
                 .options = options};
-            const AnswerPlace place{
-                .machine = spec, .group = groups[g], .collective = name, .ranks = part.ranks, .root = root};
+            const AnswerPlace place{.machine = spec,
+                                    .group = groups[g],
+                                    .collective = name,
+                                    .ranks = part.ranks,
+                                    .root = root,
+                                    .hosts = hosts};
             const auto [at, is_new] = known.emplace(text_of(question), questions.size());
             if (is_new) questions.push_back(std::move(question));
             std::vector<AnswerPlace>& places = questions[at->second].places;

@@ -22,6 +22,11 @@ struct LibraryQuestion {
   std::vector<AnswerPlace> places = {};  // where it is asked
 };
 
+// By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
+// has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one
+// host or of many.
+std::vector<int> hosts_of(const std::string& spec_or_file);
+
 // The questions of a file that says what to build (docs/formats.md), each once. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);
 

@@ -107,7 +107,8 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
                         .group = "all",
                         .collective = name_of(question.collective),
                         .ranks = question.topology.ranks,
-                        .root = question.collective.root}};
+                        .root = question.collective.root,
+                        .hosts = hosts_of(command.search.topology)}};
   Result result = frontier(question.topology, question.collective, question.options);
   supervisor.take_floor();
   if (!result.complete && supervisor.stopped() != Stopped::No) result.stopped = supervisor.stopped();

@@ -5,6 +5,7 @@
 // nodes of a machine, or of several, share an answer.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,13 +20,28 @@ struct AnswerPlace {
   std::string collective = {};  // its name
   int ranks = 0;                // of the group
   int root = 0;
+  // By rank of the answer, numbers of the hosts on which ranks sit there; empty: the machine does not say.
+  std::vector<int> hosts = {};
   bool operator==(const AnswerPlace&) const = default;
+};
+
+// How long a point of an answer took, or the collective of the library that carried its messages.
+struct MeasuredTime {
+  static constexpr int kOwn = -1;
+
+  std::string over = "mpi";
+  int point = kOwn;        // of the answer's result; kOwn: that library's own collective
+  std::int64_t bytes = 0;  // of a block
+  double median_us = 0, least_us = 0, most_us = 0;
+  int times = 0;  // of which they are
+  bool operator==(const MeasuredTime&) const = default;
 };
 
 struct StoredAnswer {
   std::string question = {};
   std::string answer = {};
-  std::vector<AnswerPlace> places = {};  // sorted
+  std::vector<AnswerPlace> places = {};     // sorted
+  std::vector<MeasuredTime> measured = {};  // by over, point, bytes
 };
 
 class AnswerFile {
@@ -37,6 +53,8 @@ class AnswerFile {
   virtual void put(const std::string& question, const std::string& answer) = 0;
   // Of a question that has an answer; a place that is known already stays.
   virtual void put_place(const std::string& question, const AnswerPlace&) = 0;
+  // Of a question that has an answer; in the place of an older one of the same point and size.
+  virtual void put_measured(const std::string& question, const MeasuredTime&) = 0;
   // One after the other, in an order that depends on the questions alone.
   virtual void each(const std::function<void(const StoredAnswer&)>&) = 0;
 };

@@ -2,15 +2,19 @@
 //
 //   about(what, value)                         'chorale_library' -> the version of this form
 //   answers(key, question, answer)             key: a hash of the question, so that the index is small; the question says it all
-//   places(machine, grp, collective, ranks, root, key)
+//   places(machine, grp, collective, ranks, root, key, hosts)  hosts: by rank a number, with blanks between
+//   measured(key, over, point, bytes, median_us, least_us, most_us, times)
 //
 // A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 #include <zlib.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "ir/error.h"
 #include "library/parts/tables.h"
@@ -19,7 +23,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr int kMostWaitMs = 60'000;                          // for another process that writes
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;  // as files have at most
 
@@ -59,6 +63,15 @@ std::string key_of(const std::string& text) {
   return fmt::format("{:016x}{:016x}", a, b);
 }
 
+std::string in_words(const std::vector<int>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, " "));
+}
+
+std::vector<int> numbers_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<int>(words), {}};
+}
+
 class SqliteFile : public AnswerFile {
  public:
   SqliteFile(const std::string& path, bool make) : path_(path) {
@@ -89,23 +102,42 @@ class SqliteFile : public AnswerFile {
   }
 
   void put_place(const std::string& question, const AnswerPlace& place) override {
-    rows("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?, ?, ?)",
+    rows("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?, ?, ?, ?)",
          {place.machine, place.group, place.collective, std::to_string(place.ranks),
-          std::to_string(place.root), key_of(question)});
+          std::to_string(place.root), key_of(question), in_words(place.hosts)});
+  }
+
+  void put_measured(const std::string& question, const MeasuredTime& time) override {
+    rows("INSERT OR REPLACE INTO measured VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+         {key_of(question), time.over, std::to_string(time.point), std::to_string(time.bytes),
+          fmt::format("{}", time.median_us), fmt::format("{}", time.least_us),
+          fmt::format("{}", time.most_us), std::to_string(time.times)});
   }
 
   void each(const std::function<void(const StoredAnswer&)>& tell) override {
     for (const std::vector<std::string>& key : rows("SELECT key FROM answers ORDER BY key", {})) {
       const Rows found = rows("SELECT question, answer FROM answers WHERE key = ?", {key[0]});
       StoredAnswer stored{.question = text_of(found.at(0)[0]), .answer = text_of(found[0][1])};
-      for (const std::vector<std::string>& row : rows("SELECT machine, grp, collective, ranks, root FROM "
-                                                      "places WHERE key = ? ORDER BY 1, 2, 3, 4, 5",
+      for (const std::vector<std::string>& row : rows("SELECT machine, grp, collective, ranks, root, hosts "
+                                                      "FROM places WHERE key = ? ORDER BY 1, 2, 3, 4, 5",
                                                       {key[0]}))
         stored.places.push_back({.machine = row[0],
                                  .group = row[1],
                                  .collective = row[2],
                                  .ranks = std::atoi(row[3].c_str()),
-                                 .root = std::atoi(row[4].c_str())});
+                                 .root = std::atoi(row[4].c_str()),
+                                 .hosts = numbers_in(row[5])});
+      for (const std::vector<std::string>& row :
+           rows("SELECT over, point, bytes, median_us, least_us, most_us, times FROM measured WHERE key = ? "
+                "ORDER BY 1, 2, 3",
+                {key[0]}))
+        stored.measured.push_back({.over = row[0],
+                                   .point = std::atoi(row[1].c_str()),
+                                   .bytes = std::atoll(row[2].c_str()),
+                                   .median_us = std::atof(row[3].c_str()),
+                                   .least_us = std::atof(row[4].c_str()),
+                                   .most_us = std::atof(row[5].c_str()),
+                                   .times = std::atoi(row[6].c_str())});
       tell(stored);
     }
   }
@@ -125,8 +157,11 @@ class SqliteFile : public AnswerFile {
          {"BEGIN IMMEDIATE", "CREATE TABLE IF NOT EXISTS about(what TEXT PRIMARY KEY, value TEXT)",
           "CREATE TABLE IF NOT EXISTS answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB)",
           "CREATE TABLE IF NOT EXISTS places(machine TEXT, grp TEXT, collective TEXT, ranks INTEGER, root "
-          "INTEGER, key TEXT, PRIMARY KEY(machine, grp, collective, root, key))",
-          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '1')", "COMMIT"})
+          "INTEGER, key TEXT, hosts TEXT, PRIMARY KEY(machine, grp, collective, root, key))",
+          "CREATE TABLE IF NOT EXISTS measured(key TEXT, over TEXT, point INTEGER, bytes INTEGER, median_us "
+          "REAL, "
+          "least_us REAL, most_us REAL, times INTEGER, PRIMARY KEY(key, over, point, bytes))",
+          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '2')", "COMMIT"})
       rows(line, {});
   }
 

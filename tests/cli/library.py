@@ -112,6 +112,12 @@ assert len(contents("grows.db")[0]) == 2
 # The nodes of a machine, and its rails, are alike: one answer each.
 text = run("library", "build", "nodes.json", "-o", "nodes.db", "--jobs", 2)
 assert "3 questions in 3 places" in text, text
+# Where ranks sit is known where levels are outside of a node: two nodes of eight, one of them, one rank of each.
+with sqlite3.connect(work / "nodes.db") as file:
+    assert dict(file.execute("SELECT grp, hosts FROM places")) == {
+        "all": "0 " * 8 + "1 " * 7 + "1", "rank": "0 " * 7 + "0", "node": "0 1"}
+with sqlite3.connect(work / "whole.db") as file:
+    assert {hosts for (hosts,) in file.execute("SELECT hosts FROM places")} == {""}
 shown = run("library", "show", "nodes.db")
 assert [line.split()[:5] for line in shown.splitlines()[1:4]] == [["dgx-a100:2", group, "allgather", "-", ranks]
                                                                 for group, ranks in (("all", "16"), ("node", "2"), ("rank", "8"))], shown
