@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
+#include "cost/program_time.h"
 #include "ir/error.h"
 #include "pareto/check.h"
 #include "pareto/findings.h"
@@ -29,9 +32,14 @@ void require_question(const Topology& topology, const Collective& collective) {
                      "give it one chunk a block; options cut it into more");
 }
 
-Result frontier(const Topology& topology, const Collective& collective, const FrontierOptions& options) {
-  require_question(topology, collective);
-  return search_frontier(flatten(topology), collective, options);
+Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {
+  require_question(machine, collective);
+  // Kept as long as somebody may ask what was found, which is longer than the search.
+  const auto topology = std::make_shared<const Topology>(flatten(machine));
+  FrontierOptions options = given;
+  if (!options.us && !links_alike(*topology))
+    options.us = [topology](const Point& point, double bytes) { return point_us(*topology, point, bytes); };
+  return search_frontier(*topology, collective, options);
 }
 
 SynthesisResult synthesize(const Topology& topology, const Collective& collective,

@@ -462,12 +462,15 @@ ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, in
       .run();
 }
 
-double point_us(const Topology& topology, const Point& point, double block_bytes) {
-  const auto like_first = [&](const Link& link) {
+bool links_alike(const Topology& topology) {
+  return std::ranges::all_of(topology.links, [&](const Link& link) {
     return link.alpha_us == topology.links.front().alpha_us &&
            link.beta_us_per_byte == topology.links.front().beta_us_per_byte;
-  };
-  if (std::ranges::all_of(topology.links, like_first)) return time_us(point.cost, topology, block_bytes);
+  });
+}
+
+double point_us(const Topology& topology, const Point& point, double block_bytes) {
+  if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
   return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;
 }
 

@@ -46,8 +46,11 @@ ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes
 // Of a schedule: of the program that it is lowered to, before it is, but for what its switches do.
 ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
 
-// Of a point of a result for that machine: by the formula of cost/cost.h where all links have one alpha and one beta,
-// simulated where they differ, since the formula would take all of them for the worst.
+// Have all links one alpha and one beta?
+bool links_alike(const Topology&);
+
+// Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated where they differ,
+// since the formula would take all of them for the worst.
 double point_us(const Topology&, const Point&, double block_bytes);
 
 }  // namespace chorale

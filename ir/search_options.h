@@ -53,6 +53,9 @@ struct FrontierOptions {
   std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
   // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
   std::vector<Point> known = {};
+  // What a point takes for a block of so many bytes, where links differ: the frontier counts steps as if all links had the
+  // worst latency. With it, what others beat in steps and rounds is kept where it is the fastest at some size.
+  std::function<double(const Point&, double block_bytes)> us = {};
   int jobs = 1;  // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time

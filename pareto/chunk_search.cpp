@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bounds/lower_bounds.h"
+#include "construct/classic.h"
 #include "construct/composition.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
@@ -40,14 +41,18 @@ const Point* best_of(const std::vector<Point>& points, int steps) {
   return best;
 }
 
-// Into its place, and what it dominates out. False if what is there is as good.
-bool put_in(std::vector<Point>& points, Point point) {
+// Into its place, and what it dominates out, into `beaten` where that is given. False if what is there is as good; then
+// that is where it goes.
+bool put_in(std::vector<Point>& points, Point point, std::vector<Point>* beaten = nullptr) {
   if (const Point* best = best_of(points, point.cost.steps);
-      best != nullptr && best->cost.rounds <= point.cost.rounds)
+      best != nullptr && best->cost.rounds <= point.cost.rounds) {
+    if (beaten != nullptr) beaten->push_back(std::move(point));
     return false;
-  std::erase_if(points, [&](const Point& other) {
+  }
+  std::erase_if(points, [&](Point& other) {
     const bool worse = dominates(point.cost, other.cost);
     if (worse && other.cost.steps == point.cost.steps) point.seconds += other.seconds;
+    if (worse && beaten != nullptr) beaten->push_back(std::move(other));
     return worse;
   });
   const auto place = std::find_if(points.begin(), points.end(),
@@ -338,6 +343,22 @@ class ChunkSearch {
       if (allowed(composed.point.cost)) take(std::move(composed.point));
     for (const Point& point : options_.known)
       if (point.collective == collective_ && allowed(point.cost)) take(point);
+    if (options_.us) take_classics();
+  }
+
+  // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
+  void take_classics() {
+    for (const ClassicEntry& entry : classic_catalogue()) {
+      if (entry.collective != collective_.kind) continue;
+      try {
+        Point point = classic_algorithm(
+            entry.method, topology_,
+            {.chunks = collective_.chunks_per_block, .order = {}, .root = collective_.root});
+        if (point.collective == collective_ && allowed(point.cost)) take(std::move(point));
+      } catch (const InputError&) {
+        // It wants a link that this machine lacks, or another number of ranks.
+      }
+    }
   }
 
   bool allowed(const Cost& cost) const {
@@ -347,7 +368,7 @@ class ChunkSearch {
 
   void take(Point point) {
     const std::size_t before = result_.points.size();
-    if (!put_in(result_.points, std::move(point))) return;
+    if (!put_in(result_.points, std::move(point), options_.us ? &result_.beaten : nullptr)) return;
     if (result_.points.size() > before) clock_.found_point();
     if (question_.tell) question_.tell(result_);
   }
@@ -404,6 +425,7 @@ void join(ChunkFrontier& known, const ChunkFrontier& more) {
   known.given_up.insert(more.given_up.begin(), more.given_up.end());
   known.conflicts += more.conflicts;
   for (const Point& point : more.points) put_in(known.points, point);
+  known.beaten.insert(known.beaten.end(), more.beaten.begin(), more.beaten.end());
 }
 
 ChunkFrontier begin_chunks(const ChunkQuestion& question, const FrontierOptions& options,

@@ -35,6 +35,7 @@ class SearchClock {
 
 struct ChunkFrontier {
   std::vector<Point> points = {};  // by steps, each with fewer rounds than those before
+  std::vector<Point> beaten = {};  // by points, in steps and rounds; only with FrontierOptions::us
   std::vector<Claim> claims = {};
   std::set<Stopped> given_up = {};  // why questions were left open; empty: none was
   std::int64_t conflicts = 0;

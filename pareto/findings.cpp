@@ -6,6 +6,9 @@
 #include "pareto/findings.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -54,6 +57,38 @@ void keep_undominated(std::vector<Point>& points) {
   points = std::move(kept);
 }
 
+// Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the small ones, where
+// the beaten ones win.
+constexpr std::array kSizes = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+constexpr std::size_t kMostSends = 20'000;
+constexpr double kFaster = 0.999;  // less is no reason to show one point more
+
+// Of `beaten` what is faster at a size than all points, and than the others.
+std::vector<Point> fastest_beaten(const std::vector<Point>& points, const std::vector<Point>& beaten,
+                                  const std::function<double(const Point&, double)>& us) {
+  const auto small = [](const Point& point) {
+    std::size_t sends = 0;
+    for (const Step& step : point.schedule.steps) sends += step.sends.size();
+    return sends <= kMostSends;
+  };
+  std::set<std::size_t> chosen;
+  for (const double bytes : kSizes) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Point& point : points)
+      if (small(point)) least = std::min(least, kFaster * us(point, bytes));
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < beaten.size(); ++i)
+      if (const double time = small(beaten[i]) ? us(beaten[i], bytes) : least; time < least) {
+        least = time;
+        best = i;
+      }
+    if (best) chosen.insert(*best);
+  }
+  std::vector<Point> fastest;
+  for (const std::size_t i : chosen) fastest.push_back(beaten[i]);
+  return fastest;
+}
+
 }  // namespace
 
 Findings::Findings(const Topology& topology, const Collective& asked, const FrontierOptions& options) {
@@ -64,6 +99,7 @@ Findings::Findings(const Topology& topology, const Collective& asked, const Fron
                   .max_steps = options.max_steps,
                   .extra_rounds = options.extra_rounds};
   empty_.limits = limits_of(options);
+  us_ = options.us;
 }
 
 void Findings::put(const Key& key, const ChunkFrontier& part) {
@@ -124,16 +160,25 @@ Result Findings::result(Stopped stopped, double seconds) const {
   std::vector<CollectiveKind> families = {CollectiveKind::ReduceScatter, CollectiveKind::Allgather,
                                           CollectiveKind::AllReduce};
   if (!allreduce) families = {result.collective.kind};
+  std::vector<Point> beaten;
   const std::unique_lock lock(mutex_);
   for (const CollectiveKind family : families)
     for (const auto& [key, part] : parts_) {
       if (key.first != family) continue;
       result.claims.insert(result.claims.end(), part.claims.begin(), part.claims.end());
       for (const Stopped why : part.given_up) given_up.insert(why);
-      if (family == result.collective.kind)
-        result.points.insert(result.points.begin(), part.points.begin(), part.points.end());
+      if (family != result.collective.kind) continue;
+      result.points.insert(result.points.begin(), part.points.begin(), part.points.end());
+      beaten.insert(beaten.end(), part.beaten.begin(), part.beaten.end());
     }
-  if (allreduce) keep_undominated(result.points);
+  if (allreduce) {
+    if (us_) beaten.insert(beaten.end(), result.points.begin(), result.points.end());
+    keep_undominated(result.points);
+  }
+  if (us_) {
+    const std::vector<Point> fastest = fastest_beaten(result.points, beaten, us_);
+    result.points.insert(result.points.end(), fastest.begin(), fastest.end());
+  }
   if (stopped == Stopped::No && !given_up.empty()) stopped = *given_up.begin();
   result.stopped = stopped;
   finish_result(result);

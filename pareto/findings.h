@@ -38,6 +38,7 @@ class Findings {
   std::vector<Point> shared(const Key&) const;
 
   Result empty_ = {};
+  std::function<double(const Point&, double block_bytes)> us_ = {};  // FrontierOptions::us
   mutable std::mutex mutex_;
   std::map<Key, ChunkFrontier> parts_ = {};
   std::map<Key, std::vector<Point>> shares_ = {};

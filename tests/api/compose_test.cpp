@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <random>
 
 #include "api/chorale.h"
+#include "construct/classic.h"
 #include "semantics/verify.h"
+#include "tests/construct/random_machines.h"
+#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -40,6 +45,46 @@ TEST(Compose, IsNeverBetterThanAFrontier) {
             << point.cost.steps << " steps, " << point.cost.rounds << " rounds, " << point.cost.chunks
             << " chunks";
     }
+}
+
+// Steps and rounds are counted as if all links were the worst. Where latencies differ, what has more of both may be faster, and
+// is kept: at no size is what is composed faster, nor what is written by hand in as many chunks.
+TEST(Frontier, IsNowhereSlowerThanWhatItBeatsInStepsAndRounds) {
+  const std::vector<std::int64_t> sizes = {64, 1 << 10, 32 << 10, 1 << 20, 32 << 20};
+  std::mt19937 random(20261123);
+  std::vector<Topology> machines = {machine("dgx-a100:2"), machine("rack:1x2x2x2")};
+  for (int i = 0; i < 6; ++i) {
+    machines.push_back(test::random_machine(random));
+    for (Link& link : machines.back().links)
+      link.alpha_us = std::array{0.5, 3.0, 20.0}[test::below(random, 3)];
+  }
+  int kept = 0;
+  for (const Topology& there : machines)
+    for (const CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::Allgather}) {
+      SCOPED_TRACE(there.name + " " + name_of(kind));
+      const Collective asked = make_collective(kind, flatten(there).ranks, 1);
+      const Result all = frontier(there, asked, quick(2));
+      EXPECT_THAT(check(all).faults, IsEmpty());
+      std::vector<Result> others;
+      if (there.name != "random") others.push_back(compose(there, asked, {.max_chunks = 2}).result);
+      for (const ClassicEntry& entry : classic_catalogue())
+        for (const int chunks : {1, 2}) try {
+            if (entry.collective != kind) continue;
+            Result hand = classic(there, {.name = name_of(entry.method), .chunks = chunks});
+            if (hand.points.front().cost.chunks <= 2) others.push_back(std::move(hand));
+          } catch (const InputError&) {
+            // The machine lacks a link for it.
+          }
+      const std::vector<SizeRow> ours = best_by_size(all, sizes);
+      for (const SizeRow& row : ours) kept += !all.points[row.point].on_frontier;
+      for (const Result& other : others) {
+        const std::vector<SizeRow> theirs = best_by_size(other, sizes);
+        for (std::size_t i = 0; i < sizes.size(); ++i)
+          EXPECT_LE(ours[i].us, theirs[i].us * 1.01)
+              << sizes[i] << " bytes, " << name_of(other.points[theirs[i].point].method);
+      }
+    }
+  EXPECT_GT(kept, 0);
 }
 
 // A result for one node is the schedule of a stage in both.
