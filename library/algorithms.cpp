@@ -2,16 +2,21 @@
 // ranks compare is a hash of the contents of the files that were loaded, in the order of reading, so it does
 // not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
 //
-// Two questions are kept apart. has() depends on the files alone, so ranks that loaded the same agree on it
-// without asking each other. choose() may also fail, or take the next best, where lowering does: ranks that
-// use it in a call compare its answer.
+// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded the same agree on it
+// without asking each other. choose() looks for symmetries, and may fail, or take the next best, where lowering does: ranks
+// that use it in a call compare its answer.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <sstream>
+#include <stdexcept>
+#include <string_view>
 
 #include "ir/error.h"
 #include "ir/files.h"
@@ -37,14 +42,50 @@ std::uintmax_t readable_bytes(const std::string& file) {
   return error ? 0 : bytes;
 }
 
+void hash(std::string_view text, std::uint64_t& fingerprint) {
+  for (const char c : text)  // FNV-1a
+    fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+}
+
+// A file of SQLite, by its first bytes.
+bool is_library(const std::string& file) {
+  constexpr std::string_view kBegins = "SQLite format 3";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  std::string begins(kBegins.size(), ' ');
+  std::ifstream(file, std::ios::binary).read(begins.data(), static_cast<std::streamsize>(begins.size()));
+  return begins == kBegins;
+}
+
+// A program of others has the buffers of the collective that it names: a point that does something else in its place
+// (gathers, and adds up) needs others.
+bool does(const Point& point, const CollectiveCall& call) {
+  return point.collective.kind == call.collective && !is_custom(point.collective);
+}
+
+bool has_point_for(const Result& result, const CollectiveCall& call) {
+  const Collective& asked = result.collective;
+  return asked.kind == call.collective && asked.custom_name == call.custom_name &&
+         asked.ranks == call.ranks &&
+         std::ranges::any_of(result.points, [&](const Point& point) { return does(point, call); });
+}
+
+// "4 + 2 on 2 hosts"
+std::string in_words(const std::vector<Seat>& group) {
+  std::map<int, int> ranks;
+  for (const Seat& seat : group) ++ranks[seat.host];
+  std::vector<int> counts;
+  for (const auto& [host, count] : ranks) counts.push_back(count);
+  return fmt::format("{} on {}", fmt::join(counts, " + "), counted(std::ssize(counts), "host"));
+}
+
 }  // namespace
 
-Algorithms::Algorithms(const std::string& path) {
+Algorithms::Algorithms(const std::string& path, std::string over) : over_(std::move(over)) {
   try {
     read_all(path);
   } catch (const std::exception&) {
-    results_.clear();
-    points_.clear();
+    loaded_.clear();
     size_ = 0;
     complaints_.assign(1, "there is not enough memory to look for algorithms");
   }
@@ -69,6 +110,7 @@ void Algorithms::read_all(const std::string& path) {
 
 void Algorithms::read(const std::string& file) {
   try {
+    if (is_library(file)) return read_library(file);
     const std::uintmax_t bytes = readable_bytes(file);
     if (bytes > kMostBytesOfAFile)
       throw InputError(file, "is not loaded: " + format_bytes(static_cast<double>(bytes)),
@@ -77,23 +119,14 @@ void Algorithms::read(const std::string& file) {
       throw InputError(file, "is not loaded: files of " + format_bytes(static_cast<double>(bytes_)) + " are",
                        "at most " + format_bytes(kMostBytes) + " in all");
     const std::string text = read_file(file);
-    Result result = result_from_json(text, file);
-    result.claims = {};
-    std::vector<std::unique_ptr<LoadedAlgorithm>> points;
-    int number = size_;
-    for (std::size_t i = 0; i < result.points.size(); ++i) {
-      points.push_back(std::make_unique<LoadedAlgorithm>(
-          LoadedAlgorithm{.number = number, .name = fmt::format("{}, point {}", shown(file), i)}));
-      number += result.points[i].on_frontier;
-    }
-    results_.reserve(results_.size() + 1);
-    points_.reserve(points_.size() + 1);  // from here on nothing fails: it is loaded whole or not at all
-    results_.push_back(std::move(result));
-    points_.push_back(std::move(points));
-    size_ = number;
+    auto loaded = std::make_unique<Loaded>();
+    loaded->result = result_from_json(text, file);
+    loaded->name = shown(file);
+    std::vector<std::unique_ptr<Loaded>> one;
+    one.push_back(std::move(loaded));
+    keep(std::move(one));
     bytes_ += bytes;
-    for (const char c : text)  // FNV-1a
-      fingerprint_ = (fingerprint_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash(text, fingerprint_);
   } catch (const InputError& error) {
     complaints_.push_back(error.what());
   } catch (const std::exception&) {
@@ -101,66 +134,176 @@ void Algorithms::read(const std::string& file) {
   }
 }
 
+// What ranks compare is all that decides: answers, seats and times.
+void Algorithms::read_library(const std::string& file) {
+  std::vector<std::unique_ptr<Loaded>> all;
+  std::uint64_t fingerprint = fingerprint_;
+  std::uintmax_t bytes = 0;
+  open_answers(file, false)->each([&](const StoredAnswer& stored) {
+    bytes += stored.answer.size();
+    if (bytes_ + bytes > kMostBytes)
+      throw InputError(file, "is not loaded: it has more than " + format_bytes(kMostBytes) + " of answers",
+                       "export what the program needs");
+    auto loaded = std::make_unique<Loaded>();
+    loaded->result = result_from_json(stored.answer, file);
+    const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
+    loaded->name = shown(fmt::format("{}, {} of {}, {}", file, place.collective, place.machine, place.group));
+    hash(stored.answer, fingerprint);
+    for (const AnswerPlace& each : stored.places) {
+      hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
+      if (each.hosts.empty()) continue;
+      if (std::ranges::find(loaded->hosts, each.hosts) == loaded->hosts.end())
+        loaded->hosts.push_back(each.hosts);
+    }
+    for (const MeasuredTime& each : stored.measured)
+      if (each.over == over_) {
+        hash(fmt::format("{} {} {}\n", each.point, each.bytes, each.median_us), fingerprint);
+        loaded->measured.push_back(each);
+      }
+    all.push_back(std::move(loaded));
+  });
+  keep(std::move(all));
+  fingerprint_ = fingerprint;
+  bytes_ += bytes;
+}
+
+// All or nothing.
+void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
+  int number = size_;
+  for (const std::unique_ptr<Loaded>& each : more) {
+    each->result.claims = {};
+    each->number = number;
+    each->why_not.resize(each->result.points.size());
+    number += static_cast<int>(each->result.points.size());
+  }
+  loaded_.reserve(loaded_.size() + more.size());
+  for (std::unique_ptr<Loaded>& each : more) loaded_.push_back(std::move(each));
+  size_ = number;
+}
+
 // The fingerprint stays: who adds has compared the other's. Addresses of algorithms stay, too, since others
 // hold them.
 void Algorithms::add(Algorithms other) {
-  results_.reserve(results_.size() + other.results_.size());
-  points_.reserve(points_.size() + other.points_.size());
-  for (std::size_t r = 0; r < other.results_.size(); ++r) {
-    for (std::unique_ptr<LoadedAlgorithm>& point : other.points_[r]) point->number += size_;
-    results_.push_back(std::move(other.results_[r]));
-    points_.push_back(std::move(other.points_[r]));
+  loaded_.reserve(loaded_.size() + other.loaded_.size());
+  for (std::unique_ptr<Loaded>& each : other.loaded_) {
+    each->number += size_;
+    for (auto& [key, algorithm] : each->lowered) algorithm->number += size_;
+    loaded_.push_back(std::move(each));
   }
   size_ += other.size_;
   chosen_.clear();
 }
 
-// A program of others has the buffers of the collective that it names: a point that does something else in its place
-// (gathers, and adds up) needs others.
-bool Algorithms::fits(const CollectiveCall& call, const Choice& choice) const {
-  const Collective& does = results_[choice.result].points[choice.point].collective;
-  return does.kind == call.collective && !is_custom(does);
+// What its ranks are called so that the root is that of the call; none: no symmetry carries its root there.
+std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const CollectiveCall& call,
+                                                   std::vector<Rank> seats) const {
+  const Result& result = loaded.result;
+  const auto called = [&](Rank n) { return seats.empty() ? n : seats[n]; };
+  const Rank root = result.collective.root;
+  if (!is_rooted(call.collective) || called(root) == call.root) return seats;
+  if (loaded.symmetries.empty()) loaded.symmetries = carrying(result.topology, root);
+  for (const std::vector<Rank>& symmetry : loaded.symmetries) {
+    if (symmetry.empty() || called(symmetry[root]) != call.root) continue;
+    std::vector<Rank> ranks = symmetry;
+    for (Rank& n : ranks) n = called(n);
+    return ranks;
+  }
+  return {};
+}
+
+// Those that are seated, or, if there are none, those of which it is not known where they sit.
+std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& call,
+                                                          const std::vector<Seat>& group, std::string& why) {
+  std::vector<Candidate> known, unknown;
+  bool other_hosts = false, other_root = false;
+  for (const std::unique_ptr<Loaded>& each : loaded_) {
+    if (!has_point_for(each->result, call)) continue;
+    const bool is_known = !each->hosts.empty() && !group.empty();
+    std::optional<std::vector<Rank>> seats;
+    if (!is_known) seats.emplace();
+    for (const std::vector<int>& hosts : each->hosts)
+      if (is_known && !seats) seats = seated(hosts, group);
+    other_hosts = other_hosts || !seats;
+    if (!seats) continue;
+    if (std::ranges::is_sorted(*seats)) seats->clear();  // everybody is who he is
+    auto ranks = names(*each, call, *std::move(seats));
+    other_root = other_root || !ranks;
+    if (ranks) (is_known ? known : unknown).push_back({.loaded = each.get(), .ranks = *std::move(ranks)});
+  }
+  if (!known.empty()) return known;
+  if (unknown.empty() && has(call, why)) {
+    if (other_root)
+      why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
+    else if (other_hosts)
+      why = fmt::format("no {} for {} ranks that sit {}", name_of(call.collective), call.ranks,
+                        in_words(group));
+  }
+  return unknown;
 }
 
 bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
-  for (int r = 0; r < static_cast<int>(results_.size()); ++r)
-    for (int p = 0; is_for(results_[r], call) && p < static_cast<int>(results_[r].points.size()); ++p)
-      if (results_[r].points[p].on_frontier && fits(call, {.result = r, .point = p})) return true;
+  for (const std::unique_ptr<Loaded>& each : loaded_)
+    if (has_point_for(each->result, call)) return true;
   why = size_ == 0 ? "no algorithms were given"
-                   : fmt::format("no {} for {} ranks{}", name_of(call.collective), call.ranks,
-                                 is_rooted(call.collective) ? fmt::format(" with root {}", call.root) : "");
+                   : fmt::format("no {} for {} ranks", name_of(call.collective), call.ranks);
   return false;
 }
 
-const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const Lowering& lowered,
-                                          std::string& why) {
-  if (const auto known = chosen_.find(call); known != chosen_.end()) return known->second;
-  if (!has(call, why)) return nullptr;
-  const auto remembered = [&](const LoadedAlgorithm& algorithm) {
-    if (chosen_.size() >= kMostRemembered) chosen_.clear();
-    return chosen_[call] = &algorithm;
-  };
-  const auto usable = [&](const Choice& choice) {
-    if (!fits(call, choice)) return false;
-    const LoadedAlgorithm& algorithm = *points_[choice.result][choice.point];
-    if (!algorithm.why.empty()) why = algorithm.name + ": " + algorithm.why;
-    return algorithm.why.empty();
-  };
+const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std::vector<Seat>& group,
+                                          const Lowering& lowered, std::string& why) {
+  std::pair key{call, group};
+  if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+  const std::vector<Candidate> all = candidates(call, group, why);
   // Each turn returns, or leaves one more point that is not usable.
-  while (const std::optional<Choice> best = select(results_, call, usable)) {
-    LoadedAlgorithm& algorithm = *points_[best->result][best->point];
-    if (algorithm.program) return remembered(algorithm);
-    const Result& result = results_[best->result];
-    const Point& point = result.points[best->point];
+  while (true) {
+    std::optional<Choice> best;
+    std::optional<double> own;
+    for (int i = 0; i < std::ssize(all); ++i) {
+      const Loaded& loaded = *all[i].loaded;
+      const auto usable = [&](const Choice& choice) {
+        const std::string& why_not = loaded.why_not[choice.point];
+        if (!why_not.empty()) why = fmt::format("{}, point {}: {}", loaded.name, choice.point, why_not);
+        return why_not.empty() && does(loaded.result.points[choice.point], call);
+      };
+      if (const auto took = measured_us(loaded.measured, MeasuredTime::kOwn, call.block_bytes))
+        own = std::min(*took, own.value_or(*took));
+      const auto choice = select({&loaded.result, 1}, call_of(loaded.result.collective, call.block_bytes),
+                                 usable, {&loaded.measured, 1});
+      if (!choice ||
+          (best && std::pair(!best->measured, best->us) <= std::pair(!choice->measured, choice->us)))
+        continue;
+      best = choice;
+      best->result = i;
+    }
+    if (!best) return nullptr;
+    Loaded& loaded = *all[best->result].loaded;
+    const std::string name = fmt::format("{}, point {}", loaded.name, best->point);
+    if (best->measured && own && *own < best->us) {
+      why = fmt::format("its own was measured to be faster: {} against {} of {}", format_us(*own),
+                        format_us(best->us), name);
+      return nullptr;
+    }
+    const std::vector<Rank>& ranks = all[best->result].ranks;
+    std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, ranks}];
     try {
-      algorithm.program =
-          std::make_shared<Program>(lowered(result.topology, point.collective, point.schedule));
-      return remembered(algorithm);
+      if (!algorithm) {
+        const Result& result = loaded.result;
+        const Point& point = result.points[best->point];
+        auto made = std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
+        made->program = std::make_shared<Program>(
+            ranks.empty()
+                ? lowered(result.topology, point.collective, point.schedule)
+                : lowered(renamed(result.topology, ranks), renamed(point.collective, ranks), point.schedule));
+        algorithm = std::move(made);
+      }
+      if (chosen_.size() >= kMostRemembered) chosen_.clear();
+      return chosen_[std::move(key)] = algorithm.get();
     } catch (const InputError& error) {
-      algorithm.why = error.what();
+      loaded.why_not[best->point] = error.what();
+    } catch (const std::out_of_range&) {
+      loaded.why_not[best->point] = "its chunks lie where no rank has a block";
     }
   }
-  return nullptr;
 }
 
 }  // namespace chorale

@@ -1,15 +1,19 @@
-// The algorithms that a preloaded program may use: read once, chosen by collective, ranks and size.
+// The algorithms that a preloaded program may use: read once, chosen by collective, ranks, where these sit, and size.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/frontier.h"
 #include "ir/program.h"
+#include "library/answers.h"
+#include "library/seats.h"
 #include "library/select.h"
 
 namespace chorale {
@@ -17,9 +21,7 @@ namespace chorale {
 struct LoadedAlgorithm {
   int number = 0;         // the same in all ranks that loaded the same
   std::string name = {};  // file and point, safe to be shown
-  // Lowered when it is first chosen; null where it cannot be (then `why` says so).
   std::shared_ptr<const Program> program = {};
-  std::string why = {};
 };
 
 // A schedule of a collective on a machine as a program; throws InputError where there is none.
@@ -27,9 +29,10 @@ using Lowering = std::function<Program(const Topology&, const Collective&, const
 
 class Algorithms {
  public:
-  // Files, or directories of them, separated by colons. What cannot be read, what is too large to be read in a
-  // moment, and what the memory does not suffice for, is left out and said in `complaints`. Throws nothing.
-  explicit Algorithms(const std::string& path);
+  // Files, or directories of them, separated by colons: results, which a directory is searched for, and libraries
+  // (library/answers.h), of which what was measured `over` MPI or NCCL counts. What cannot be read, what is too large to be
+  // read in a moment, and what the memory does not suffice for, is left out and said in `complaints`. Throws nothing.
+  explicit Algorithms(const std::string& path, std::string over = "mpi");
 
   const std::vector<std::string>& complaints() const { return complaints_; }
   // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
@@ -38,23 +41,51 @@ class Algorithms {
   std::uint64_t fingerprint() const { return fingerprint_; }
   int size() const { return size_; }
 
-  // Is there one for this? Else `why` says that there is none. Ranks that loaded the same say the same, whatever
-  // they did before.
+  // Is there one for this collective and so many ranks, whoever is its root and wherever they sit? Else `why` says that
+  // there is none. Ranks that loaded the same say the same, whatever they did before, and nothing is kept.
   bool has(const CollectiveCall&, std::string& why) const;
 
-  // The one that should be fastest of those that can be lowered; null: there is none, and `why` says so. There may not
-  // be enough memory to lower; then nothing has changed.
-  const LoadedAlgorithm* choose(const CollectiveCall&, const Lowering&, std::string& why);
+  // The one that should be fastest of those that can be lowered, or that was; for the ranks of the group as they are numbered.
+  // Null: there is none, or the library's own was measured to be faster, and `why` says so. There may not be enough memory to
+  // lower; then nothing has changed.
+  //
+  // `group`, if it is not empty, has the seat of each rank: an algorithm of which it is known how many hosts it has must be
+  // seated there, and where there is one, those of which it is not known are left alone. These take ranks as they are numbered.
+  // The root may be another where a symmetry of the machine carries the algorithm's there.
+  const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<Seat>& group, const Lowering&,
+                                std::string& why);
 
  private:
+  // A result, its points, and what it is known of it.
+  struct Loaded {
+    Result result = {};                              // without its claims
+    int number = 0;                                  // of its first point
+    std::string name = {};                           // safe to be shown
+    std::vector<std::vector<int>> hosts = {};        // each how ranks may sit; none: not known
+    std::vector<MeasuredTime> measured = {};         // over our library
+    std::vector<std::string> why_not = {};           // by point, where it cannot be lowered
+    std::vector<std::vector<Rank>> symmetries = {};  // carrying(its root), when it was first asked for
+    // By point and what its ranks are called; empty where they are called as they are.
+    std::map<std::pair<int, std::vector<Rank>>, std::unique_ptr<LoadedAlgorithm>> lowered = {};
+  };
+  // An algorithm for a call, its ranks called otherwise.
+  struct Candidate {
+    Loaded* loaded = nullptr;
+    std::vector<Rank> ranks = {};  // empty: as they are
+  };
+
   void read_all(const std::string& path);
   void read(const std::string& file);
-  bool fits(const CollectiveCall&, const Choice&) const;
+  void read_library(const std::string& file);
+  void keep(std::vector<std::unique_ptr<Loaded>>);
+  std::vector<Candidate> candidates(const CollectiveCall&, const std::vector<Seat>& group, std::string& why);
+  std::optional<std::vector<Rank>> names(Loaded&, const CollectiveCall&, std::vector<Rank> seats) const;
 
-  std::vector<Result> results_ = {};                                        // without their claims
-  std::vector<std::vector<std::unique_ptr<LoadedAlgorithm>>> points_ = {};  // of results_
-  std::map<CollectiveCall, const LoadedAlgorithm*> chosen_ = {};  // programs make the same calls again
-  int size_ = 0;                                                  // of all frontiers
+  std::string over_ = {};
+  std::vector<std::unique_ptr<Loaded>> loaded_ = {};
+  // Programs make the same calls again.
+  std::map<std::pair<CollectiveCall, std::vector<Seat>>, const LoadedAlgorithm*> chosen_ = {};
+  int size_ = 0;  // of all results
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded

@@ -20,8 +20,25 @@ CollectiveCall call_of(const Collective& collective, double block_bytes) {
           .block_bytes = block_bytes};
 }
 
+std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes) {
+  const MeasuredTime *below = nullptr, *above = nullptr;  // the nearest on either side
+  for (const MeasuredTime& each : times) {
+    if (each.point != point) continue;
+    const auto bytes = static_cast<double>(each.bytes);
+    if (bytes <= block_bytes && (below == nullptr || each.bytes > below->bytes)) below = &each;
+    if (bytes >= block_bytes && (above == nullptr || each.bytes < above->bytes)) above = &each;
+  }
+  if (below == nullptr && above == nullptr) return {};
+  if (below == nullptr || below == above) return above->median_us;
+  const double from = static_cast<double>(below->bytes);
+  if (above == nullptr) return from > 0 ? below->median_us * block_bytes / from : below->median_us;
+  const double part = (block_bytes - from) / (static_cast<double>(above->bytes) - from);
+  return below->median_us + part * (above->median_us - below->median_us);
+}
+
 std::optional<Choice> select(std::span<const Result> results, const CollectiveCall& call,
-                             const std::function<bool(const Choice&)>& usable) {
+                             const std::function<bool(const Choice&)>& usable,
+                             std::span<const std::vector<MeasuredTime>> measured) {
   std::optional<Choice> best;
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
     if (!is_for(results[r], call)) continue;
@@ -30,9 +47,13 @@ std::optional<Choice> select(std::span<const Result> results, const CollectiveCa
       const Point& point = results[r].points[p];
       // Where links differ, one may be the fastest that others beat in steps and rounds.
       if (!point.on_frontier && alike) continue;
-      const Choice choice{
-          .result = r, .point = p, .us = point_us(results[r].topology, point, call.block_bytes)};
-      if (best && best->us <= choice.us) continue;
+      Choice choice{.result = r, .point = p};
+      std::optional<double> took;
+      if (!measured.empty()) took = measured_us(measured[r], p, call.block_bytes);
+      choice.measured = took.has_value();
+      if (best && best->measured && !choice.measured) continue;
+      choice.us = took ? *took : point_us(results[r].topology, point, call.block_bytes);
+      if (best && best->measured == choice.measured && best->us <= choice.us) continue;
       if (!usable || usable(choice)) best = choice;
     }
   }

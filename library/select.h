@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ir/frontier.h"
+#include "library/answers.h"
 
 namespace chorale {
 
@@ -27,15 +29,23 @@ CollectiveCall call_of(const Collective&, double block_bytes);
 bool is_for(const Result&, const CollectiveCall&);
 
 struct Choice {
-  int result = 0;  // which of those that were given
-  int point = 0;   // of it
-  double us = 0;   // that it should take on its machine (point_us, cost/program_time.h)
+  int result = 0;         // which of those that were given
+  int point = 0;          // of it
+  double us = 0;          // that it took, or should take on its machine (point_us, cost/program_time.h)
+  bool measured = false;  // it took so long
   bool operator==(const Choice&) const = default;
 };
 
+// How long a point of a result took on blocks of this size, or the library's own collective (MeasuredTime::kOwn): between two
+// sizes that were measured on a straight line, below the smallest as that, over the largest as many times that as the block is
+// larger. None: it was not measured. `times` are of one result, over one library.
+std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes);
+
 // The point that should be fastest, of those on a frontier of a result for this collective, ranks and root; of equals
-// the first. None: there is none. `usable`, if any, is asked whether a point may be taken.
+// the first. None: there is none. `usable`, if any, is asked whether a point may be taken. `measured`, if any, has what was measured
+// of each result: where any point was, those that were not are left out, since a prediction is of another kind.
 std::optional<Choice> select(std::span<const Result>, const CollectiveCall&,
-                             const std::function<bool(const Choice&)>& usable = {});
+                             const std::function<bool(const Choice&)>& usable = {},
+                             std::span<const std::vector<MeasuredTime>> measured = {});
 
 }  // namespace chorale

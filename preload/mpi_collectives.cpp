@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "codegen/passes/lower.h"
 #include "runtime/mpi_transport.h"
@@ -29,7 +31,8 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostPlans = 32;  // of a communicator: buffers of sizes that were used
+constexpr std::size_t kMostPlans = 32;      // of a communicator: buffers of sizes that were used
+constexpr std::size_t kMostPassed = 4'096;  // and sizes of which it is known that MPI does them
 // A program may be late for reasons of its own; this only ends what would never end.
 constexpr std::chrono::hours kPatience{24};
 
@@ -102,23 +105,35 @@ bool is_dense(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED && lower == 0 && extent == size && true_extent == size;
 }
 
-void pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
+// These two return what MPI does. Whoever fails here takes part in the algorithm all the same: others wait for him. What he
+// sends is then not what he has, as with MPI's own.
+
+int pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
+  // Other ranks expect as many bytes as are received here: with other ones the call is wrong.
+  if (packed_bytes(type, count) != bytes) {
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_TRUNCATE);
+    return MPI_ERR_TRUNCATE;
+  }
   if (is_dense(type)) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  } else {
-    int position = 0;
-    PMPI_Pack(from, count, type, to, static_cast<int>(bytes), &position, comm);
+    return MPI_SUCCESS;
   }
+  int position = 0;
+  return PMPI_Pack(from, count, type, to, static_cast<int>(bytes), &position, comm);
 }
 
-void unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_Datatype type,
-            MPI_Comm comm) {
+int unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_Datatype type, MPI_Comm comm) {
   if (is_dense(type)) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  } else {
-    int position = 0;
-    PMPI_Unpack(from, static_cast<int>(bytes), &position, to, count, type, comm);
+    return MPI_SUCCESS;
   }
+  int position = 0;
+  return PMPI_Unpack(from, static_cast<int>(bytes), &position, to, count, type, comm);
+}
+
+// The first that went wrong.
+int both(int first, int then) {
+  return first != MPI_SUCCESS ? first : then;
 }
 
 // Is all well in each rank, and the value the same? One reduction: the most of ~value is the complement of
@@ -149,7 +164,14 @@ struct MpiCollectives::Companion {
   MPI_Comm comm = MPI_COMM_NULL;  // a duplicate, for our messages only; made for the first plan
   std::unique_ptr<Transport> transport = {};
   std::map<Kind, Plan> plans = {};
-  int additions = 0;  // of algorithms, when the plans were made
+  std::size_t buffered = 0;      // of the plans
+  std::vector<Seat> seats = {};  // by rank
+  int additions = 0;             // of algorithms, when the plans were made
+
+  void forget_plans() {
+    plans.clear();
+    buffered = 0;
+  }
 };
 
 struct MpiCollectives::Ready {
@@ -167,8 +189,8 @@ struct MpiCollectives::Ready {
   }
 };
 
-MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer)
-    : observer_(std::move(observer)), algorithms_(std::move(algorithms)) {}
+MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host)
+    : observer_(std::move(observer)), host_(std::move(host)), algorithms_(std::move(algorithms)) {}
 
 void MpiCollectives::add(Algorithms more) {
   const std::lock_guard lock(mutex_);
@@ -184,6 +206,33 @@ int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
   delete mine;
   return MPI_SUCCESS;
+}
+
+// Hosts are numbered as ranks come to them. They are told apart by a hash of their names.
+bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  if (host_.empty()) PMPI_Get_processor_name(name, &length);
+  std::uint64_t mine = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : host_.empty() ? std::string_view(name, length) : std::string_view(host_))
+    mine = (mine ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::vector<std::uint64_t> names;
+  bool good = true;
+  try {
+    names.resize(comm_size(comm));
+    companion.seats.resize(names.size());
+  } catch (const std::bad_alloc&) {
+    good = false;
+  }
+  if (!all_agree(comm, good, 0)) return false;
+  if (PMPI_Allgather(&mine, 1, MPI_UINT64_T, names.data(), 1, MPI_UINT64_T, comm) != MPI_SUCCESS)
+    return false;
+  int hosts = 0;
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    const std::size_t first = std::find(names.begin(), names.end(), names[n]) - names.begin();
+    companion.seats[n].host = first == n ? hosts++ : companion.seats[first].host;
+  }
+  return true;
 }
 
 // Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
@@ -210,11 +259,15 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
       delete companion;
       companion = nullptr;
       complain_of_difference(comm, fingerprint);
+    } else if (!learn_seats(comm, *companion)) {
+      delete companion;
+      companion = nullptr;
+      complain_of_memory(comm);
     }
     PMPI_Comm_set_attr(comm, key, companion);  // the communicator owns it from here on
   }
   if (companion != nullptr && companion->additions != additions) {
-    companion->plans.clear();  // there may be a better one now, in all ranks
+    companion->forget_plans();  // there may be a better one now, in all ranks
     companion->additions = additions;
   }
   return companion;
@@ -276,7 +329,7 @@ void MpiCollectives::complain_of_memory(MPI_Comm comm) const {
 bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& companion) {
   if (companion.comm == MPI_COMM_NULL) PMPI_Comm_dup(comm, &companion.comm);
   // Which is dropped must not depend on the rank, so all are.
-  if (companion.plans.size() >= kMostPlans) companion.plans.clear();
+  if (companion.buffered >= kMostPlans || companion.plans.size() >= kMostPassed) companion.forget_plans();
   const Companion::Kind kind{call.collective, call.root, call.type, call.elements};
   Companion::Plan plan;
   bool good = companion.comm != MPI_COMM_NULL;
@@ -286,12 +339,14 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
       companion.transport = mpi_transport(PMPI_Comm_c2f(companion.comm), kPatience);
     {
       const std::lock_guard lock(mutex_);
-      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), lowered, plan.why_not);
+      plan.algorithm =
+          algorithms_.choose(wanted(call, comm_size(comm)), companion.seats, lowered, plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(*plan.algorithm->program, companion.transport->rank(),
                                              BlockShape{.type = call.type, .elements = call.elements});
     if (plan.algorithm != nullptr) number = plan.algorithm->number + 1;
+    if (plan.plan) ++companion.buffered;
     companion.plans.emplace(kind, std::move(plan));
   } catch (const std::exception&) {
     good = false;  // no memory
@@ -378,6 +433,18 @@ int MpiCollectives::reduce_scatter_block(const void* send, void* recv, int count
   return MPI_SUCCESS;
 }
 
+int MpiCollectives::reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
+                           MPI_Comm comm) {
+  const MpiCall call{
+      .function = "MPI_Reduce", .collective = CollectiveKind::Reduce, .elements = count, .root = root};
+  const Ready ready = reduction(comm, call, type, op);
+  if (!ready) return PMPI_Reduce(send, recv, count, type, op, root, comm);
+  std::memcpy(ready.input(), send == MPI_IN_PLACE ? recv : send, ready.input_bytes());
+  const std::byte* const output = ready.output();
+  if (ready.transport->rank() == root) std::memcpy(recv, output, ready.plan->output().size());
+  return MPI_SUCCESS;
+}
+
 int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                               int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   const std::int64_t bytes = packed_bytes(recv_type, recv_count);
@@ -385,16 +452,16 @@ int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype sen
   const int ranks = comm_size(comm);
   const Ready ready = copying(comm, call, bytes * ranks);
   if (!ready) return PMPI_Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  int packed = MPI_SUCCESS;
   if (send == MPI_IN_PLACE) {
     MPI_Aint lower = 0, extent = 0;
     PMPI_Type_get_extent(recv_type, &lower, &extent);
-    pack(static_cast<const std::byte*>(recv) + extent * recv_count * ready.transport->rank(), recv_count,
-         recv_type, ready.input(), bytes, comm);
+    packed = pack(static_cast<const std::byte*>(recv) + extent * recv_count * ready.transport->rank(),
+                  recv_count, recv_type, ready.input(), bytes, comm);
   } else {
-    pack(send, send_count, send_type, ready.input(), bytes, comm);
+    packed = pack(send, send_count, send_type, ready.input(), bytes, comm);
   }
-  unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
-  return MPI_SUCCESS;
+  return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
 }
 
 int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,
@@ -404,12 +471,10 @@ int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send
   const int ranks = comm_size(comm);
   const Ready ready = copying(comm, call, bytes * ranks);
   if (!ready) return PMPI_Alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  if (send == MPI_IN_PLACE)
-    pack(recv, recv_count * ranks, recv_type, ready.input(), bytes * ranks, comm);
-  else
-    pack(send, send_count * ranks, send_type, ready.input(), bytes * ranks, comm);
-  unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm);
-  return MPI_SUCCESS;
+  const int packed = send == MPI_IN_PLACE
+                         ? pack(recv, recv_count * ranks, recv_type, ready.input(), bytes * ranks, comm)
+                         : pack(send, send_count * ranks, send_type, ready.input(), bytes * ranks, comm);
+  return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
 }
 
 // The root has its data already, so nothing is copied out there.
@@ -420,10 +485,10 @@ int MpiCollectives::bcast(void* data, int count, MPI_Datatype type, int root, MP
   const Ready ready = copying(comm, call, bytes);
   if (!ready) return PMPI_Bcast(data, count, type, root, comm);
   const bool has_it = ready.transport->rank() == root;
-  if (has_it) pack(data, count, type, ready.input(), bytes, comm);
+  int moved = has_it ? pack(data, count, type, ready.input(), bytes, comm) : MPI_SUCCESS;
   const std::byte* const output = ready.output();
-  if (!has_it) unpack(output, bytes, data, count, type, comm);
-  return MPI_SUCCESS;
+  if (!has_it) moved = unpack(output, bytes, data, count, type, comm);
+  return moved;
 }
 
 }  // namespace chorale

@@ -3,8 +3,8 @@
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
 // requires to be the same everywhere, and by what the ranks of the communicator have told each other: at its first
-// use, that they loaded the same algorithms; at the first call of a kind, that each has the memory for it. Where
-// one has not, MPI does it in all of them. Data that lie scattered are packed first.
+// use, that they loaded the same algorithms, and on which host each sits; at the first call of a kind, that each has
+// the memory for it. Where one has not, MPI does it in all of them. Data that lie scattered are packed first.
 //
 // Several threads may call, each on a communicator of its own, as MPI demands it of collectives. What belongs to
 // a communicator is used by one thread at a time, then; the mutex guards what all of them share, and is never
@@ -48,7 +48,8 @@ class MpiCollectives {
     std::function<void(const std::string&)> complaint = {};
   };
 
-  MpiCollectives(Algorithms, Observer);
+  // `host`: where this rank sits; ranks of one host say the same. Empty: what MPI_Get_processor_name says.
+  MpiCollectives(Algorithms, Observer, std::string host = "");
 
   // Until threads of the program call.
   const Algorithms& algorithms() const { return algorithms_; }
@@ -64,6 +65,7 @@ class MpiCollectives {
   int alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
                MPI_Datatype recv_type, MPI_Comm);
   int bcast(void* data, int count, MPI_Datatype, int root, MPI_Comm);
+  int reduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm);
 
  private:
   struct Companion;
@@ -80,7 +82,10 @@ class MpiCollectives {
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why);
 
+  bool learn_seats(MPI_Comm, Companion&) const;
+
   const Observer observer_;
+  const std::string host_;
   std::mutex mutex_ = {};  // of all that follows
   Algorithms algorithms_;
   int key_ = MPI_KEYVAL_INVALID;

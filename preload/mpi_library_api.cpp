@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <string>
 
@@ -39,7 +40,8 @@ struct Library {
              Last::here().algorithm = used;
              Last::here().why_not = why;
            },
-       .complaint = [](const std::string&) {}}};  // why_not says as much
+       .complaint = [](const std::string&) {}},  // why_not says as much
+      std::getenv("CHORALE_HOST") != nullptr ? std::getenv("CHORALE_HOST") : ""};
 };
 
 int failed(int code, const std::string& why) {
@@ -135,6 +137,12 @@ CHORALE_EXPORT int chorale_mpi_alltoall(const void* send, int send_count, MPI_Da
 
 CHORALE_EXPORT int chorale_mpi_bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   return collective([&](MpiCollectives& ours) { return ours.bcast(data, count, type, root, comm); });
+}
+
+CHORALE_EXPORT int chorale_mpi_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
+                                      int root, MPI_Comm comm) {
+  return collective(
+      [&](MpiCollectives& ours) { return ours.reduce(send, recv, count, type, op, root, comm); });
 }
 
 CHORALE_EXPORT const char* chorale_mpi_last_error(void) {

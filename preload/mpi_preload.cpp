@@ -1,8 +1,10 @@
-// LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall
-// and MPI_Bcast of an unmodified program by algorithms of ours, where there is one for the communicator's
-// size; else MPI's own.
+// LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
+// MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
+// communicator's size and hosts; else MPI's own.
 //
-//   CHORALE_ALGORITHMS   result files, or directories of them, separated by colons
+//   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
+//   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of one
+//                        host have the same, in containers or in tests
 //   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
 //                        none
 #include <fmt/format.h>
@@ -63,7 +65,8 @@ class Preload {
                           [this](const std::string& complaint) {
                             const std::lock_guard lock(mutex_);
                             say_once("chorale: " + complaint + "\n");
-                          }}) {
+                          }},
+                     variable("CHORALE_HOST")) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
@@ -75,8 +78,9 @@ class Preload {
     if (!log_ || comm == MPI_COMM_NULL || rank_in(comm) != 0) return;
     int ranks = 0;
     PMPI_Comm_size(comm, &ranks);
-    say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, ranks, call.elements,
-                         to_string(call.type), what));
+    say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}{}: {}\n", call.function, ranks,
+                         call.elements, to_string(call.type),
+                         is_rooted(call.collective) ? fmt::format(", root {}", call.root) : "", what));
   }
 
   void say_once(const std::string& line) {
@@ -135,6 +139,11 @@ CHORALE_EXPORT int MPI_Alltoall(const void* send, int send_count, MPI_Datatype s
 
 CHORALE_EXPORT int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   return guarded([&](MpiCollectives& ours) { return ours.bcast(data, count, type, root, comm); });
+}
+
+CHORALE_EXPORT int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
+                              MPI_Comm comm) {
+  return guarded([&](MpiCollectives& ours) { return ours.reduce(send, recv, count, type, op, root, comm); });
 }
 
 CHORALE_EXPORT int MPI_Finalize() {

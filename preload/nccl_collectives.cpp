@@ -76,7 +76,7 @@ std::string& NcclCollectives::last_error() {
 }
 
 std::string NcclCollectives::load(const std::string& path) {
-  auto fresh = std::make_unique<Algorithms>(path);
+  auto fresh = std::make_unique<Algorithms>(path, "nccl");
   std::string complaints;
   for (const std::string& complaint : fresh->complaints())
     complaints += (complaints.empty() ? "" : "; ") + complaint;
@@ -196,6 +196,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
        .ranks = mine.ranks,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
+      {},
       [](const Topology& topology, const Collective& collective, const Schedule& schedule) {
         return lower(topology, collective, schedule);
       },

@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* Adds the algorithms of a result file, or of all *.json of a directory; several paths are separated by
- * colons. All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there; otherwise, or if
+/* Adds the algorithms of a library, of a result file, or of all *.json of a directory; several paths are separated
+ * by colons. All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there; otherwise, or if
  * something cannot be read, nothing is added in any rank: MPI_ERR_FILE (MPI_ERR_ARG without a path,
  * MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
 int chorale_mpi_load(const char* path);
@@ -35,6 +35,8 @@ int chorale_mpi_reduce_scatter_block(const void* sendbuf, void* recvbuf, int rec
 int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int chorale_mpi_reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm);
 
 /* What went wrong in the last function above that returned an error in this thread and was not MPI's own; ""
  * before. Valid until the next one. */

@@ -9,6 +9,8 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "library/answers.h"
+#include "semantics/verify.h"
 
 namespace chorale {
 namespace {
@@ -66,7 +68,7 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
-    const LoadedAlgorithm* const chosen = library.choose(kAsked, counted, why);
+    const LoadedAlgorithm* const chosen = library.choose(kAsked, {}, counted, why);
     ASSERT_NE(chosen, nullptr) << why;
     EXPECT_EQ(chosen->number, 0);
     EXPECT_EQ(chosen->program->steps, 1);  // 2 us against 3
@@ -86,7 +88,7 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
-    const LoadedAlgorithm* const chosen = library.choose(kAsked, refusing, why);
+    const LoadedAlgorithm* const chosen = library.choose(kAsked, {}, refusing, why);
     ASSERT_NE(chosen, nullptr) << why;
     EXPECT_EQ(chosen->number, 1);
     EXPECT_EQ(chosen->program->steps, 2);
@@ -98,7 +100,7 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   };
   Algorithms other(directory_);
   EXPECT_TRUE(other.has(kAsked, why));  // as all ranks say that loaded the same
-  EXPECT_EQ(other.choose(kAsked, never, why), nullptr);
+  EXPECT_EQ(other.choose(kAsked, {}, never, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cannot be lowered"));
 }
 
@@ -107,7 +109,7 @@ TEST_F(Library, SaysWhatItHasNot) {
   std::string why;
   EXPECT_FALSE(library.has({.collective = CollectiveKind::Allgather, .ranks = 3}, why));
   EXPECT_EQ(why, "no allgather for 3 ranks");
-  EXPECT_EQ(library.choose({.collective = CollectiveKind::Alltoall, .ranks = 2}, named, why), nullptr);
+  EXPECT_EQ(library.choose({.collective = CollectiveKind::Alltoall, .ranks = 2}, {}, named, why), nullptr);
   EXPECT_EQ(why, "no alltoall for 2 ranks");
 }
 
@@ -131,9 +133,137 @@ TEST_F(Library, WhatIsAddedComesAfterwards) {
   EXPECT_EQ(library.size(), 4);
   std::string why;
   const LoadedAlgorithm* const chosen =
-      library.choose({.collective = CollectiveKind::Alltoall, .ranks = 2}, named, why);
+      library.choose({.collective = CollectiveKind::Alltoall, .ranks = 2}, {}, named, why);
   ASSERT_NE(chosen, nullptr) << why;
   EXPECT_EQ(chosen->number, 2);
+}
+
+// A line of three: 0 to 1 to 2, and back; a Broadcast in two steps.
+Result along_a_line(Rank root) {
+  Topology line{.name = "line", .ranks = 3};
+  for (const auto& [src, dst] : {std::pair(0, 1), {1, 0}, {1, 2}, {2, 1}})
+    line.links.push_back({.src = src, .dst = dst});
+  Result result{.topology = line, .collective = make_collective(CollectiveKind::Broadcast, 3, 1, root)};
+  const std::vector<LinkId> links = root == 0 ? std::vector{0, 2} : std::vector{3, 1};
+  Point point{.cost = {.steps = 2, .rounds = 2}, .collective = result.collective, .on_frontier = true};
+  for (const LinkId l : links)
+    point.schedule.steps.push_back({.rounds = 1, .sends = {{.chunk = 0, .link = l}}});
+  result.points.push_back(point);
+  return result;
+}
+
+// What was lowered is judged by the referee.
+Program judged(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  EXPECT_TRUE(violations(topology, collective, schedule).empty());
+  return {.collective = collective.kind,
+          .steps = static_cast<int>(schedule.steps.size()),
+          .ranks = std::vector<RankProgram>(collective.root + 1)};  // to be seen outside
+}
+
+TEST_F(Library, AnotherRootIsServedWhereASymmetryCarriesTheOneThatIsThere) {
+  Algorithms library(write("a.json", to_json(along_a_line(0))));
+  CollectiveCall call{.collective = CollectiveKind::Broadcast, .ranks = 3, .root = 2, .block_bytes = 100};
+  std::string why;
+  const LoadedAlgorithm* const chosen = library.choose(call, {}, judged, why);
+  ASSERT_NE(chosen, nullptr) << why;
+  EXPECT_EQ(chosen->number, 0);
+  EXPECT_EQ(chosen->program->ranks.size(), 3u);  // the root is 2
+  call.root = 1;
+  EXPECT_TRUE(library.has(call, why));
+  EXPECT_EQ(library.choose(call, {}, judged, why), nullptr);
+  EXPECT_EQ(why, "no broadcast for 3 ranks with root 1");
+  call.root = 3;  // of a wrong call
+  EXPECT_EQ(library.choose(call, {}, judged, why), nullptr);
+}
+
+class LibraryFile : public Library {
+ protected:
+  void put(const Result& result, const std::vector<int>& hosts, const std::vector<MeasuredTime>& times = {}) {
+    const auto file = open_answers(path_, true);
+    const std::string question = std::to_string(++questions_);
+    file->put(question, to_json(result));
+    file->put_place(question, {.machine = "here",
+                               .group = "all",
+                               .collective = name_of(result.collective),
+                               .ranks = result.collective.ranks,
+                               .hosts = hosts});
+    for (const MeasuredTime& time : times) file->put_measured(question, time);
+  }
+  const std::string path_ = directory_ + "/library.db";
+  int questions_ = 0;
+};
+
+TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
+  Result node = exchange(), rail = exchange();
+  rail.points.erase(rail.points.begin());  // to be told apart: two steps
+  put(node, {0, 0});
+  put(rail, {0, 1});
+  Algorithms library(path_);
+  EXPECT_THAT(library.complaints(), ::testing::IsEmpty());
+  EXPECT_EQ(library.size(), 3);
+  std::string why;
+  const auto steps = [&](const std::vector<Seat>& group) {
+    const LoadedAlgorithm* const chosen = library.choose(kAsked, group, judged, why);
+    return chosen == nullptr ? 0 : chosen->program->steps;
+  };
+  EXPECT_EQ(steps({{.host = 4}, {.host = 4}}), 1);
+  EXPECT_EQ(steps({{.host = 4}, {.host = 2}}), 2);
+  Algorithms only(write("rail.json", to_json(rail)));  // says nothing of hosts
+  EXPECT_NE(only.choose(kAsked, {{.host = 4}, {.host = 4}}, judged, why), nullptr);
+}
+
+TEST_F(LibraryFile, PassesOnWhereNothingSitsSo) {
+  Result node = exchange();
+  put(node, {0, 0});
+  Algorithms library(path_);
+  std::string why;
+  EXPECT_EQ(library.choose(kAsked, {{.host = 0}, {.host = 1}}, judged, why), nullptr);
+  EXPECT_EQ(why, "no allgather for 2 ranks that sit 1 + 1 on 2 hosts");
+  EXPECT_NE(library.choose(kAsked, {}, judged, why), nullptr);  // who does not know is served
+}
+
+TEST_F(LibraryFile, WhatWasMeasuredCounts) {
+  // By the prediction the first point, of one step, is faster on 1,000 bytes: 2 us against 3.
+  std::vector<MeasuredTime> times;
+  for (const auto& [point, bytes, us] : {std::tuple(MeasuredTime::kOwn, 100, 5.0),
+                                         {0, 100, 9.0},
+                                         {1, 100, 4.0},
+                                         {MeasuredTime::kOwn, 1'000, 6.0},
+                                         {0, 1'000, 9.0},
+                                         {1, 1'000, 8.0}})
+    times.push_back(
+        {.point = point, .bytes = bytes, .median_us = us, .least_us = us, .most_us = us, .times = 3});
+  put(exchange(), {}, times);
+  std::string why;
+  const auto steps = [&](Algorithms& library, double bytes) {
+    CollectiveCall call = kAsked;
+    call.block_bytes = bytes;
+    const LoadedAlgorithm* const chosen = library.choose(call, {}, judged, why);
+    return chosen == nullptr ? 0 : chosen->program->steps;
+  };
+  Algorithms library(path_);
+  EXPECT_EQ(steps(library, 100), 2);
+  EXPECT_EQ(steps(library, 1), 2);      // as the smallest
+  EXPECT_EQ(steps(library, 1'000), 0);  // 6 us of its own against 8
+  EXPECT_EQ(why, "its own was measured to be faster: 6 us against 8 us of " + path_ +
+                     ", allgather of here, all, point 1");
+  EXPECT_EQ(steps(library, 400), 2);  // 4 + 300/900 * 4 = 5.33 against 5.33: not slower
+  EXPECT_EQ(steps(library, 500), 0);  // 5.78 against 5.44
+  EXPECT_EQ(steps(library, 1e6), 0);
+  Algorithms elsewhere(path_, "nccl");  // nothing was measured over that
+  EXPECT_EQ(steps(elsewhere, 1'000), 1);
+  EXPECT_NE(elsewhere.fingerprint(), library.fingerprint());
+}
+
+TEST_F(LibraryFile, ADamagedOneIsSaid) {
+  put(exchange(), {});
+  std::string bytes = read_file(path_);
+  for (std::size_t i = 2000; i < bytes.size(); ++i) bytes[i] = 'x';
+  write_file(path_, bytes);
+  Algorithms library(path_);
+  EXPECT_EQ(library.size(), 0);
+  ASSERT_EQ(library.complaints().size(), 1u);
+  EXPECT_THAT(library.complaints().front(), HasSubstr("library.db"));
 }
 
 }  // namespace

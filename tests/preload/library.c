@@ -61,10 +61,20 @@ static void all(int n, int ours) {
     MPI_Alltoall(in_place ? MPI_IN_PLACE : in, n, MPI_DOUBLE, b, n, MPI_DOUBLE, comm);
     REQUIRE(memcmp(a, b, block * ranks) == 0);
   }
+  for (int root = 0; root < ranks; ++root)
+    for (int in_place = 0; in_place < 2; ++in_place) {
+      const int shared = in_place && rank == root;
+      fill(in, n);
+      memcpy(a, in, block), memcpy(b, in, block);
+      REQUIRE(chorale_mpi_reduce(shared ? MPI_IN_PLACE : in, rank == root ? a : NULL, n, MPI_DOUBLE, MPI_SUM, root, comm) == MPI_SUCCESS);
+      require_ours(ours);
+      MPI_Reduce(shared ? MPI_IN_PLACE : in, b, n, MPI_DOUBLE, MPI_SUM, root, comm);
+      REQUIRE(rank != root || memcmp(a, b, block) == 0);
+    }
   fill(a, n), fill(b, n);
-  REQUIRE(chorale_mpi_bcast(a, n, MPI_DOUBLE, 0, comm) == MPI_SUCCESS);
+  REQUIRE(chorale_mpi_bcast(a, n, MPI_DOUBLE, n % ranks, comm) == MPI_SUCCESS);
   require_ours(ours);
-  MPI_Bcast(b, n, MPI_DOUBLE, 0, comm);
+  MPI_Bcast(b, n, MPI_DOUBLE, n % ranks, comm);
   REQUIRE(memcmp(a, b, block) == 0);
   free(in), free(a), free(b);
 }
@@ -110,6 +120,10 @@ int main(int argc, char** argv) {
   REQUIRE(chorale_mpi_allreduce(&x, &y, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
   REQUIRE(chorale_mpi_allreduce(&x, &y, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
   REQUIRE(chorale_mpi_bcast(&x, 1, MPI_INT, ranks, MPI_COMM_WORLD) != MPI_SUCCESS);
+  /* Fewer bytes than others expect: the call is wrong, and nobody waits. */
+  int four[4] = {0};
+  const int code = chorale_mpi_allgather(&x, rank == 0 ? 0 : 1, MPI_INT, four, 1, MPI_INT, MPI_COMM_WORLD);
+  REQUIRE(rank != 0 || code == MPI_ERR_TRUNCATE);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("right\n");
   MPI_Finalize();

@@ -65,6 +65,9 @@ static void collectives(MPI_Comm comm, int rank, int ranks, int n) {
     for (int i = 0; i < n; ++i) b[i] = rank == root ? root * 11 + i : -1;
     MPI_Bcast(b, n, MPI_INT, root, comm);
     add(b, n * sizeof *b);
+    for (int i = 0; i < n; ++i) b[i] = rank * i + root;
+    MPI_Reduce(rank == root ? MPI_IN_PLACE : b, b, n, MPI_INT, MPI_SUM, root, comm);
+    if (rank == root) add(b, n * sizeof *b);
   }
   /* Every second element. (That the root may say the same with another type is in the standard, but Open MPI 4.1 hangs.) */
   MPI_Datatype every_second;

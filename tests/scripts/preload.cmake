@@ -14,3 +14,8 @@ add_test(NAME preload.trouble COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURC
                                       $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER} ${MPI_CXX_COMPILER}
                                       ${CMAKE_CURRENT_SOURCE_DIR}/preload)
 set_tests_properties(preload.trouble PROPERTIES TIMEOUT 300 ENVIRONMENT "${late_sanitizer}")
+# Ranks of several hosts, any of them the root.
+add_test(NAME preload.seats COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/seats.py $<TARGET_FILE:chorale>
+                                    $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
+                                    ${CMAKE_CURRENT_SOURCE_DIR}/preload/seats.c)
+set_tests_properties(preload.seats PROPERTIES TIMEOUT 300 ENVIRONMENT "${late_sanitizer}")

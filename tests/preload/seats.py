@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Communicators are matched to the machine by where their ranks sit: with a library of two nodes of two, one host's ranks get the
+node's algorithms, one rank of each host the rail's, all ranks the machine's however they are numbered, and any of them may be the
+root; where the hosts are others, MPI does it. Results are MPI's everywhere.
+
+Usage: seats.py CHORALE LIBRARY MPICC SOURCE
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+chorale, library, mpicc, source = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:5]]
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_seats_"))
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+def on(hosts, algorithms="two.db"):
+    """The log of the program with rank n on host hosts[n], by (call, ranks, root) what was said; lines of ranks may run together."""
+    cases = " ".join(f"{rank}) CHORALE_HOST={host};;" for rank, host in enumerate(hosts))
+    text, log = run("mpirun", "--oversubscribe", "-n", str(len(hosts)), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x",
+                    f"CHORALE_ALGORITHMS={algorithms}", "sh", "-c",
+                    f'case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_HOST; exec ./program')
+    assert text == "right\n", (text, log)
+    said = {}
+    for call, ranks, root, what in re.findall(r"chorale: (MPI_\w+), (\d+) ranks, blocks of \d+ \w+(?:, root (\d+))?: (.*)", log):
+        said.setdefault((call, int(ranks), int(root or 0)), set()).add(re.sub(r", point \d+$", "", what))
+    return said, tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+
+
+link = {"fan_out": 2, "bandwidth_gbs": 10}
+(work / "two.json").write_text(json.dumps({"hierarchy": "two", "levels": [
+    {**link, "name": "node", "latency_us": 5}, {**link, "name": "core", "bandwidth_gbs": 40, "latency_us": 1}]}))
+collectives = {"allreduce": "MPI_Allreduce", "allgather": "MPI_Allgather", "alltoall": "MPI_Alltoall",
+               "reducescatter": "MPI_Reduce_scatter_block", "broadcast": "MPI_Bcast", "reduce": "MPI_Reduce"}
+(work / "spec.json").write_text(json.dumps({"machines": ["./two.json"], "collectives": list(collectives),
+                                            "groups": ["all", "node", "core"], "max_chunks": 2, "conflicts": 1000}))
+run(chorale, "library", "build", "spec.json", "-o", "two.db")
+run(mpicc, "-O1", "-std=c11", source, "-o", "program")
+
+ours = {}
+for hosts in [(1, 1, 2, 2), (5, 3, 5, 3), (8, 9, 9, 8)]:
+    said, (used, passed) = on(hosts)
+    assert passed == 0 and used > 150, (hosts, said)
+    for name, call in collectives.items():
+        for root in range(4) if name in ("broadcast", "reduce") else [0]:
+            assert f"two.db, {name} of ./two.json, all" in said[call, 4, root], (hosts, call, root, said[call, 4, root])
+        # Both groups have two ranks: the first of the log is said by rank 0, whose host and rail are another matter each.
+        assert {f"two.db, {name} of ./two.json, {group}" for group in ("node", "core")} <= said[call, 2, 0], (call, said[call, 2, 0])
+    ours[hosts] = used
+assert len(set(ours.values())) == 1, ours
+
+# Three ranks of a host and one of another are no two nodes; a host of two or three, and one rank of each of two, may be.
+said, (used, passed) = on((1, 1, 1, 2))
+assert "passed on to MPI: no allgather for 4 ranks that sit 3 + 1 on 2 hosts" in said["MPI_Allgather", 4, 0], said
+assert used > 0 and passed > 0
+# One host: no rail, no machine.
+said, (used, passed) = on((1, 1, 1, 1))
+assert "passed on to MPI: no broadcast for 4 ranks that sit 4 on 1 host" in said["MPI_Bcast", 4, 2], said
+# Result files say nothing of hosts: they fit by size.
+run(chorale, "frontier", "ring:4", "broadcast", "--json", "ring.json")
+said, _ = on((1, 1, 1, 2), "ring.json")
+assert "ring.json" in said["MPI_Bcast", 4, 3], said
+# A line is not the same from its middle as from its end: MPI does those roots, and it is said.
+run(chorale, "frontier", "line:4", "broadcast", "--json", "line.json")
+said, _ = on((1, 1, 1, 1), "line.json")
+assert "line.json" in said["MPI_Bcast", 4, 3], said
+assert "passed on to MPI: no broadcast for 4 ranks with root 1" in said["MPI_Bcast", 4, 1], said
+print(f"{used + sum(ours.values())} collectives replaced on hosts of many shapes, results unchanged")
