@@ -3,7 +3,7 @@
 //
 // A line of numbers on standard input is a question, a line on standard output its answer:
 //
-//   ranks  links (src dst bandwidth)...  limits (bandwidth links link...)...  combining
+//   ranks  links (src dst bandwidth)...  limits (bandwidth multicast reduce links link...)...  combining
 //   chunks (ranks-before rank... ranks-after rank...)...  most-steps work
 //
 //   big                        more than `work` transitions, no answer
@@ -14,8 +14,10 @@
 // An empty step has one round, so e_s falls with s: that is what makes one number a state enough.
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +28,7 @@ struct Link {
 };
 struct Limit {
   int bandwidth = 1;
+  bool multicast = false, reduce = false;  // docs/topologies.md
   std::vector<int> links = {};
 };
 struct Chunk {
@@ -39,7 +42,13 @@ using Excess = std::unordered_map<State, int>;  // rounds beyond one a step
 // What may arrive at one rank of one chunk in one step: the links that carry it, and what is held then.
 struct Arrival {
   std::vector<int> links = {};
+  bool copies = false;  // over the first of these; the others add
   char value = 0;
+};
+
+struct Sent {
+  int chunk = 0, link = 0;
+  bool adds = false;
 };
 
 struct TooBig {};
@@ -61,7 +70,9 @@ class Search {
     links_.resize(number());
     for (Link& link : links_) link = {.src = number(), .dst = number(), .bandwidth = number()};
     limits_.resize(number());
-    for (Limit& limit : limits_) limit = {.bandwidth = number(), .links = numbers()};
+    for (Limit& limit : limits_)
+      limit = {
+          .bandwidth = number(), .multicast = number() != 0, .reduce = number() != 0, .links = numbers()};
     combining_ = number() != 0;
     chunks_.resize(number());
     for (Chunk& chunk : chunks_) chunk = {.pre = numbers(), .post = numbers()};
@@ -121,7 +132,7 @@ class Search {
     std::vector<Arrival> result = {{.value = own}};
     if (!combining_) {
       if (own == 0)
-        for (int l : in) result.push_back({.links = {l}, .value = 1});
+        for (int l : in) result.push_back({.links = {l}, .copies = true, .value = 1});
       return result;
     }
     for (std::size_t first = 0; first <= in.size(); ++first) {  // the copy; in.size(): none
@@ -130,7 +141,7 @@ class Search {
       const char base = copies ? at(state, chunk, links_[in[first]].src) : own;
       for (unsigned adds = 0; adds < 1u << in.size(); ++adds) {
         if (copies ? (adds >> first & 1) != 0 : adds == 0) continue;
-        Arrival arrival{.value = base};
+        Arrival arrival{.copies = copies, .value = base};
         if (copies) arrival.links.push_back(in[first]);
         bool once = true;
         for (std::size_t i = 0; i < in.size() && once; ++i) {
@@ -151,15 +162,15 @@ class Search {
     for (std::size_t c = 0; c < chunks_.size(); ++c)
       for (int rank = 0; rank < ranks_; ++rank) choices.push_back(arrivals(state, c, rank));
     State after = state;
-    std::vector<int> load(links_.size(), 0);
-    choose(choices, 0, after, load, excess, next);
+    std::vector<Sent> sent;
+    choose(choices, 0, after, sent, excess, next);
   }
 
   void choose(const std::vector<std::vector<Arrival>>& choices, std::size_t i, State& after,
-              std::vector<int>& load, int excess, Excess& next) {
+              std::vector<Sent>& sent, int excess, Excess& next) {
     if (i == choices.size()) {
       if (--work_ < 0) throw TooBig();
-      const int now = excess + rounds(load) - 1;
+      const int now = excess + rounds(sent) - 1;
       const auto [at, fresh] = next.try_emplace(after, now);
       if (!fresh && now < at->second) at->second = now;
       return;
@@ -167,24 +178,42 @@ class Search {
     const char before = after[i];
     for (const Arrival& arrival : choices[i]) {
       after[i] = arrival.value;
-      for (int l : arrival.links) ++load[l];
-      choose(choices, i + 1, after, load, excess, next);
-      for (int l : arrival.links) --load[l];
+      const std::size_t before_these = sent.size();
+      for (int l : arrival.links)
+        sent.push_back({.chunk = static_cast<int>(i) / ranks_,
+                        .link = l,
+                        .adds = !arrival.copies || sent.size() > before_these});
+      choose(choices, i + 1, after, sent, excess, next);
+      sent.resize(before_these);
     }
     after[i] = before;
   }
 
-  int rounds(const std::vector<int>& load) const {
+  // What a limit that multicasts or reduces carries once has one key.
+  int carried(const Limit& limit, const std::vector<Sent>& sent) const {
+    std::set<std::tuple<int, bool, int>> keys;
+    int each = 0;
+    for (const Sent& send : sent) {
+      if (std::ranges::count(limit.links, send.link) == 0) continue;
+      ++each;
+      const Link& link = links_[send.link];
+      if (limit.multicast && limit.reduce)
+        keys.emplace(send.chunk, send.adds, send.adds ? link.dst : link.src);
+      else
+        keys.emplace(send.chunk, false, limit.multicast ? link.src : link.dst);
+    }
+    return limit.multicast || limit.reduce ? static_cast<int>(keys.size()) : each;
+  }
+
+  int rounds(const std::vector<Sent>& sent) const {
+    std::vector<int> load(links_.size(), 0);
+    for (const Sent& send : sent) ++load[send.link];
     int most = 1;
     const auto need = [&](int chunks, int bandwidth) {
       most = std::max(most, (chunks + bandwidth - 1) / bandwidth);
     };
     for (std::size_t l = 0; l < links_.size(); ++l) need(load[l], links_[l].bandwidth);
-    for (const Limit& limit : limits_) {
-      int sum = 0;
-      for (int l : limit.links) sum += load[l];
-      need(sum, limit.bandwidth);
-    }
+    for (const Limit& limit : limits_) need(carried(limit, sent), limit.bandwidth);
     return most;
   }
 

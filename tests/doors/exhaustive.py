@@ -21,8 +21,8 @@ class Exhaustive:
         if machine.ranks > 4 or len(chunks.list) * machine.ranks > 24:
             return None
         words = [machine.ranks, len(machine.links), *(n for link in machine.links for n in link), len(machine.limits)]
-        for over, bandwidth in machine.limits:
-            words += [bandwidth, len(over), *over]
+        for over, bandwidth, *abilities in machine.limits:
+            words += [bandwidth, *map(int, abilities), len(over), *over]
         words += [int(chunks.combining), len(chunks.list)]
         for pre, post in chunks.list:
             words += [len(pre), *sorted(pre), len(post), *sorted(post)]

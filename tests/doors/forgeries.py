@@ -252,6 +252,11 @@ def machine(result, rng):
         return nudge(rng, rng.choice(topology["links"]), "bandwidth", 1)
     if kind == "limit":
         limits_ = topology.setdefault("limits", [])
+        if limits_ and rng.random() < 0.3:
+            limit = rng.choice(limits_)
+            ability = rng.choice(["multicast", "reduce"])
+            limit[ability] = not limit.get(ability, False)
+            return True
         if limits_ and rng.random() < 0.7:
             return nudge(rng, rng.choice(limits_), "bandwidth", 1)
         if not topology["links"]:

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import sys
+import typing
 
 NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
@@ -37,11 +38,27 @@ class Verdict:
         self.faults, self.undecided = [], []
 
 
+class Limit(typing.NamedTuple):
+    links: list
+    bandwidth: int
+    multicast: bool = False
+    reduce: bool = False
+
+    def counts(self, sends):
+        """How many it carries of a step's (chunk, src, dst, link, adds?), by docs/topologies.md."""
+        some = [send for send in sends if send[3] in self.links]
+        if not self.multicast and not self.reduce:
+            return len(some)
+        if self.multicast and self.reduce:
+            return len({(c, adds, dst if adds else src) for c, src, dst, _, adds in some})
+        return len({(c, src if self.multicast else dst) for c, src, dst, _, _ in some})
+
+
 class Machine:
-    """Ranks, links (src, dst, bandwidth) and limits (links, bandwidth). Switches only in a machine that is below another."""
+    """Ranks, links (src, dst, bandwidth) and limits. Switches only in a machine that is below another."""
 
     def __init__(self, ranks, links, limits, switches=0):
-        self.ranks, self.links, self.limits, self.switches = ranks, links, limits, switches
+        self.ranks, self.links, self.limits, self.switches = ranks, links, [Limit(*each) for each in limits], switches
         self.below = None
 
     @staticmethod
@@ -69,7 +86,7 @@ class Machine:
         for limit in text.get("limits", []):
             over = [at if isinstance(at, int) else next(i for i, link in enumerate(links) if link[:2] == tuple(at))
                     for at in limit["links"]]
-            limits.append((over, whole(limit["bandwidth"], 1)))
+            limits.append(Limit(over, whole(limit["bandwidth"], 1), limit.get("multicast", False), limit.get("reduce", False)))
         return Machine(whole(text["ranks"], 1), links, limits, whole(text.get("switches", 0)))
 
     def require_ways(self, ways):
@@ -88,17 +105,18 @@ class Machine:
             for w in ways[l]:
                 over[w].add(l)
         bounded = [(over[w], wires[w][2]) for w in range(len(wires))]
-        for some, bandwidth in self.below.limits:
+        for some, bandwidth, *_ in self.below.limits:
             if any(over[a] & over[b] for a in some for b in some if a < b):
                 raise Fault("a way passes a limit twice")
             bounded.append((set().union(*(over[w] for w in some)), bandwidth))
         for links, bandwidth in bounded:
             alone = len(links) == 1 and self.links[min(links)][2] <= bandwidth
-            if links and not alone and not any(links <= set(some) and most <= bandwidth for some, most in self.limits):
+            if links and not alone and not any(links <= set(some) and most <= bandwidth for some, most, *_ in self.limits):
                 raise Fault("links may carry more than the machine below")
 
     def reversed(self):
-        return Machine(self.ranks, [(dst, src, bandwidth) for src, dst, bandwidth in self.links], self.limits)
+        limits = [Limit(each.links, each.bandwidth, each.reduce, each.multicast) for each in self.limits]
+        return Machine(self.ranks, [(dst, src, bandwidth) for src, dst, bandwidth in self.links], limits)
 
     def hops(self, sources):
         """By node; to a switch and on from it is one hop."""
@@ -116,10 +134,11 @@ class Machine:
             front = [n for n in at if n < self.ranks and at[n] == level + 1]
         return at
 
-    def carried(self, links):
-        """No more chunks than this move over these links in a round: each link counts, or a limit in the place of its links."""
+    def carried(self, links, of_a_rank):
+        """No more chunks than this move over these links in a round: each link counts, or a limit in the place of its links. Of what
+        leaves a rank, one that multicasts counts several as one."""
         links = set(links)
-        helpful = [(links & set(over), bandwidth) for over, bandwidth in self.limits]
+        helpful = [(links & set(each.links), each.bandwidth) for each in self.limits if not (of_a_rank and each.multicast)]
         helpful = [(over, bandwidth) for over, bandwidth in helpful if bandwidth < sum(self.links[l][2] for l in over)]
         best = None
         sizes = range(len(helpful) + 1) if len(helpful) <= 10 else (0, 1, len(helpful))
@@ -211,8 +230,9 @@ def referee(machine, chunks, schedule):
         for l, number in enumerate(load):
             if number > rounds * machine.links[l][2]:
                 faults.append(f"step {s}: link {l} carries {number} chunks in {rounds} rounds")
-        for i, (over, bandwidth) in enumerate(machine.limits):
-            if sum(load[l] for l in over) > rounds * bandwidth:
+        sends = [(*send[:4], bool(send[4:])) for send in step["sends"]]
+        for i, limit in enumerate(machine.limits):
+            if limit.counts(sends) > rounds * limit.bandwidth:
                 faults.append(f"step {s}: limit {i} carries too much")
         after = {at: list(state[at[0]][src]) for at, src in copies.items()}
         for (c, dst), sources in adds.items():
@@ -263,12 +283,12 @@ def least_rounds(prices, machine, chunks, steps):
     costs, paid = [], []
     for entry in prices:
         cost = list(entry["links"])
-        for (over, _), price in zip(machine.limits, entry["limits"]):
+        for (over, *_), price in zip(machine.limits, entry["limits"]):
             for l in over:
                 cost[l] += price
         costs.append(cost)
         paid.append(sum(b * p for (_, _, b), p in zip(machine.links, entry["links"])) +
-                    sum(b * p for (_, b), p in zip(machine.limits, entry["limits"])))
+                    sum(each.bandwidth * p for each, p in zip(machine.limits, entry["limits"])))
 
     def distances(sources):
         nodes = machine.ranks + machine.switches
@@ -328,9 +348,11 @@ def partition_shows(claim, machine, chunks):
     if len(cost) != len(machine.links) or len(prices[0]["limits"]) != len(machine.limits):
         raise Fault("prices do not fit the machine")
     paid = sum(b * whole(p) for (_, _, b), p in zip(machine.links, prices[0]["links"]))
-    for (over, bandwidth), price in zip(machine.limits, prices[0]["limits"]):
-        paid += bandwidth * whole(price)
-        for l in over:
+    for limit, price in zip(machine.limits, prices[0]["limits"]):
+        if price and (limit.multicast or (chunks.combining and limit.reduce)):
+            raise Fault("crossings are counted by a limit that counts several once")
+        paid += limit.bandwidth * whole(price)
+        for l in limit.links:
             cost[l] += price
     toll = least_toll(machine, cost, group)
     crossings = 0
@@ -359,9 +381,9 @@ def growth_shows(claim, machine, chunks, work=200_000):
     others = [n for n in range(machine.ranks) if n not in pre]
     useful = [(l, src, dst) for l, (src, dst, _) in enumerate(machine.links) if dst not in pre and src != dst]
     most = len(others)
-    first = machine.carried([l for l, src, _ in useful if src in pre])
-    other = max((machine.carried([l for l, src, _ in useful if src == n]) for n in others), default=0)
-    into = max((machine.carried([l for l, _, dst in useful if dst == n]) for n in others), default=0)
+    first = machine.carried([l for l, src, _ in useful if src in pre], True)
+    other = max((machine.carried([l for l, src, _ in useful if src == n], True) for n in others), default=0)
+    into = max((machine.carried([l for l, _, dst in useful if dst == n], False) for n in others), default=0)
     budget = claim["rounds"] - 1
     if goal == 0 or budget < 0:
         return False

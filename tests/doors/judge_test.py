@@ -121,12 +121,30 @@ assert "counted 2 times" in judge.referee(two, sums, once * 2)[0]
 
 # A hub of four ranks, one chunk out and one in: after two steps of a round each four have a chunk, so three need two.
 hub = judge.Machine(4, [(a, b, 1) for a in range(4) for b in range(4) if a != b], [])
-hub.limits = [([l for l, link in enumerate(hub.links) if link[end] == n], 1) for n in range(4) for end in (0, 1)]
+hub.limits = [judge.Limit([l for l, link in enumerate(hub.links) if link[end] == n], 1) for n in range(4) for end in (0, 1)]
 growth = {"collective": "broadcast", "chunks": 1, "steps": None, "certificate": {"kind": "growth", "chunk": 0}}
 chunk = judge.named_chunks("broadcast", 4, 1, 0)
 assert judge.growth_shows({**growth, "rounds": 2}, hub, chunk) is True
 assert judge.growth_shows({**growth, "rounds": 3}, hub, chunk) is False
 assert judge.growth_shows({**growth, "rounds": 3, "steps": 1}, hub, chunk) is True
+
+# A switch of its own accord: what multicasts carries three copies as one, and what reduces as many sums; neither does the other's work.
+star = [(0, n, 1) for n in (1, 2, 3)]
+for name, links in (("broadcast", star), ("reduce", [(b, a, width) for a, b, width in star])):
+    for multicast in (False, True):
+        for reduce in (False, True):
+            helps = multicast if name == "broadcast" else reduce
+            assert excess(links, name, 4, limits=[([0, 1, 2], 1, multicast, reduce)])[0][1] == (0 if helps else 2)
+machine = judge.Machine(4, star, [([0, 1, 2], 1, True, False)])
+at_once = [{"rounds": 1, "sends": [[0, 0, n, n - 1] for n in (1, 2, 3)]}]
+assert judge.referee(machine, chunk, at_once) == []
+assert "carries too much" in judge.referee(judge.Machine(4, star, [([0, 1, 2], 1, False, True)]), chunk, at_once)[0]
+dear = {**growth, "certificate": {"kind": "partition", "group": [0, 1, 1, 1], "prices": [{"links": [0, 0, 0], "limits": [1]}]}, "rounds": 1}
+try:
+    judge.partition_shows(dear, machine, chunk)
+    raise SystemExit("crossings at the price of a limit that multicasts")
+except judge.Fault:
+    pass
 
 truth.close()
 print(f"{len(false)} false statements found")

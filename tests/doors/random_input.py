@@ -71,11 +71,18 @@ def machine(rng, tiny=False):
             a, b = rng.sample(range(ranks), 2)
             links += [{"src": a, "dst": b}]
         text["links"] = links
+        for ability in ("multicast", "reduce"):
+            if flip(rng, 0.25):
+                text[ability] = subset(rng, range(switches))
     else:
         text["links"] = links_of(rng, ranks, tiny)
     if text["links"] and not switched and flip(rng, 0.3):
         text["limits"] = [{"name": f"limit {i}", "links": subset(rng, range(len(text["links"]))), "bandwidth": rng.randint(1, 3)}
                           for i in range(rng.randint(1, 2))]
+        for limit in text["limits"]:
+            for ability in ("multicast", "reduce"):
+                if flip(rng, 0.25):
+                    limit[ability] = True
     if flip(rng, 0.2):
         text["alpha_us"] = rng.choice([0, 0.5, 3])
     return text
