@@ -179,6 +179,43 @@ Reach reach_of(const Subgroup& group, const std::vector<std::vector<int>>& hops_
   return reach;
 }
 
+// What bliss is told apart by, and who is joined to whom. Ranks come first, then the tail and the head of each link.
+using VertexKind = std::tuple<int, int, double, double>;  // what, and its kind
+
+struct Vertices {
+  std::vector<VertexKind> kinds = {};
+  std::vector<std::pair<int, int>> edges = {};
+};
+
+// Ranks, links and limits are vertices: a link hangs between its ends by a vertex for each, so that direction
+// counts.
+Vertices vertices_of(const Topology& topology, const std::vector<int>& rank_colours) {
+  Vertices result;
+  const auto add = [&](int what, int a, double b, double c) {
+    result.kinds.emplace_back(what, a, b, c);
+    return static_cast<int>(result.kinds.size()) - 1;
+  };
+  for (Rank n = 0; n < topology.ranks; ++n) add(0, rank_colours[n], 0, 0);
+  for (const Link& l : topology.links) {
+    const int tail = add(1, l.bandwidth, l.alpha_us, l.beta_us_per_byte);
+    const int head = add(2, l.bandwidth, l.alpha_us, l.beta_us_per_byte);
+    result.edges.insert(result.edges.end(), {{l.src, tail}, {tail, head}, {head, l.dst}});
+  }
+  for (const SharedLimit& limit : topology.limits) {
+    const int vertex = add(3, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce);
+    for (LinkId l : limit.links) result.edges.emplace_back(vertex, topology.ranks + 2 * l);
+  }
+  return result;
+}
+
+bliss::Graph graph_of(const Vertices& vertices, const std::map<VertexKind, unsigned>& colours) {
+  bliss::Graph graph;
+  for (const VertexKind& each : vertices.kinds) graph.add_vertex(colours.at(each));
+  for (const auto& [a, b] : vertices.edges)
+    graph.add_edge(static_cast<unsigned>(a), static_cast<unsigned>(b));
+  return graph;
+}
+
 }  // namespace
 
 Automorphism compose(const Automorphism& first, const Automorphism& then) {
@@ -224,29 +261,38 @@ std::optional<Automorphism> automorphism(const Topology& topology, const std::ve
   return result;
 }
 
-// Ranks, links and limits are vertices: a link hangs between its ends by a vertex for each, so that direction
-// counts.
+Renumbering canonical_numbering(const Topology& topology, const std::vector<int>& rank_colours) {
+  const Vertices vertices = vertices_of(topology, rank_colours);
+  std::map<VertexKind, unsigned> colours;  // in the order of what they stand for, which no numbering changes
+  for (const VertexKind& each : vertices.kinds) colours.emplace(each, 0);
+  unsigned next = 0;
+  for (auto& [each, colour] : colours) colour = next++;
+  bliss::Graph graph = graph_of(vertices, colours);
+  bliss::Stats stats;
+  const unsigned* const label = graph.canonical_form(stats, nullptr, nullptr);
+  Renumbering result{.ranks = identity(topology.ranks),
+                     .links = identity(static_cast<int>(topology.links.size()))};
+  // Ranks by their labels; links by their ends, and parallel ones, which shared limits may tell apart, by the label of their
+  // tail.
+  Permutation order = result.ranks;
+  std::ranges::sort(order, {}, [&](Rank n) { return label[n]; });
+  for (std::size_t i = 0; i < order.size(); ++i) result.ranks[order[i]] = static_cast<Rank>(i);
+  order = result.links;
+  std::ranges::sort(order, {}, [&](LinkId l) {
+    const Link& link = topology.links[l];
+    return std::tuple(result.ranks[link.src], result.ranks[link.dst], kind(link),
+                      label[topology.ranks + 2 * l]);
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) result.links[order[i]] = static_cast<LinkId>(i);
+  return result;
+}
+
 SymmetryGroup symmetry_group(const Topology& topology, const std::vector<int>& rank_colours) {
-  const int ranks = topology.ranks;
-  std::map<std::tuple<int, int, double, double>, unsigned> colours;  // what, and its kind
-  const auto colour = [&colours](int what, double a, double b, double c) {
-    return colours.try_emplace({what, static_cast<int>(a), b, c}, static_cast<unsigned>(colours.size()))
-        .first->second;
-  };
-  bliss::Graph graph;
-  for (Rank n = 0; n < ranks; ++n) graph.add_vertex(colour(0, rank_colours[n], 0, 0));
-  for (const Link& l : topology.links) {
-    const unsigned tail = graph.add_vertex(colour(1, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
-    const unsigned head = graph.add_vertex(colour(2, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
-    graph.add_edge(static_cast<unsigned>(l.src), tail);
-    graph.add_edge(tail, head);
-    graph.add_edge(head, static_cast<unsigned>(l.dst));
-  }
-  for (const SharedLimit& limit : topology.limits) {
-    const unsigned vertex =
-        graph.add_vertex(colour(3, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce));
-    for (LinkId l : limit.links) graph.add_edge(vertex, static_cast<unsigned>(ranks + 2 * l));
-  }
+  const Vertices vertices = vertices_of(topology, rank_colours);
+  std::map<VertexKind, unsigned> colours;  // as they come
+  for (const VertexKind& each : vertices.kinds)
+    colours.try_emplace(each, static_cast<unsigned>(colours.size()));
+  bliss::Graph graph = graph_of(vertices, colours);
   struct Found {
     const Topology& topology;
     SymmetryGroup group = {};

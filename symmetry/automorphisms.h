@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/renumbering.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -31,6 +32,11 @@ struct SymmetryGroup {
   double order = 1;
 };
 SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
+
+// Numbers that depend on the machine alone: what are the same machines but for the numbers of ranks and links and the order
+// of limits are equal when they are renumbered so (but for the names of limits). Ranks of different colours are told apart.
+// Requires a machine without switches, also below its links. Another version of bliss may number otherwise.
+Renumbering canonical_numbering(const Topology&, const std::vector<int>& rank_colours);
 
 // Generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups in which no element
 // but the identity fixes a rank, large ones before small ones, down to half of the largest: translations of a torus, bit

@@ -1,0 +1,39 @@
+// A machine with its ranks and links numbered otherwise, and what was found on it: schedules, and claims with their
+// certificates. What holds of the one holds of the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+struct Renumbering {
+  std::vector<Rank> ranks = {};    // n becomes ranks[n]
+  std::vector<LinkId> links = {};  // and link l links[l]
+  bool operator==(const Renumbering&) const = default;
+};
+
+Renumbering no_renumbering(const Topology&);
+Renumbering inverse(const Renumbering&);
+Renumbering compose(const Renumbering& first, const Renumbering& then);
+
+// {"ranks": [..], "links": [..]}, in one line. The reader throws InputError for what are no permutations.
+std::string to_json(const Renumbering&);
+Renumbering renumbering_from_json(std::string_view text, const std::string& file);
+
+// Limits go by their links, bandwidth and abilities, and are called "limit 0", ... Requires permutations of the machine's
+// ranks and links, and a machine without switches, also below its links (Topology::underlay).
+Topology renumbered(const Topology&, const Renumbering&);
+
+// Requires a collective that is not Custom: who has a chunk says where it lies.
+Collective renumbered(const Collective&, const Renumbering&);
+
+// The result on `to`, the machine so numbered with its limits in any order, its chunks by who has them before and after.
+// Refutations name the formula of the machine as it was numbered. Throws InputError, that cites `where`, where `to` is another
+// machine or the collective is Custom, and for schedules and certificates of what is not there.
+Result renumbered(const Result&, const Renumbering&, const Topology& to, const std::string& where);
+
+}  // namespace chorale

@@ -1,0 +1,14 @@
+// What was found on a machine whose ranks are numbered otherwise, as if it had been found on this one.
+#pragma once
+
+#include <string>
+
+#include "ir/renumbering.h"
+
+namespace chorale {
+
+// renumbered() (ir/renumbering.h), with its refutations naming the formulas of the machine as it is numbered now, which have
+// models if, and only if, the others have. Each schedule has passed the referee. Throws InputError, that cites `where`, where it does not.
+Result refereed(const Result&, const Renumbering&, const Topology& to, const std::string& where);
+
+}  // namespace chorale
