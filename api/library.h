@@ -1,7 +1,9 @@
 // Libraries: answers of searches for many machines, groups and collectives, in one file (library/answers.h).
 //
-// A question is all that an answer depends on: the machine's ranks, links and limits, but not their names, the collective,
-// and what the search was asked and allowed. So nodes that are alike have one answer, whatever they are called.
+// A question is all that an answer depends on: the machine's ranks, links and limits, the collective, and what the search was
+// asked and allowed; but neither names nor numbers. So nodes that are alike have one answer, whatever they are called, and so
+// have roots that a symmetry of the machine carries to each other. An answer stays as it was found, with the numbering that makes its
+// machine the question's; whoever asks for other numbers is given it with these, refereed.
 #pragma once
 
 #include <memory>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/renumbering.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
 
@@ -20,7 +23,14 @@ struct LibraryQuestion {
   Collective collective = {};
   FrontierOptions options = {};
   std::vector<AnswerPlace> places = {};  // where it is asked
+  std::vector<std::int64_t> bytes = {};  // sizes of blocks for which times are predicted
+  std::string text = {};                 // what the answer is found by
+  Renumbering numbering = {};            // into the machine that the text is about
 };
+
+// With its text and numbering. A custom collective, whose chunks lie where its file says, and a machine of which ways through
+// switches were chosen (Topology::underlay) are found by the numbers that they have.
+LibraryQuestion library_question(const Topology&, const Collective&, const FrontierOptions&);
 
 // By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
 // has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one
@@ -30,23 +40,45 @@ std::vector<int> hosts_of(const std::string& spec_or_file);
 // The questions of a file that says what to build (docs/formats.md), each once. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);
 
-// What the answer is found by.
-std::string text_of(const LibraryQuestion&);
-
 // The machine as it is stored: its names are no part of a question.
 Topology without_names(const Topology&);
 
 // The answer, on the machine as the question has it; none: there is none.
 std::optional<Result> find_answer(AnswerFile&, const LibraryQuestion&);
 
-// Stores it, with its places. Not what was interrupted or had not enough memory: it would be found instead of a search that
-// can do better. Returns whether it did.
+// Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would be found instead
+// of a search that can do better. Returns whether it did.
 bool keep_answer(AnswerFile&, const LibraryQuestion&, Result);
+
+// Is there an answer? Then it has the question's places and predicted times afterwards.
+bool has_answer(AnswerFile&, const LibraryQuestion&);
 
 // Verifies what was stored from nothing: that the answer is one to this question, then as check() does.
 CheckReport check_answer(const StoredAnswer&, const std::string& file, const SolveLimits& = {});
 
-// The answer as a result.
+// The answer as a result: as it was found, and with the numbers of the place, refereed.
 Result result_of(const StoredAnswer&, const std::string& file);
+Result result_at(const StoredAnswer&, const AnswerPlace&, const std::string& file);
+
+// Is the answer one for this collective of this machine, whatever was allowed?
+bool is_about(const StoredAnswer&, const LibraryQuestion&);
+// Does what it is stored for ask for what it says?
+bool answers_its_question(const StoredAnswer&, const std::string& file);
+
+// The place with its hosts by ranks of the answer; given by ranks of its group.
+AnswerPlace seen_by(const StoredAnswer&, AnswerPlace);
+
+// All answers for a collective at a place, in its numbers; `name` is what errors call the file. With `members` of any ranks of the
+// machine, which is made anew, else of the group. Throws InputError where there are none, and where groups of that name differ.
+std::vector<Result> results_at(AnswerFile&, const std::string& name, const AnswerPlace&);
+
+// What is in several files, in one that has nothing yet. Of two answers the better one: what is complete; what has schedules
+// that others do not beat; what more is proven of; of equals the first. Throws InputError for what no check of its schedules accepts.
+struct MergeReport {
+  int answers = 0;
+  int alike = 0;                // of them found in several files, the same but for times
+  std::vector<int> taken = {};  // by file, of those that were not the same
+};
+MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into);
 
 }  // namespace chorale

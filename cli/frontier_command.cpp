@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -108,7 +109,9 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
                         .collective = name_of(question.collective),
                         .ranks = question.topology.ranks,
                         .root = question.collective.root,
-                        .hosts = hosts_of(command.search.topology)}};
+                        .hosts = hosts_of(command.search.topology),
+                        .members = fmt::format("{}", fmt::join(no_renumbering(question.topology).ranks, " ")),
+                        .numbering = to_json(question.numbering)}};
   Result result = frontier(question.topology, question.collective, question.options);
   supervisor.take_floor();
   if (!result.complete && supervisor.stopped() != Stopped::No) result.stopped = supervisor.stopped();
@@ -145,7 +148,8 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     options.progress = [&line](const Progress& progress) {
       line.show(fmt::format("{}; {}", counted(progress.points, "point"), progress.doing));
     };
-  if (!command.library.empty()) return by_library(command, {topology, collective, options}, supervisor);
+  if (!command.library.empty())
+    return by_library(command, library_question(topology, collective, options), supervisor);
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
   return told(command, std::move(result), supervisor.stopped(), news);

@@ -127,12 +127,10 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
   BuildReport report;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (!file.answer(text_of(questions[i]))) {
+    if (has_answer(file, questions[i]))
+      ++report.there;
+    else
       open.push_back(i);
-      continue;
-    }
-    for (const AnswerPlace& place : questions[i].places) file.put_place(text_of(questions[i]), place);
-    ++report.there;
   }
   const Folder folder;
   const std::int64_t memory = memory_of_a_worker(command);

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "api/inputs.h"
 #include "api/library.h"
+#include "api/library_export.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
@@ -12,6 +15,7 @@
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"
 
@@ -49,8 +53,8 @@ Outcome show(const LibraryCommand& command) {
     const Cost few = points > 0 ? result.points.front().cost : Cost{};
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places)
-      rows.push_back({place.machine, place.group, place.collective,
-                      is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
+      rows.push_back({place.machine, place.group == "pairs" ? "pairs " + place.members : place.group,
+                      place.collective, is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
                       std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
                       result.complete ? "proven" : name_of(result.stopped)});
@@ -99,28 +103,13 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
 
 Outcome choose(const LibraryCommand& command) {
   require_writable_file("--json", command.json);
-  const AnswerPlace& asked = command.place;
-  std::vector<Result> results;
-  std::string known;
-  open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
-    for (const AnswerPlace& place : stored.places) {
-      if (place.machine != asked.machine || place.collective != asked.collective) continue;
-      known += fmt::format("{}{} with root {}", known.empty() ? "" : ", ", place.group, place.root);
-      if (place.group != asked.group || place.root != asked.root) continue;
-      results.push_back(result_of(stored, command.file));
-      results.back().topology.name = asked.machine;
-    }
-  });
-  const std::string what =
-      fmt::format("{} of {}, {}, root {}", asked.collective, asked.machine, asked.group, asked.root);
-  if (results.empty())
-    throw InputError(command.file, "has no " + what,
-                     known.empty() ? "see 'chorale library show'" : "it has that for " + known);
+  const std::vector<Result> results =
+      results_at(*open_answers(command.file, false), command.file, command.place);
   std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time"}};
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {
     const auto best = select(results, call_of(results.front().collective, static_cast<double>(bytes)));
-    if (!best) throw InputError(command.file, "has no schedule for " + what, "build it with other limits");
+    if (!best) throw InputError(command.file, "has no schedule for that", "build it with other limits");
     if (!first) first = best;
     const Point& point = results[best->result].points[best->point];
     rows.push_back({format_bytes(static_cast<double>(bytes)), std::to_string(point.cost.steps),
@@ -129,6 +118,48 @@ Outcome choose(const LibraryCommand& command) {
   }
   Outcome outcome{.text = table(rows, "rrrlr")};
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
+  return outcome;
+}
+
+// All or nothing: what is made beside the file takes its place when it is whole.
+Outcome merge(const LibraryCommand& command) {
+  require_writable_file("-o", command.output);
+  for (const std::string& file : command.files) {
+    std::error_code error;
+    if (std::filesystem::equivalent(file, command.output, error))
+      throw InputError("-o", "is one of the libraries that are merged", "name another file");
+  }
+  const std::string beside = fmt::format("{}.{}.part", command.output, getpid());
+  MergeReport report;
+  try {
+    report = merge_answers(command.files, *open_answers(beside, true));
+    std::filesystem::rename(beside, command.output);
+  } catch (...) {
+    std::error_code error;
+    for (const char* const ending : {"", "-journal"}) std::filesystem::remove(beside + ending, error);
+    throw;
+  }
+  Outcome outcome{.text = fmt::format("{}: {} found alike in several files\n",
+                                      counted(report.answers, "answer"), report.alike)};
+  for (std::size_t i = 0; i < command.files.size(); ++i)
+    outcome.text += fmt::format("{} taken from {}\n", report.taken[i], command.files[i]);
+  return outcome;
+}
+
+Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
+  require_makeable_directory("-o", command.output);
+  Exported written = export_answers(*open_answers(command.file, false), command.file,
+                                    {.place = command.place,
+                                     .collectives = command.collectives,
+                                     .bytes = command.bytes,
+                                     .form = command.form});
+  Outcome outcome{.notes = written.notes};
+  for (NamedText& file : written.files) {
+    file.path = command.output + "/" + file.path;
+    outcome.text += shown(file.path) + "\n";
+  }
+  supervisor.take_floor();
+  write_files(written.files);
   return outcome;
 }
 
@@ -144,6 +175,10 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
       return verify(command, supervisor);
     case LibraryCommand::Action::Select:
       return choose(command);
+    case LibraryCommand::Action::Merge:
+      return merge(command);
+    case LibraryCommand::Action::Export:
+      return exported(command, supervisor);
   }
   return {};
 }

@@ -1,4 +1,6 @@
 // Libraries: built, looked at, verified, chosen from.
+#include <algorithm>
+
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -11,6 +13,22 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Action action) {
   options->action = action;
   sub->add_option("file", options->file, "A library")->required()->option_text("FILE");
   return options;
+}
+
+// Which ranks of the machine, and which root.
+void place_options(CLI::App* sub, AnswerPlace& place) {
+  text(sub, "--group", place.group, "GROUP", "Of which ranks: a level of the machine, pairs, or all (all)");
+  sub->add_option_function<Text>(
+         "--ranks",
+         [&place](const Text& t) {
+           place.members = t;
+           std::ranges::replace(place.members, ',', ' ');
+           if (place.members.find_first_not_of("0123456789 ") != Text::npos)
+             throw InputError("--ranks", "'" + t.substr(0, 60) + "' is no list of ranks", "write 0,8,16,24");
+         },
+         "Of these ranks of the machine, which is made anew")
+      ->option_text("N,N,...");
+  integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
 
 void build_options(CLI::App* app, Command& parsed) {
@@ -34,6 +52,55 @@ void build_options(CLI::App* app, Command& parsed) {
   });
 }
 
+void merge_options(CLI::App* app, Command& parsed) {
+  CLI::App* const sub = command(
+      *app, "merge", "Put libraries together; of two answers to a question the better one",
+      "Better is what is complete, what no schedule of the other one beats, what more is proven of.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale frontier ring:4 allgather --library yours.db\n"
+          "  chorale library merge mine.db yours.db -o all.db");
+  auto options = std::make_shared<LibraryCommand>();
+  options->action = Action::Merge;
+  sub->add_option("files", options->files, "Libraries")->required()->option_text("FILE...");
+  text(sub, "-o,--output", options->output, "FILE", "Where to write all of it");
+  limits(sub, options->limits, "");
+  sub->final_callback([options, &parsed] {
+    if (options->output.empty()) throw InputError("-o", "is missing", "name the file to write");
+    parsed = *options;
+  });
+}
+
+void export_options(CLI::App* app, Command& parsed) {
+  CLI::App* const sub =
+      command(*app, "export", "Write what is in a library for other programs",
+              "mscclpp, msccl-xml: plans, each for the sizes of messages at which it is the fastest.\n"
+              "nccl-tuner: rows for NCCL's example of a tuner plugin, ring or tree.\n"
+              "preload: results for CHORALE_ALGORITHMS.\n" +
+                  kPlainExitCodes +
+                  "example:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans");
+  auto options = file_of(sub, Action::Export);
+  sub->add_option("machine", options->place.machine, "As it was named when the library was built")
+      ->required()
+      ->option_text("MACHINE");
+  sub->add_option("collectives", options->collectives, "Of " + joined(collective_names()))
+      ->required()
+      ->option_text("COLLECTIVE...");
+  std::vector<std::pair<Text, ExportForm>> forms;
+  for (const Named<ExportForm>& each : export_forms()) forms.emplace_back(each.name, each.value);
+  choice(sub, "--as", options->form, forms, "For whom (mscclpp)");
+  text(sub, "-o,--output", options->output, "DIR", "Where to write; made if it is not there");
+  place_options(sub, options->place);
+  options->bytes = {};
+  for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
+  sizes(sub, "--bytes", options->bytes, "Blocks of these sizes are looked at (1K:1G:2)");
+  limits(sub, options->limits, "");
+  sub->final_callback([options, &parsed] {
+    if (options->output.empty()) throw InputError("-o", "is missing", "name the directory to write to");
+    std::ranges::sort(options->bytes);
+    parsed = *options;
+  });
+}
+
 }  // namespace
 
 void library_options(CLI::App& app, Command& parsed) {
@@ -44,6 +111,8 @@ void library_options(CLI::App& app, Command& parsed) {
                   "  chorale library show mine.db");
   sub->require_subcommand(1);
   build_options(sub, parsed);
+  merge_options(sub, parsed);
+  export_options(sub, parsed);
 
   CLI::App* const show = command(*sub, "show", "List what is in a library",
                                  kPlainExitCodes + "example:\n  chorale library show mine.db");
@@ -72,9 +141,7 @@ void library_options(CLI::App& app, Command& parsed) {
   select->add_option("collective", selected->place.collective, "One of " + joined(collective_names()))
       ->required()
       ->option_text("COLLECTIVE");
-  text(select, "--group", selected->place.group, "GROUP",
-       "Of which ranks: a level of the machine, or all (all)");
-  integer(select, "--root", selected->place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
+  place_options(select, selected->place);
   sizes(select, "--bytes", selected->bytes,
         "For blocks of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
   text(select, "--json", selected->json, "FILE",

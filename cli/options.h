@@ -11,6 +11,7 @@
 
 #include "api/calibrate.h"
 #include "api/compile.h"
+#include "api/library_export.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/workload.h"
@@ -313,7 +314,7 @@ struct TuneCommand {
 };
 
 struct LibraryCommand {
-  enum class Action { Build, Show, Verify, Select };
+  enum class Action { Build, Show, Verify, Select, Merge, Export };
   Action action = Action::Show;
   std::string spec = {};  // of Build
   std::string file = {};  // the library
@@ -321,6 +322,10 @@ struct LibraryCommand {
   AnswerPlace place = {.group = "all"};         // of Select
   std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
   std::string json = {};
+  std::vector<std::string> files = {};        // of Merge
+  std::string output = {};                    // of Merge a file, of Export a directory
+  std::vector<std::string> collectives = {};  // of Export
+  ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;

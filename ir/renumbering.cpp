@@ -1,5 +1,5 @@
 // Numbers are carried over one by one: ranks and links by the renumbering; shared limits by their links; chunks by who has
-// them before and who wants them after, the i-th of those that are alike as the i-th.
+// them before and who wants them after, the i-th of those that are alike as the i-th; of AllReduce by whose they are in between.
 #include "ir/renumbering.h"
 
 #include <fmt/format.h>
@@ -33,6 +33,13 @@ std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
     alike[{to.chunks[c].pre, to.chunks[c].post}].push_back(
         c);  // what comes first is taken first, from the end
   std::vector<Chunk> result;
+  const int holders = from.ranks, count = static_cast<int>(from.chunks.size());
+  if (from.kind == CollectiveKind::AllReduce && count % holders == 0) {
+    // All are alike; but where a ReduceScatter comes first, it leaves each rank those of its number.
+    const int each = count / holders;
+    for (Chunk c = 0; c < count; ++c) result.push_back(ranks[c / each] * each + c % each);
+    return result;
+  }
   for (const ChunkSpec& chunk : from.chunks) {
     std::vector<Chunk>& left = alike[{moved(chunk.pre, ranks), moved(chunk.post, ranks)}];
     if (left.empty()) return {};

@@ -22,6 +22,9 @@ struct AnswerPlace {
   int root = 0;
   // By rank of the answer, numbers of the hosts on which ranks sit there; empty: the machine does not say.
   std::vector<int> hosts = {};
+  std::string members =
+      {};  // its ranks in the machine: "0 8 16 24"; of groups that are numbered alike those of the first
+  std::string numbering = {};  // of the group, into the machine that the question is about (ir/renumbering.h)
   bool operator==(const AnswerPlace&) const = default;
 };
 
@@ -37,22 +40,35 @@ struct MeasuredTime {
   bool operator==(const MeasuredTime&) const = default;
 };
 
+// What the fastest point of an answer should take, and what no schedule is faster than.
+struct PredictedTime {
+  std::int64_t bytes = 0;  // of a block
+  int point = 0;           // of the answer's result
+  double us = 0, least_us = 0;
+  bool operator==(const PredictedTime&) const = default;
+};
+
 struct StoredAnswer {
   std::string question = {};
   std::string answer = {};
-  std::vector<AnswerPlace> places = {};     // sorted
-  std::vector<MeasuredTime> measured = {};  // by over, point, bytes
+  std::string numbering = {};                 // of the answer's machine, as a place has one of its group
+  std::vector<AnswerPlace> places = {};       // sorted
+  std::vector<MeasuredTime> measured = {};    // by over, point, bytes
+  std::vector<PredictedTime> predicted = {};  // by bytes
 };
 
 class AnswerFile {
  public:
   virtual ~AnswerFile() = default;
 
-  virtual std::optional<std::string> answer(const std::string& question) = 0;
-  // On disk when this returns. A question that has an answer keeps it.
-  virtual void put(const std::string& question, const std::string& answer) = 0;
-  // Of a question that has an answer; a place that is known already stays.
+  virtual std::optional<StoredAnswer> answer(const std::string& question) = 0;
+  // What is put is on disk when this returns; what is put in one call of together(), as a whole or not at all.
+  virtual void together(const std::function<void()>& puts) = 0;
+  // The answer with its numbering. A question that has one keeps it. Places and times are put by themselves.
+  virtual void put(const StoredAnswer&) = 0;
+  // Of a question that has an answer; what is known already stays.
   virtual void put_place(const std::string& question, const AnswerPlace&) = 0;
+  virtual void put_predicted(const std::string& question, const PredictedTime&) = 0;
   // Of a question that has an answer; in the place of an older one of the same point and size.
   virtual void put_measured(const std::string& question, const MeasuredTime&) = 0;
   // One after the other, in an order that depends on the questions alone.

@@ -1,8 +1,9 @@
 // libchorale-sqlite: a library in a file of SQLite, texts compressed by zlib.
 //
 //   about(what, value)                         'chorale_library' -> the version of this form
-//   answers(key, question, answer)             key: a hash of the question, so that the index is small; the question says it all
-//   places(machine, grp, collective, ranks, root, key, hosts)  hosts: by rank a number, with blanks between
+//   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the question says it all
+//   places(machine, grp, collective, ranks, root, key, hosts, members, numbering)  hosts: by rank a number, with blanks between
+//   predicted(key, bytes, point, us, least_us)
 //   measured(key, over, point, bytes, median_us, least_us, most_us, times)
 //
 // A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
@@ -23,7 +24,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr int kMostWaitMs = 60'000;                          // for another process that writes
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;  // as files have at most
 
@@ -84,27 +85,49 @@ class SqliteFile : public AnswerFile {
     file_.reset(file);
     require(opened == SQLITE_OK);
     sqlite3_busy_timeout(file_.get(), kMostWaitMs);
-    if (make) begin();
+    // What is there is not touched before it is known what it is.
+    if (make && rows("SELECT name FROM sqlite_master", {}).empty()) begin();
     const Rows version = rows("SELECT value FROM about WHERE what = 'chorale_library'", {});
-    if (version.size() != 1 || version[0][0] != std::to_string(kVersion))
-      throw InputError(path, "is no library of this chorale", "build another");
+    if (version.size() != 1) throw InputError(path, "is no library of chorale", "build another");
+    if (version[0][0] != std::to_string(kVersion))
+      throw InputError(
+          path, fmt::format("is a library of form {}, and this chorale has form {}", version[0][0], kVersion),
+          "build it again");
   }
 
-  std::optional<std::string> answer(const std::string& question) override {
-    const Rows found = rows("SELECT question, answer FROM answers WHERE key = ?", {key_of(question)});
-    if (found.empty() || text_of(found[0][0]) != question) return {};
-    return text_of(found[0][1]);
+  std::optional<StoredAnswer> answer(const std::string& question) override {
+    std::optional<StoredAnswer> stored = stored_at(key_of(question));
+    if (stored && stored->question != question) stored.reset();
+    return stored;
   }
 
-  void put(const std::string& question, const std::string& answer) override {
-    rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)",
-         {key_of(question), packed(question), packed(answer)});
+  void together(const std::function<void()>& puts) override {
+    rows("BEGIN IMMEDIATE", {});
+    try {
+      puts();
+      rows("COMMIT", {});
+    } catch (...) {
+      sqlite3_exec(file_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+      throw;
+    }
+  }
+
+  void put(const StoredAnswer& stored) override {
+    rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
+         {key_of(stored.question), packed(stored.question), packed(stored.answer), packed(stored.numbering)});
   }
 
   void put_place(const std::string& question, const AnswerPlace& place) override {
-    rows("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?, ?, ?, ?)",
+    rows("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
          {place.machine, place.group, place.collective, std::to_string(place.ranks),
-          std::to_string(place.root), key_of(question), in_words(place.hosts)});
+          std::to_string(place.root), key_of(question), in_words(place.hosts), place.members,
+          packed(place.numbering)});
+  }
+
+  void put_predicted(const std::string& question, const PredictedTime& time) override {
+    rows("INSERT OR IGNORE INTO predicted VALUES (?, ?, ?, ?, ?)",
+         {key_of(question), std::to_string(time.bytes), std::to_string(time.point),
+          fmt::format("{}", time.us), fmt::format("{}", time.least_us)});
   }
 
   void put_measured(const std::string& question, const MeasuredTime& time) override {
@@ -115,35 +138,49 @@ class SqliteFile : public AnswerFile {
   }
 
   void each(const std::function<void(const StoredAnswer&)>& tell) override {
-    for (const std::vector<std::string>& key : rows("SELECT key FROM answers ORDER BY key", {})) {
-      const Rows found = rows("SELECT question, answer FROM answers WHERE key = ?", {key[0]});
-      StoredAnswer stored{.question = text_of(found.at(0)[0]), .answer = text_of(found[0][1])};
-      for (const std::vector<std::string>& row : rows("SELECT machine, grp, collective, ranks, root, hosts "
-                                                      "FROM places WHERE key = ? ORDER BY 1, 2, 3, 4, 5",
-                                                      {key[0]}))
-        stored.places.push_back({.machine = row[0],
-                                 .group = row[1],
-                                 .collective = row[2],
-                                 .ranks = std::atoi(row[3].c_str()),
-                                 .root = std::atoi(row[4].c_str()),
-                                 .hosts = numbers_in(row[5])});
-      for (const std::vector<std::string>& row :
-           rows("SELECT over, point, bytes, median_us, least_us, most_us, times FROM measured WHERE key = ? "
-                "ORDER BY 1, 2, 3",
-                {key[0]}))
-        stored.measured.push_back({.over = row[0],
-                                   .point = std::atoi(row[1].c_str()),
-                                   .bytes = std::atoll(row[2].c_str()),
-                                   .median_us = std::atof(row[3].c_str()),
-                                   .least_us = std::atof(row[4].c_str()),
-                                   .most_us = std::atof(row[5].c_str()),
-                                   .times = std::atoi(row[6].c_str())});
-      tell(stored);
-    }
+    for (const Row& key : rows("SELECT key FROM answers ORDER BY key", {}))
+      if (const std::optional<StoredAnswer> stored = stored_at(key[0])) tell(*stored);
   }
 
  private:
-  using Rows = std::vector<std::vector<std::string>>;
+  using Row = std::vector<std::string>;
+  using Rows = std::vector<Row>;
+
+  std::optional<StoredAnswer> stored_at(const std::string& key) {
+    const Rows found = rows("SELECT question, answer, numbering FROM answers WHERE key = ?", {key});
+    if (found.empty()) return {};
+    StoredAnswer stored{
+        .question = text_of(found[0][0]), .answer = text_of(found[0][1]), .numbering = text_of(found[0][2])};
+    for (const Row& row : rows("SELECT machine, grp, collective, ranks, root, hosts, members, numbering "
+                               "FROM places WHERE key = ? ORDER BY 1, 2, 3, 4, 5, 7",
+                               {key}))
+      stored.places.push_back({.machine = row[0],
+                               .group = row[1],
+                               .collective = row[2],
+                               .ranks = std::atoi(row[3].c_str()),
+                               .root = std::atoi(row[4].c_str()),
+                               .hosts = numbers_in(row[5]),
+                               .members = row[6],
+                               .numbering = text_of(row[7])});
+    for (const Row& row :
+         rows("SELECT over, point, bytes, median_us, least_us, most_us, times FROM measured WHERE key = ? "
+              "ORDER BY 1, 2, 3",
+              {key}))
+      stored.measured.push_back({.over = row[0],
+                                 .point = std::atoi(row[1].c_str()),
+                                 .bytes = std::atoll(row[2].c_str()),
+                                 .median_us = std::atof(row[3].c_str()),
+                                 .least_us = std::atof(row[4].c_str()),
+                                 .most_us = std::atof(row[5].c_str()),
+                                 .times = std::atoi(row[6].c_str())});
+    for (const Row& row :
+         rows("SELECT bytes, point, us, least_us FROM predicted WHERE key = ? ORDER BY 1", {key}))
+      stored.predicted.push_back({.bytes = std::atoll(row[0].c_str()),
+                                  .point = std::atoi(row[1].c_str()),
+                                  .us = std::atof(row[2].c_str()),
+                                  .least_us = std::atof(row[3].c_str())});
+    return stored;
+  }
 
   void require(bool well) const {
     if (!well)
@@ -155,13 +192,18 @@ class SqliteFile : public AnswerFile {
   void begin() {
     for (const char* line :
          {"BEGIN IMMEDIATE", "CREATE TABLE IF NOT EXISTS about(what TEXT PRIMARY KEY, value TEXT)",
-          "CREATE TABLE IF NOT EXISTS answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB)",
+          "CREATE TABLE IF NOT EXISTS answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB, "
+          "numbering BLOB)",
           "CREATE TABLE IF NOT EXISTS places(machine TEXT, grp TEXT, collective TEXT, ranks INTEGER, root "
-          "INTEGER, key TEXT, hosts TEXT, PRIMARY KEY(machine, grp, collective, root, key))",
+          "INTEGER, key TEXT, hosts TEXT, members TEXT, numbering BLOB, "
+          "PRIMARY KEY(machine, grp, collective, root, key, members))",
+          "CREATE INDEX IF NOT EXISTS places_of ON places(key)",
+          "CREATE TABLE IF NOT EXISTS predicted(key TEXT, bytes INTEGER, point INTEGER, us REAL, "
+          "least_us REAL, PRIMARY KEY(key, bytes))",
           "CREATE TABLE IF NOT EXISTS measured(key TEXT, over TEXT, point INTEGER, bytes INTEGER, median_us "
           "REAL, "
           "least_us REAL, most_us REAL, times INTEGER, PRIMARY KEY(key, over, point, bytes))",
-          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '2')", "COMMIT"})
+          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '3')", "COMMIT"})
       rows(line, {});
   }
 
@@ -184,6 +226,10 @@ class SqliteFile : public AnswerFile {
     while ((state = sqlite3_step(made)) == SQLITE_ROW) {
       result.emplace_back();
       for (int i = 0; i < sqlite3_column_count(made); ++i) {
+        if (sqlite3_column_type(made, i) == SQLITE_FLOAT) {  // as a text it would lose its last digits
+          result.back().push_back(fmt::format("{}", sqlite3_column_double(made, i)));
+          continue;
+        }
         const void* const bytes = sqlite3_column_blob(made, i);
         const int size = sqlite3_column_bytes(made, i);
         result.back().push_back(bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes), size));

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 import zlib
 
 chorale = os.path.abspath(sys.argv[1])
@@ -56,7 +57,8 @@ def contents(name):
         assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         answers = {unpacked(question): without_times(json.loads(unpacked(answer)))
                    for question, answer in file.execute("SELECT question, answer FROM answers")}
-        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key FROM places"))
+        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key, members, hosts, numbering FROM places")) + sorted(
+            file.execute("SELECT key, bytes, point, us, least_us FROM predicted"))
 
 
 def processes():
@@ -79,20 +81,21 @@ uneven = {"topology": "uneven", "ranks": 4, "switches": 0, "limits": [], "links"
 (work / "a.json").write_text(json.dumps(uneven))
 (work / "b.json").write_text(json.dumps({**uneven, "topology": "another"}))
 spec = {"machines": ["./a.json", "./b.json", "torus:2x3", "dgx-a100:2"], "collectives": ["allgather", "broadcast", "allreduce"],
-        "groups": ["all"], "roots": [0, 3], "max_chunks": 2, "conflicts": 200}
+        "groups": ["all"], "roots": [0, 3], "bytes": [1024, 1 << 20, 1 << 20], "max_chunks": 2, "conflicts": 200}
 small = {**spec, "machines": spec["machines"][:3]}
 (work / "small.json").write_text(json.dumps(small))
 nodes = {**spec, "machines": ["dgx-a100:2"], "groups": ["all", "node", "rank"], "collectives": ["allgather"], "max_chunks": 1}
 (work / "nodes.json").write_text(json.dumps(nodes))
 
-# Built whole: three machines of which two are the same, with an allgather, an allreduce and two broadcasts each.
+# Built whole: three machines of which two are the same, with an allgather, an allreduce and two broadcasts each. Roots 0 and 3 of
+# the torus are one question; of the uneven ring they are two, since link 3 -> 0 is wider than 0 -> 1.
 began = time.monotonic()
 text = run("library", "build", "small.json", "-o", "whole.db", "--jobs", 2)
 took = time.monotonic() - began
-assert "8 questions in 12 places: 0 there before, 8 answered now, 0 open" in text, text
-assert "8 there before, 0 answered now" in run("library", "build", "small.json", "-o", "whole.db")
+assert "7 questions in 12 places: 0 there before, 7 answered now, 0 open" in text, text
+assert "7 there before, 0 answered now" in run("library", "build", "small.json", "-o", "whole.db")
 whole, places = contents("whole.db")
-assert len(whole) == 8 and len(places) == 12
+assert len(whole) == 7 and len(places) == 12 + 2 * 7
 assert not processes()
 
 # What is in it is what the search says, and is taken from there.
@@ -127,6 +130,28 @@ rows = [line.split() for line in run("library", "select", "whole.db", "torus:2x3
 theirs = [line.split() for line in run("show", "t.json", "--bytes", "1K:1G:1024").splitlines() if line.split()[1:2] in (["KiB"], ["MiB"], ["GiB"])]
 assert [row[:3] for row in rows] == [row[:2] + row[3:4] for row in theirs] and len(rows) == 3, (rows, theirs)
 assert "verified" in run("check", "t.json")
+
+# Ranks that are numbered otherwise are the same machine: its answer, by the numbers that were asked for.
+for turn in range(4):
+    ranks = dice.sample(range(4), 4)
+    links = [{**link, "src": ranks[link["src"]], "dst": ranks[link["dst"]]} for link in dice.sample(uneven["links"], 4)]
+    (work / "turned.json").write_text(json.dumps({**uneven, "links": links}))
+    for collective, options in [("allreduce", []), ("broadcast", ["--root", ranks[3]])]:
+        done = subprocess.run([chorale, "frontier", "./turned.json", collective, *map(str, options), "--max-chunks", "2", "--conflicts", "200", "--json",
+                               "turned.out.json", "--library", "whole.db"], capture_output=True, text=True, cwd=work)
+        assert "from whole.db" in done.stdout, (ranks, done)
+        assert "verified" in run("check", "turned.out.json"), ranks
+assert contents("whole.db") == (whole, places)
+
+# Pairs: those of a node, and those of two nodes on one rail or not.
+(work / "pairs.json").write_text(json.dumps({**nodes, "groups": ["pairs"], "collectives": ["allgather", "broadcast"], "roots": [0, 1]}))
+text = run("library", "build", "pairs.json", "-o", "pairs.db", "--jobs", 2)
+kinds = sorted({line.split("  allgather")[0].split("pairs ")[1] for line in run("library", "show", "pairs.db").splitlines() if "allgather" in line})
+assert kinds[:2] == ["0 1", "0 8"] and all(len(kind.split()) == 2 for kind in kinds), kinds
+refused("say of which ranks: --ranks 0,1", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--group", "pairs")
+rows = [run("library", "select", "pairs.db", "dgx-a100:2", "broadcast", "--root", 1, "--ranks", pair, "--json", "pair.json") for pair in ("0,1", "5,3", "2,10")]
+assert rows[0] == rows[1] != rows[2] and "verified" in run("check", "pair.json"), rows
+refused("is no further rank", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--ranks", "3,3")
 
 # Killed at random moments, and resumed.
 kills = 0
@@ -165,8 +190,8 @@ for _ in range(100):  # until one is hit before it has ended by itself
     out, error = process.communicate()
     if process.returncode != 0:
         break
-assert process.returncode == 3 and "its process was ended by signal 9" in error and "7 answered now, 1 open" in out, (process.returncode, out, error)
-assert "7 there before, 1 answered now" in run("library", "build", "small.json", "-o", "worker.db")
+assert process.returncode == 3 and "its process was ended by signal 9" in error and "6 answered now, 1 open" in out, (process.returncode, out, error)
+assert "6 there before, 1 answered now" in run("library", "build", "small.json", "-o", "worker.db")
 assert contents("worker.db") == (whole, places)
 
 # Two builds of one file at once.
@@ -175,7 +200,7 @@ assert [each.wait() for each in both] == [0, 0]
 assert contents("both.db") == (whole, places)
 
 # Nothing in the file is believed.
-assert "8 answers: " in run("library", "verify", "whole.db")
+assert "7 answers: " in run("library", "verify", "whole.db")
 
 
 def changed(name, change):
@@ -204,6 +229,76 @@ text = run("library", "verify", changed("exchanged.db", exchanged), code=2)
 assert text.count("an answer is to another question than it is stored for") == 2, text
 refused("damaged", "library", "verify", changed("cut.db", lambda file: file.execute("UPDATE answers SET answer = substr(answer, 1, 20)")))
 refused("is no library", "library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")))
+for command in (["show", "older.db"], ["build", "small.json", "-o", "older.db"]):
+    refused("is a library of form 2, and this chorale has form 3", "library", *command[:1], *[changed(word, lambda file: file.execute(
+        "UPDATE about SET value = '2'")) if word == "older.db" else word for word in command[1:]])
+
+# Merged: of two answers the better one, whatever the order; those that are the same are one.
+weak = {**small, "machines": ["torus:2x3"], "conflicts": 0}
+(work / "weak.json").write_text(json.dumps(weak))
+run("library", "build", "weak.json", "-o", "weak.db")
+with sqlite3.connect(work / "weak.db") as file:
+    questions = [unpacked(question) for (question,) in file.execute("SELECT question FROM answers")]
+
+
+def worse(file):
+    """The torus's allgather without what proves it, and with times."""
+    for key, question, blob in file.execute("SELECT key, question, answer FROM answers").fetchall():
+        answer = json.loads(unpacked(blob))
+        if answer["collective"]["collective"] == "allgather" and answer["topology"]["ranks"] == 6:
+            answer = {**answer, "complete": False, "claims": [], "stopped": "time limit"}
+            for point in answer["points"]:
+                point.update(proven=False, bound=[0, 1], gap=None)
+            file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
+            file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, 1, 1, 1, 1)", (key,))
+
+
+changed("worse.db", worse)
+for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.db", (1, 0))]:
+    text = run("library", "merge", one, other, "-o", "merged.db")
+    assert text.splitlines() == ["7 answers: 6 found alike in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
+    merged, its_places = contents("merged.db")
+    assert its_places == places
+    assert merged == whole
+    with sqlite3.connect(work / "merged.db") as file:
+        assert file.execute("SELECT count(*) FROM measured").fetchone() == (0,)  # of points that are not its
+text = run("library", "merge", "whole.db", "weak.db", "grows.db", "-o", "merged.db")
+assert f"{7 + len(questions) + 2} answers: 0 found alike" in text, text
+run("library", "verify", "merged.db")
+refused("another question than it is stored for", "library", "merge", "exchanged.db", "-o", "x.db")
+refused("is one of the libraries", "library", "merge", "whole.db", "weak.db", "-o", "weak.db")
+refused("less.db: an answer", "library", "merge", "less.db", "whole.db", "-o", "x.db")
+assert not list(work.glob("x.db*")) and not list(work.glob("*.part*"))
+
+# Exported: what others read, each for sizes that leave nothing out.
+def sizes_of(files, least, most):
+    ranges = sorted((least(file), most(file)) for file in files)
+    assert ranges[0][0] == 0 and all(b == next_a - 1 for (_, b), (next_a, _) in zip(ranges, ranges[1:])), ranges
+    return ranges
+
+
+run("library", "export", "whole.db", "torus:2x3", "allgather", "allreduce", "--as", "mscclpp", "-o", "plans")
+for collective in ("allgather", "allreduce"):
+    for in_place in (True, False):
+        plans = [json.loads(path.read_text()) for path in (work / "plans").glob(f"*_{collective}_*.json")]
+        assert sizes_of([plan for plan in plans if plan["inplace"] == in_place], lambda plan: plan["min_message_size"],
+                        lambda plan: plan["max_message_size"])[-1][1] == 2 ** 64 - 1
+run("library", "export", "whole.db", "torus:2x3", "allgather", "--as", "msccl-xml", "-o", "xml")
+algorithms = [xml.etree.ElementTree.parse(path).getroot().attrib for path in (work / "xml").iterdir()]
+assert sizes_of(algorithms, lambda a: int(a["minBytes"]), lambda a: int(a["maxBytes"]))[-1][1] == 0
+run("library", "export", "whole.db", "torus:2x3", "allgather", "broadcast", "--root", "3", "--as", "preload", "-o", "answers")
+for path in (work / "answers").iterdir():
+    assert "verified" in run("check", path)
+    assert json.loads(path.read_text())["collective"].get("root") == (3 if "broadcast" in path.name else 0), path
+run("library", "export", "nodes.db", "dgx-a100:2", "allgather", "--as", "nccl-tuner", "-o", "tuner", code=2)
+(work / "reduce.json").write_text(json.dumps({**nodes, "machines": ["full:6"], "groups": ["all"], "collectives": ["allreduce"], "conflicts": 0}))
+run("library", "build", "reduce.json", "-o", "reduce.db")
+run("library", "export", "reduce.db", "full:6", "allreduce", "--as", "nccl-tuner", "-o", "tuner")
+rows = [line.split(",") for line in (work / "tuner" / "nccl_tuner.csv").read_text().splitlines() if not line.startswith("#")]
+assert rows and all(len(row) == 10 and row[0] == "allreduce" and row[3] in ("ring", "tree") and row[4:8] == ["simple", "-1", "-1", "6"] for row in rows), rows
+assert all(int(a[2]) == int(b[1]) - 1 for a, b in zip(rows, rows[1:])) and all(len(line) < 250 for line in (work / "tuner" / "nccl_tuner.csv").read_text().splitlines())
+(work / "full").write_text("no directory")
+refused("-o", "library", "export", "whole.db", "torus:2x3", "allgather", "-o", "full/plans")
 
 # What is asked wrongly.
 refused("there is no such library", "library", "show", "nowhere.db")
@@ -212,9 +307,9 @@ refused("-o: is missing", "library", "build", "small.json")
 refused("it has that for all with root 0", "library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1)
 refused("drop it, or --repair", "frontier", "ring:4", "allgather", "--library", "x.db", "--repair", "t.json")
 for change, words in [({"machine": []}, "machine"), ({"groups": ["rack"]}, "not divided into equal groups"),
-                      ({"machines": ["dgx-a100:2"], "groups": ["rack"]}, "use one of all, node, rank"), ({"collectives": ["sum"]}, "sum"),
+                      ({"machines": ["dgx-a100:2"], "groups": ["rack"]}, "use one of all, pairs, node, rank"), ({"collectives": ["sum"]}, "sum"),
                       ({"machines": ["rong:4"]}, "ring"), ({"roots": [-1]}, "roots[0]"), ({"max_chunks": 0}, "max_chunks"),
-                      ({"min_chunks": 3}, "min_chunks"), ({"seconds": 0}, "seconds"), ({"conflicts": "many"}, "conflicts")]:
+                      ({"min_chunks": 3}, "min_chunks"), ({"seconds": 0}, "seconds"), ({"bytes": [0]}, "bytes[0]"), ({"conflicts": "many"}, "conflicts")]:
     (work / "wrong.json").write_text(json.dumps({**small, **change}))
     refused(words, "library", "build", "wrong.json", "-o", "x.db")
 # With no conflicts allowed there are answers all the same, and they say what they are.

@@ -181,7 +181,7 @@ class LibraryFile : public Library {
   void put(const Result& result, const std::vector<int>& hosts, const std::vector<MeasuredTime>& times = {}) {
     const auto file = open_answers(path_, true);
     const std::string question = std::to_string(++questions_);
-    file->put(question, to_json(result));
+    file->put({.question = question, .answer = to_json(result)});
     file->put_place(question, {.machine = "here",
                                .group = "all",
                                .collective = name_of(result.collective),

@@ -1,0 +1,41 @@
+// What is in a library, as others read it: files as texts, nothing is written. All that leaves here has passed the referee of
+// its form.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/files.h"
+#include "ir/named.h"
+#include "library/answers.h"
+
+namespace chorale {
+
+// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes of messages (of the larger
+//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is left out, and the
+//   next best takes its sizes.
+// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's own algorithms it
+//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are rows for that, where
+//   moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL goes on choosing.
+// Preload: the answers themselves, files for CHORALE_ALGORITHMS.
+enum class ExportForm { Mscclpp, MscclXml, NcclTuner, Preload };
+std::span<const Named<ExportForm>> export_forms();
+
+struct ExportQuestion {
+  AnswerPlace place = {.group = "all"};       // without its collective
+  std::vector<std::string> collectives = {};  // at least one
+  std::vector<std::int64_t> bytes = {};       // of blocks, rising: where choices are made
+  ExportForm form = ExportForm::Mscclpp;
+};
+
+struct Exported {
+  std::vector<NamedText> files = {};
+  std::vector<std::string> notes = {};  // what is left out, and why
+};
+
+// `name` is what errors call the file. Throws InputError where there is nothing to be written.
+Exported export_answers(AnswerFile&, const std::string& name, const ExportQuestion&);
+
+}  // namespace chorale
