@@ -72,6 +72,10 @@ AnswerPlace seen_by(const StoredAnswer&, AnswerPlace);
 // machine, which is made anew, else of the group. Throws InputError where there are none, and where groups of that name differ.
 std::vector<Result> results_at(AnswerFile&, const std::string& name, const AnswerPlace&);
 
+// A page that shows it all and loads nothing from elsewhere: which point is chosen by place and size, how far its time is from the
+// bound on it, and where what was measured says otherwise. Of answers without predicted times some sizes are predicted.
+std::string to_page(AnswerFile&, const std::string& name);
+
 // What is in several files, in one that has nothing yet. Of two answers the better one: what is complete; what has schedules
 // that others do not beat; what more is proven of; of equals the first. Throws InputError for what no check of its schedules accepts.
 struct MergeReport {

@@ -42,6 +42,7 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
 }
 
 Outcome show(const LibraryCommand& command) {
+  require_writable_file("--html", command.html);
   std::vector<std::vector<std::string>> rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
   long long answers = 0;
@@ -60,8 +61,11 @@ Outcome show(const LibraryCommand& command) {
                       result.complete ? "proven" : name_of(result.stopped)});
   });
   std::sort(rows.begin() + 1, rows.end());
-  return {.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
-                                                         counted(std::ssize(rows) - 1, "place"))};
+  Outcome outcome{.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
+                                                                 counted(std::ssize(rows) - 1, "place"))};
+  if (!command.html.empty())
+    deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
+  return outcome;
 }
 
 Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {

@@ -114,9 +114,13 @@ void library_options(CLI::App& app, Command& parsed) {
   merge_options(sub, parsed);
   export_options(sub, parsed);
 
-  CLI::App* const show = command(*sub, "show", "List what is in a library",
-                                 kPlainExitCodes + "example:\n  chorale library show mine.db");
+  CLI::App* const show =
+      command(*sub, "show", "List what is in a library",
+              kPlainExitCodes + "example:\n  chorale library show mine.db --html mine.html");
   auto shown = file_of(show, Action::Show);
+  text(
+      show, "--html", shown->html, "FILE",
+      "Write a page: what is chosen at each size, how far it is from its bound, where measurements disagree");
   limits(show, shown->limits, "");
   show->final_callback([shown, &parsed] { parsed = *shown; });
 

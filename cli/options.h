@@ -322,6 +322,7 @@ struct LibraryCommand {
   AnswerPlace place = {.group = "all"};         // of Select
   std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
   std::string json = {};
+  std::string html = {};                      // of Show
   std::vector<std::string> files = {};        // of Merge
   std::string output = {};                    // of Merge a file, of Export a directory
   std::vector<std::string> collectives = {};  // of Export

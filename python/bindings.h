@@ -2,9 +2,11 @@
 // (drawings, tables, networkx) is python/chorale/*.py. Built on what libchorale shows to programs of others.
 #pragma once
 
+#include <chorale/chorale.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <climits>
 #include <optional>
 #include <string>
@@ -23,5 +25,9 @@ py::object exception_type(const char* name);
 
 void bind_nouns(py::module_&);
 void bind_doors(py::module_&);
+void bind_library(py::module_&);
+
+// What frontier() is asked; throws InputError for what is out of range.
+FrontierOptions frontier_options(const py::kwargs&, const std::atomic<bool>& stop);
 
 }  // namespace chorale

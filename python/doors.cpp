@@ -73,18 +73,7 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
                        const py::kwargs& asked) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
-  FrontierOptions options = search_options(asked, stop);
-  options.min_chunks = asked["min_chunks"].cast<int>();
-  options.max_chunks = asked["max_chunks"].cast<int>();
-  options.jobs = asked["jobs"].cast<int>();
-  const auto k = asked["k"].cast<std::optional<int>>(), steps = asked["max_steps"].cast<std::optional<int>>();
-  require_between("min_chunks", std::optional(options.min_chunks), 1, kMostChunksOfABlock);
-  require_between("max_chunks", std::optional(options.max_chunks), 1, kMostChunksOfABlock);
-  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
-  require_between("k", k, 0, kMostStepsAsked);
-  require_between("max_steps", steps, 1, kMostStepsAsked);
-  options.extra_rounds = k.value_or(kAnyRounds);
-  options.max_steps = steps.value_or(kAnySteps);
+  FrontierOptions options = frontier_options(asked, stop);
   if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
   const auto done =
       watched([&] { return frontier(topology, collective, options); }, stop, telling(latest, listener));
@@ -224,6 +213,22 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 }
 
 }  // namespace
+
+FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
+  FrontierOptions options = search_options(asked, stop);
+  options.min_chunks = asked["min_chunks"].cast<int>();
+  options.max_chunks = asked["max_chunks"].cast<int>();
+  options.jobs = asked["jobs"].cast<int>();
+  const auto k = asked["k"].cast<std::optional<int>>(), steps = asked["max_steps"].cast<std::optional<int>>();
+  require_between("min_chunks", std::optional(options.min_chunks), 1, kMostChunksOfABlock);
+  require_between("max_chunks", std::optional(options.max_chunks), 1, kMostChunksOfABlock);
+  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
+  require_between("k", k, 0, kMostStepsAsked);
+  require_between("max_steps", steps, 1, kMostStepsAsked);
+  options.extra_rounds = k.value_or(kAnyRounds);
+  options.max_steps = steps.value_or(kAnySteps);
+  return options;
+}
 
 void bind_doors(py::module_& module) {
   const auto others = py::call_guard<py::gil_scoped_release>();

@@ -25,4 +25,5 @@ PYBIND11_MODULE(_chorale, module) {
   });
   bind_nouns(module);
   bind_doors(module);
+  bind_library(module);
 }

@@ -22,9 +22,9 @@ except ImportError as error:  # a checkout without the extension still has chora
         raise AttributeError(f"chorale.{name} needs the extension, which is not there ({_why}): pip install . in Chorale's "
                              "folder, or build it with pybind11-dev and take build/release/python")
 else:
-    from chorale._chorale import (Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, Link, Point, Progress, Ranking, Result,
+    from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Point, Progress, Ranking, Result,
                                   RunRow, Send, SharedLimit, SizeRow, Step, Topology)
-    from chorale import graphs, shown
+    from chorale import graphs, library, shown
     from chorale.calls import (Compiled, Imported, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
                                frontier, hierarchy, import_topology, machine, machines, measure, place, read_result, run, synthesize,
                                targets)
@@ -35,5 +35,5 @@ else:
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
                "Interrupted", "Link", "Point", "Progress", "Ranking", "Result", "RunRow", "Send", "SharedLimit", "SizeRow", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
-               "frontier", "hierarchy", "import_topology", "machine", "machines", "measure", "place", "read_result", "run",
+               "frontier", "hierarchy", "import_topology", "library", "machine", "machines", "measure", "place", "read_result", "run",
                "synthesize", "targets"]

@@ -1,0 +1,81 @@
+// The page of a library: what it shows, as JSON text (codegen/pages/library_html.h).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "api/library.h"
+#include "api/report.h"
+#include "codegen/pages/library_html.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+// From 1 KiB to 1 GiB.
+const std::vector<std::int64_t> kSizes = {1 << 10, 1 << 13, 1 << 16, 1 << 19,
+                                          1 << 22, 1 << 25, 1 << 28, 1 << 30};
+
+std::string points_of(const Result& result) {
+  std::vector<std::string> points;
+  for (const Point& point : result.points)
+    points.push_back(fmt::format(R"({{"steps":{},"rounds":{},"chunks":{},"method":{},"proven":{}}})",
+                                 point.cost.steps, point.cost.rounds, point.cost.chunks,
+                                 quoted(name_of(point.method)), point.proven));
+  return fmt::format("[{}]", fmt::join(points, ","));
+}
+
+std::string rows_of(const StoredAnswer& stored, const Result& result) {
+  std::vector<PredictedTime> times = stored.predicted;
+  if (times.empty())
+    for (const SizeRow& row : best_by_size(result, kSizes))
+      times.push_back({.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+  std::vector<std::string> rows;
+  for (const PredictedTime& time : times)
+    if (time.point >= 0 && time.point < std::ssize(result.points))
+      rows.push_back(fmt::format(R"({{"bytes":{},"point":{},"us":{},"least_us":{}}})", time.bytes, time.point,
+                                 time.us, time.least_us));
+  return fmt::format("[{}]", fmt::join(rows, ","));
+}
+
+std::string measured_of(const StoredAnswer& stored) {
+  std::vector<std::string> rows;
+  for (const MeasuredTime& time : stored.measured)
+    rows.push_back(fmt::format(
+        R"({{"over":{},"point":{},"bytes":{},"median_us":{},"least_us":{},"most_us":{},"times":{}}})",
+        quoted(time.over), time.point, time.bytes, time.median_us, time.least_us, time.most_us, time.times));
+  return fmt::format("[{}]", fmt::join(rows, ","));
+}
+
+}  // namespace
+
+std::string to_page(AnswerFile& file, const std::string& name) {
+  std::vector<std::pair<AnswerPlace, std::string>> places;
+  int answers = 0;
+  file.each([&](const StoredAnswer& stored) {
+    ++answers;
+    const Result result = result_of(stored, name);
+    const std::string shared =
+        fmt::format(R"("rooted":{},"complete":{},"stopped":{},"points":{},"rows":{},"measured":{})",
+                    is_rooted(result.collective.kind), result.complete, quoted(name_of(result.stopped)),
+                    points_of(result), rows_of(stored, result), measured_of(stored));
+    for (const AnswerPlace& place : stored.places)
+      places.emplace_back(
+          place,
+          fmt::format(R"({{"machine":{},"group":{},"members":{},"collective":{},"ranks":{},"root":{},{}}})",
+                      quoted(place.machine), quoted(place.group), quoted(place.members),
+                      quoted(place.collective), place.ranks, place.root, shared));
+  });
+  std::ranges::stable_sort(places, {}, [](const auto& each) {
+    const AnswerPlace& place = each.first;
+    return std::tuple(place.machine, -place.ranks, place.group, place.members, place.collective, place.root);
+  });
+  std::vector<std::string> texts;
+  for (auto& [place, text] : places) texts.push_back(std::move(text));
+  return library_page("library " + name + " - Chorale",
+                      fmt::format(R"({{"library":{},"answers":{},"places":[{}]}})", quoted(name), answers,
+                                  fmt::join(texts, ",\n")));
+}
+
+}  // namespace chorale

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Libraries from Python: found, chosen from, verified and merged as the command line does; and built by workers, of which one is
+killed in the middle, to the answers that one process gives by itself. The workers are those of a local Dask cluster (where
+Dask is), and processes of this machine.
+
+Usage: build.py CHORALE    (with the package on the path)
+"""
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+def contents(path):
+    """Answers by question, but for times of search; where they are for, and predicted times."""
+    def strip(value):
+        if isinstance(value, dict):
+            return {key: strip(each) for key, each in value.items() if key != "seconds"}
+        return [strip(each) for each in value] if isinstance(value, list) else value
+
+    with sqlite3.connect(path) as file:
+        text = lambda blob: zlib.decompress(blob[8:]).decode()
+        answers = {text(question): strip(json.loads(text(answer))) for question, answer in file.execute("SELECT question, answer FROM answers")}
+        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key, members, hosts, numbering FROM places")), sorted(
+            file.execute("SELECT key, bytes, point, us, least_us FROM predicted"))
+
+
+def kill_one_when(path, processes):
+    """When the first answers are in the file, one of those that work is killed. Which: when it is done."""
+    struck = []
+
+    def work():
+        for _ in range(3000):
+            try:
+                with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
+                    there = file.execute("SELECT count(*) FROM answers").fetchone()[0]
+            except sqlite3.Error:
+                there = 0
+            pids = processes() if there else []
+            if pids:
+                os.kill(pids[0], signal.SIGKILL)
+                struck.append(pids[0])
+                return
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread, struck
+
+
+def main():
+    try:
+        import chorale
+        from chorale import library
+    except ImportError as error:
+        print(f"left out: {error}")
+        return 77
+    work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_build_"))
+    os.chdir(work)
+    spec = {"machines": ["torus:2x3", "dgx1", "ring:5", "hub:4", "dgx-a100:2"], "collectives": ["allgather", "broadcast", "allreduce", "alltoall"],
+            "groups": ["all"], "bytes": [1024, 1 << 20], "max_chunks": 2, "conflicts": 200}
+    (work / "spec.json").write_text(json.dumps(spec))
+    done = subprocess.run([PROGRAM, "library", "build", "spec.json", "-o", "alone.db"], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    alone = contents("alone.db")
+    questions = len(alone[0])
+
+    # Read as the command line reads.
+    there = library.open("alone.db")
+    assert len(there.places()) == 20
+    verified = there.verify()
+    assert verified.answers == questions and not verified.faults, verified
+    found = there.find("torus:2x3", "allreduce", max_chunks=2, conflicts=200)
+    assert found.check().ok and there.find("torus:2x3", "allreduce", max_chunks=3, conflicts=200) is None
+    chosen = there.select("torus:2x3", "allgather", 1 << 20)
+    said = subprocess.run([PROGRAM, "library", "select", "alone.db", "torus:2x3", "allgather", "--bytes", "1M"], capture_output=True, text=True).stdout
+    assert said.splitlines()[1].split()[2] == str(chosen.result.points[chosen.point].steps), (said, chosen)
+    for wrong in (lambda: library.open("nowhere.db"), lambda: there.select("torus:2x3", "gather", 1), lambda: library.build("nowhere.json", "x.db"),
+                  lambda: library.merge(["alone.db"], "alone.db")):
+        try:
+            wrong()
+            raise AssertionError("not refused")
+        except chorale.InputError:
+            pass
+    merged = library.merge(["alone.db", "alone.db"], "merged.db")
+    assert merged == (questions, questions, [0, 0]) and contents("merged.db") == alone
+
+    # Processes of this machine, one killed: the executor breaks, and is made anew.
+    pools = []
+
+    def pool():
+        pools.append(library.processes(2)())
+        return pools[-1]
+
+    thread, struck = kill_one_when("pool.db", lambda: list(pools[-1]._processes or {}))
+    built = library.build("spec.json", "pool.db", pool)
+    thread.join()
+    assert struck and len(pools) > 1 and built == (0, questions, []), (struck, len(pools), built)
+    assert contents("pool.db") == alone
+    print(f"{questions} questions by processes, process {struck[0]} killed: the same answers")
+
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        print(f"LEFT OUT, the Dask cluster: {error} (Debian: python3-distributed)")
+        return 0
+    with LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
+        busy = lambda: [pid for worker, pid in client.run(os.getpid).items() if any(client.processing().get(worker, ()))]
+        thread, struck = kill_one_when("dask.db", busy)
+        said = []
+        built = library.build("spec.json", "dask.db", client.get_executor(retries=3, pure=False), tell=lambda *numbers: said.append(numbers))
+        thread.join()
+        assert struck and built == (0, questions, []), (struck, built)
+        assert contents("dask.db") == alone and said[-1] == (questions, questions)
+        print(f"{questions} questions by 4 workers of Dask, process {struck[0]} killed: the same answers")
+        # As a program.
+        line = [sys.executable, "-m", "chorale.build", "spec.json", "-o", "dask.db", "--scheduler", cluster.scheduler_address]
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.stdout == f"{questions} there before, 0 answered now, 0 open\n" and done.returncode == 0, done
+    done = subprocess.run([sys.executable, "-m", "chorale.build", "nowhere.json", "-o", "x.db"], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
