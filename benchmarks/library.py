@@ -2,7 +2,7 @@
 """A library for a cluster: how long it takes, how large it is, what it costs to ask for it again; and that a build that is killed at
 random moments and resumed comes to the same answers.
 
-Usage: library.py [--machine NAME] [--jobs N] [--conflicts N] [--kills N] [--seed S] [--chorale PROGRAM] [--keep FILE]
+Usage: library.py [--machine NAME] [--jobs N] [--chunks N] [--conflicts N] [--kills N] [--seed S] [--chorale PROGRAM] [--keep FILE]
 
 All collectives on the whole machine, each node and each rail, with times predicted from 1 KiB to 1 GiB; then a smaller library,
 killed by SIGKILL as often as is said. Exit code 1: answers differ, or one is not verified. What it prints is kept in
@@ -26,6 +26,7 @@ root = pathlib.Path(__file__).resolve().parents[1]
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--machine", default="dgx-a100:4")
 parser.add_argument("--jobs", type=int, default=2)
+parser.add_argument("--chunks", type=int, default=2)
 parser.add_argument("--conflicts", type=int, default=100)
 parser.add_argument("--kills", type=int, default=100)
 parser.add_argument("--seed", type=int, default=1)
@@ -65,12 +66,12 @@ def contents(path):
 
 cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
 commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-print(f"{cpu}, {os.cpu_count()} cores; commit {commit}; {options.jobs} jobs, {options.conflicts} conflicts a question")
+print(f"{cpu}, {os.cpu_count()} cores; commit {commit}; {options.jobs} jobs, up to {options.chunks} chunks, {options.conflicts} conflicts a question")
 with tempfile.TemporaryDirectory() as folder:
     work = pathlib.Path(folder)
     os.environ["TMPDIR"] = folder
     spec = {"machines": [options.machine], "collectives": COLLECTIVES, "groups": ["all", "node", "rank"], "roots": [0, 1],
-            "bytes": SIZES, "max_chunks": 1, "conflicts": options.conflicts}
+            "bytes": SIZES, "max_chunks": options.chunks, "conflicts": options.conflicts}
     (work / "spec.json").write_text(json.dumps(spec))
     library = options.keep or work / "cluster.db"
     said, took = run("library", "build", work / "spec.json", "-o", library, "--jobs", options.jobs)
@@ -85,7 +86,7 @@ with tempfile.TemporaryDirectory() as folder:
         far = file.execute("SELECT max(us / least_us), avg(us / least_us), sum(us < 1.05 * least_us), count(*) FROM predicted WHERE least_us > 0").fetchone()
     print(f"predicted times over their bounds: {far[1]:.2f} on average, {far[0]:.2f} at most; {far[2]} of {far[3]} within 5 %")
 
-    small = {**spec, "machines": ["dgx1", "torus:2x3", "dgx-a100:2"], "groups": ["all"], "collectives": COLLECTIVES[:4], "bytes": SIZES[::5]}
+    small = {**spec, "machines": ["dgx1", "torus:2x3", "dgx-a100:2"], "groups": ["all"], "collectives": COLLECTIVES[:4], "bytes": SIZES[::5], "max_chunks": 1}
     (work / "small.json").write_text(json.dumps(small))
     said, took = run("library", "build", work / "small.json", "-o", work / "whole.db", "--jobs", options.jobs)
     whole = contents(work / "whole.db")
