@@ -36,6 +36,8 @@ Outcome perform(const TransformCommand&, Supervisor&);
 Outcome perform(const CompileCommand&, Supervisor&);
 Outcome perform(const TuneCommand&, Supervisor&);
 Outcome perform(const LibraryCommand&, Supervisor&);
+Outcome perform(const CompletionCommand&, Supervisor&);
+Outcome perform(const ManualCommand&, Supervisor&);
 
 // Was this process started by mpirun? And is it the one of those that speaks?
 bool started_by_mpirun();

@@ -68,7 +68,8 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
                             did_you_mean(t, known, "use one of " + joined(known)));
          },
          few ? help : help + ": " + joined(known))
-      ->option_text(few ? joined(known, "|") : "NAME");
+      ->option_text(few ? joined(known, "|") : "NAME")
+      ->type_name(joined(known, "|"));  // for who completes it: help texts do not show it
 }
 
 // Options that mean something only in some uses of a command: one that is given in another is refused.
@@ -87,12 +88,14 @@ void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
 // The commands: machines, what is searched for and looked at, what runs, where axes are placed, tensor
-// programs, and libraries.
+// programs, and libraries;
+// and what shells and manuals are told of all of them.
 void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
 void placement_options(CLI::App&, Command& parsed);
 void workload_options(CLI::App&, Command& parsed);
 void library_options(CLI::App&, Command& parsed);
+void manual_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

@@ -9,16 +9,10 @@
 namespace chorale {
 namespace {
 
-constexpr const char* kVersion = "chorale 0.1.0";
-
 using Apps = std::vector<const CLI::App*>;
 
 Apps commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
-Text path_of(const CLI::App& app) {
-  return (app.get_parent() == nullptr ? "" : path_of(*app.get_parent()) + " ") + app.get_name();
 }
 
 // CLI11 would only say that an argument was not expected, or that a command is required.
@@ -94,6 +88,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   placement_options(app, parsed.command);
   workload_options(app, parsed.command);
   library_options(app, parsed.command);
+  manual_options(app, parsed.command);
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
     command->add_flag("-q,--quiet", parsed.quiet, "Say nothing but errors");
   require_known_commands(app, argc, argv);

@@ -15,6 +15,7 @@
 #include "api/report.h"
 #include "api/run.h"
 #include "api/workload.h"
+#include "cli/manual.h"
 #include "cli/progress.h"
 #include "ir/elements.h"
 #include "ir/machine_changes.h"
@@ -24,6 +25,8 @@
 #include "topology/import/options.h"
 
 namespace chorale {
+
+inline constexpr const char* kVersion = "chorale 0.1.0";
 
 struct Limits {  // of a whole command, from its start: reading, searching and writing
   static constexpr std::int64_t kAllMemory = -2;
@@ -332,11 +335,23 @@ struct LibraryCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-using Command =
-    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
-                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand>;
+enum class Shell { Bash, Fish };
+
+struct CompletionCommand {
+  Shell shell = Shell::Bash;
+  CommandText program = {};
+};
+
+struct ManualCommand {
+  std::string directory = ".";
+  CommandText program = {};
+};
+
+using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
+                             SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand,
+                             RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
+                             EmitCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
+                             TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -1,0 +1,172 @@
+// Scripts that shells read. bash asks a function, which finds its place among the words and looks in two tables; fish has a line
+// for each option and finds its place itself.
+#include <fmt/format.h>
+
+#include "cli/manual.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// "topology show " of "chorale topology show".
+std::string place_of(const CommandText& command) {
+  const std::size_t blank = command.path.find(' ');
+  return blank == std::string::npos ? "" : command.path.substr(blank + 1) + " ";
+}
+
+constexpr const char* kBashFunction = R"BASH(
+_chorale() {
+  local path= place=1 awaits= offers= cur= word key i
+  local -a words=()
+  # What readline cuts at '=' and ':' is one word again.
+  for ((i = 1; i <= COMP_CWORD; ++i)); do
+    word=${COMP_WORDS[i]}
+    if [[ ${#words[@]} -gt 0 && ($word == [=:]* || ${words[-1]} == *[=:]) ]]; then
+      words[-1]+=$word
+    else
+      words+=("$word")
+    fi
+  done
+  cur=${words[-1]}
+  for word in "${words[@]:0:${#words[@]}-1}"; do
+    key="$path$word"
+    if [[ -n $awaits ]]; then
+      awaits=
+    elif [[ $word == -* ]]; then
+      [[ $word != *=* && -n ${_chorale_values[$key]+there} ]] && awaits=$word
+    elif [[ $place -eq 1 && -n ${_chorale_options["$key "]+there} ]]; then
+      path="$key "
+    else
+      ((++place))
+    fi
+  done
+  if [[ -z $awaits && $cur == --*=* ]]; then
+    awaits=${cur%%=*}
+    cur=${cur#*=}
+  fi
+  if [[ -n $awaits ]]; then
+    key="$path$awaits"
+    offers=${_chorale_values[$key]-}
+  elif [[ $cur == -* ]]; then
+    key=${path:- }
+    offers=${_chorale_options[$key]-}
+  else
+    key="$path$place"
+    offers=${_chorale_values[$key]-${_chorale_values["$path+"]-}}
+  fi
+  COMPREPLY=()
+  [[ $cur == *:* ]] && return
+  mapfile -t COMPREPLY < <(compgen -W "${offers//<*>/}" -- "$cur")
+  if [[ $offers == *'<files>' ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur")
+  elif [[ $offers == *'<directories>' ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+  fi
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace 2>/dev/null
+  return 0
+}
+complete -F _chorale chorale
+)BASH";
+
+// Words of ours have no blanks and no quotes.
+std::string offered(const Offers& offers) {
+  std::vector<std::string> words = offers.words;
+  if (offers.files) words.push_back("<files>");
+  if (offers.directories) words.push_back("<directories>");
+  return joined(words, " ");
+}
+
+struct BashTables {
+  std::string options = {}, values = {};
+};
+
+void tabulate(const CommandText& command, const std::vector<std::string>& machines, BashTables& tables) {
+  const std::string at = place_of(command);
+  std::vector<std::string> names, commands;
+  int place = 0;
+  for (const OptionText& option : command.options) {
+    names.insert(names.end(), option.names.begin(), option.names.end());
+    if (option.value.empty()) continue;
+    const std::string words = offered(offers_for(option, machines));
+    std::vector<std::string> keys = option.names;
+    if (keys.empty()) keys = {std::to_string(++place)};
+    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
+    for (const std::string& key : keys) tables.values += fmt::format("  [\"{}{}\"]=\"{}\"\n", at, key, words);
+  }
+  for (const CommandText& below : command.commands)
+    commands.push_back(below.path.substr(below.path.rfind(' ') + 1));
+  if (!commands.empty()) tables.values += fmt::format("  [\"{}1\"]=\"{}\"\n", at, joined(commands, " "));
+  // A blank, since bash has no empty keys.
+  tables.options += fmt::format("  [\"{}\"]=\"{}\"\n", at.empty() ? " " : at, joined(names, " "));
+  for (const CommandText& below : command.commands) tabulate(below, machines, tables);
+}
+
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+constexpr const char* kFishFunctions = R"FISH(
+# The words before the cursor that are no options.
+function __chorale_words
+    for word in (commandline -opc)[2..-1]
+        string match -q -- '-*' $word; or echo $word
+    end
+end
+# Is what is typed of this command?
+function __chorale_in
+    set -l words (__chorale_words)
+    test (count $words) -ge (count $argv); or return 1
+    test (count $argv) -eq 0; or test "$words[1..$(count $argv)]" = "$argv"
+end
+# Is it all that is typed?
+function __chorale_at
+    test "$(__chorale_words)" = "$argv"
+end
+)FISH";
+
+void fish_lines(const CommandText& command, const std::vector<std::string>& machines, std::string& lines) {
+  const std::string at = place_of(command);
+  for (const OptionText& option : command.options) {
+    const Offers offers = offers_for(option, machines);
+    std::string line = "complete -c chorale -n " + quoted("__chorale_in " + at);
+    for (const std::string& name : option.names)
+      line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    if (!option.value.empty() && !option.names.empty()) line += " -r";
+    line += offers.files || offers.directories ? " -F" : " -f";
+    if (!offers.words.empty()) line += " -a " + quoted(joined(offers.words, " "));
+    lines += line + " -d " + quoted(option.help.substr(0, option.help.find('\n'))) + "\n";
+  }
+  for (const CommandText& below : command.commands) {
+    lines += fmt::format("complete -c chorale -n {} -f -a {} -d {}\n",
+                         quoted("__chorale_at " + at.substr(0, at.size() - !at.empty())),
+                         below.path.substr(below.path.rfind(' ') + 1), quoted(below.help));
+    fish_lines(below, machines, lines);
+  }
+}
+
+}  // namespace
+
+std::string bash_completion(const CommandText& program, const std::vector<std::string>& machines) {
+  BashTables tables;
+  tabulate(program, machines, tables);
+  return "# Completion of chorale in bash, made by 'chorale completion bash'.\n"
+         "declare -gA _chorale_options=(\n" +
+         tables.options + ")\ndeclare -gA _chorale_values=(\n" + tables.values + ")\n" + kBashFunction;
+}
+
+std::string fish_completion(const CommandText& program, const std::vector<std::string>& machines) {
+  std::string lines = "# Completion of chorale in fish, made by 'chorale completion fish'.\n";
+  lines += kFishFunctions;
+  lines += "complete -c chorale -f\n";
+  fish_lines(program, machines, lines);
+  return lines;
+}
+
+}  // namespace chorale

@@ -1,0 +1,48 @@
+// What shells and manuals are told of the commands.
+#include <algorithm>
+
+#include "api/inputs.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/manual.h"
+#include "cli/supervisor.h"
+#include "ir/files.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// "ring:" of "ring:n", "dgx1" of "dgx1"; each once.
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : known_machines()) {
+    const std::size_t colon = entry.pattern.find(':');
+    const std::string name = colon == std::string::npos ? entry.pattern : entry.pattern.substr(0, colon + 1);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+void add_pages(const CommandText& command, const std::string& directory, std::vector<NamedText>& pages) {
+  pages.push_back({directory + "/" + manual_page_name(command), manual_page(command, kVersion)});
+  for (const CommandText& below : command.commands) add_pages(below, directory, pages);
+}
+
+}  // namespace
+
+Outcome perform(const CompletionCommand& command, Supervisor&) {
+  const auto script = command.shell == Shell::Bash ? bash_completion : fish_completion;
+  return {.text = script(command.program, machine_names()), .verbatim = true};
+}
+
+Outcome perform(const ManualCommand& command, Supervisor& supervisor) {
+  make_writable_directory("-o", command.directory);
+  std::vector<NamedText> pages;
+  add_pages(command.program, command.directory, pages);
+  supervisor.take_floor();
+  write_files(pages);
+  return {.text = counted(static_cast<long long>(pages.size()), "page") + " of the manual, in " +
+                  command.directory + "\n"};
+}
+
+}  // namespace chorale
