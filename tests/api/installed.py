@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """libchorale as installed: every header compiles alone and from the installed tree; the examples are built outside of the tree,
-once by find_package and once by pkg-config, and both do the same; only what the headers declare can be seen.
+once by find_package and once by pkg-config, and both do the same; from C, too, by its own header; only what the headers declare can be seen.
 
 Usage: installed.py CMAKE BUILD CXX EXAMPLES
 """
@@ -77,9 +77,43 @@ assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in te
 assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
 done = subprocess.run(["./front_door", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
 assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
+# From C: the same program as from C++, and errors as values.
+run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{examples}/front_door.c", *asked, f"-Wl,-rpath,{where}", "-o", "from_c")
+(work / "out_c").mkdir()
+texts.append(run("./from_c", "ring:4", "4096", "out_c"))
+assert "checked again: all is so\nwrote out_c/ring_4_allgather.cpp\n" in texts[-1], texts[-1]
+assert (work / "out_c/ring_4_allgather.cpp").read_text() == (work / "out_0/ring_4_allgather.cpp").read_text()
+done = subprocess.run(["./from_c", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
+assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
+(work / "wrong.c").write_text("""#include <chorale/chorale_c.h>
+#include <assert.h>
+#include <string.h>
+int main(void) {
+  chorale_question question = {0};
+  assert(strcmp(chorale_version(), "0.1.0") == 0 && *chorale_last_error() == 0);
+  assert(!chorale_frontier(0, "allgather", 0) && strstr(chorale_last_error(), "machine: is NULL"));
+  question.max_chunks = -1;
+  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: is negative"));
+  assert(chorale_best("{}", 1024) == -1 && strstr(chorale_last_error(), "result"));
+  char* const found = chorale_frontier("ring:3", "broadcast", 0);
+  assert(found && chorale_best(found, 0) == -1 && chorale_best(found, 1024) == 0);
+  assert(!chorale_compile(found, 7, "mpi", ".") && strstr(chorale_last_error(), "no point 7"));
+  assert(!chorale_compile(found, 0, "mpl", ".") && strstr(chorale_last_error(), "did you mean 'mpi'?"));
+  char* const page = chorale_page(found);
+  assert(page && strncmp(page, "<!DOCTYPE html>", 15) == 0);
+  /* A schedule that lacks what it needs, and a text that is cut. */
+  *strstr(found, "\\"proven\\": true") = 'x';
+  assert(!chorale_check(found));
+  chorale_free(page);
+  chorale_free(found);
+  return 0;
+}
+""")
+run("cc", "-std=c99", "wrong.c", *asked, f"-Wl,-rpath,{where}", "-o", "wrong")
+run("./wrong")
 # A workload, built and tuned; what was written is compiled, and runs.
 texts.append(both("adam_built", "ring:3"))
-assert "asSlice(m); asSlice(v)" in texts[1] and "rs_sum: reducescatter" in texts[1], texts[1]
+assert "asSlice(m); asSlice(v)" in texts[-1] and "rs_sum: reducescatter" in texts[-1], texts[-1]
 run("make", "-s", "-C", "out_0", "threads", f"CXX={cxx}", env=dict(os.environ, MAKEFLAGS=""))
 assert "3 ranks, best of 1" in run("out_0/adam_threads", "N=1001", "--runs", "1")
 print(f"{len(headers)} headers; built by CMake and by pkg-config, the examples say\n{''.join(texts)}")

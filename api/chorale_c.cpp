@@ -1,0 +1,151 @@
+#include "api/chorale_c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+
+#include "api/compile.h"
+#include "api/inputs.h"
+#include "api/report.h"
+#include "api/search.h"
+#include "ir/error.h"
+#include "ir/json.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+thread_local std::string last_error;
+
+// By malloc, since whoever frees it may do so from C.
+char* text_of(const std::string& text) {
+  char* const copy = static_cast<char*>(malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+// What the caller got wrong, and a lack of memory, are told; a bug of ours ends the program, as everywhere.
+template <typename Value, typename Call>
+Value told(Value failed, const Call& call) {
+  try {
+    return call();
+  } catch (const InputError& error) {
+    last_error = error.what();
+  } catch (const std::bad_alloc&) {
+    last_error = "out of memory: give the process more";
+  }
+  return failed;
+}
+
+const char* required(const char* given, const char* what) {
+  if (given == nullptr) throw InputError(what, "is NULL", "give a text");
+  return given;
+}
+
+FrontierOptions options_of(const chorale_question& question) {
+  const auto not_negative = [](auto number, const char* name) {
+    if (!(number >= 0)) throw InputError(name, "is negative", "use 0 for the default");
+    return number;
+  };
+  FrontierOptions options;
+  options.min_chunks = std::max(1, not_negative(question.min_chunks, "min_chunks"));
+  options.max_chunks = std::max(options.min_chunks, not_negative(question.max_chunks, "max_chunks"));
+  if (not_negative(question.max_steps, "max_steps") > 0) options.max_steps = question.max_steps;
+  if (not_negative(question.conflicts, "conflicts") > 0)
+    options.synthesis.limits.conflicts = question.conflicts;
+  constexpr double kLongest = 1e9;
+  if (not_negative(question.seconds, "seconds") > 0)
+    options.time_limit =
+        std::chrono::milliseconds(static_cast<std::int64_t>(std::min(question.seconds, kLongest) * 1000));
+  return options;
+}
+
+Result sound(const char* result) {
+  return sound_result(required(result, "result"), "result");
+}
+
+const Point& point_of(const Result& result, int point) {
+  if (point < 0 || point >= static_cast<int>(result.points.size()))
+    throw InputError("point", "the result has no point " + std::to_string(point),
+                     "it has " + counted(static_cast<long long>(result.points.size()), "point"));
+  return result.points[point];
+}
+
+Target target_of(const std::string& name) {
+  std::vector<std::string> known;
+  for (const TargetEntry& entry : known_targets()) {
+    if (entry.name == name) return entry.target;
+    known.push_back(entry.name);
+  }
+  throw InputError("target", "unknown value '" + name.substr(0, 60) + "'",
+                   did_you_mean(name, known, "use one of " + joined(known)));
+}
+
+}  // namespace
+}  // namespace chorale
+
+using namespace chorale;
+
+const char* chorale_version() {
+  return CHORALE_VERSION;
+}
+
+char* chorale_frontier(const char* machine_name, const char* collective, const chorale_question* question) {
+  return told<char*>(nullptr, [&] {
+    const chorale_question asked = question == nullptr ? chorale_question() : *question;
+    const FrontierOptions options = options_of(asked);
+    const Topology here = machine(required(machine_name, "machine"));
+    const std::optional<Rank> root = asked.root == 0 ? std::nullopt : std::optional<Rank>(asked.root);
+    return text_of(
+        to_json(frontier(here, communication(required(collective, "collective"), here, root), options)));
+  });
+}
+
+char* chorale_check(const char* result) {
+  return told<char*>(nullptr, [&] {
+    std::string faults;
+    for (const Fault& fault : check(result_from_json(required(result, "result"), "result")).faults)
+      faults += fault.words + "\n";
+    return text_of(faults);
+  });
+}
+
+int chorale_best(const char* result, double block_bytes) {
+  return told(-1, [&] {
+    if (!(block_bytes >= 1 && block_bytes <= 1e15))
+      throw InputError("block_bytes", "is out of range", "use 1 to 10^15");
+    const std::vector<SizeRow> rows = best_by_size(sound(result), {static_cast<std::int64_t>(block_bytes)});
+    if (rows.empty()) throw InputError("result", "has no points", "search for longer");
+    return rows.front().point;
+  });
+}
+
+char* chorale_page(const char* result) {
+  return told<char*>(nullptr, [&] { return text_of(to_page(sound(result))); });
+}
+
+char* chorale_compile(const char* result, int point, const char* target, const char* directory) {
+  return told<char*>(nullptr, [&] {
+    const Result read = sound(result);
+    Compiled compiled = compile(read.topology, point_of(read, point), target_of(required(target, "target")));
+    const std::string where = required(directory, "directory");
+    std::string written;
+    for (NamedText& file : compiled.files) {
+      file.path = where + "/" + file.path;
+      written += file.path + "\n";
+    }
+    write_files(compiled.files);
+    return text_of(written);
+  });
+}
+
+const char* chorale_last_error() {
+  return last_error.c_str();
+}
+
+void chorale_free(char* text) {
+  free(text);
+}
