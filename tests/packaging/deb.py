@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""The package for Debian: made, and read again with dpkg-deb. That it installs and works where nothing else is, packaging/clean_root.sh
+shows, which takes minutes and a network.
+
+Usage: deb.py CPACK BUILD
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+cpack, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+missing = [tool for tool in ("dpkg-deb", "dpkg-shlibdeps") if not shutil.which(tool)]
+if missing:
+    print(f"SKIPPED: no {' and no '.join(missing)} here (Debian: dpkg-dev)")
+    sys.exit(77)
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_deb_"))
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=250)
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+run(cpack, "--config", str(build / "CPackConfig.cmake"), "-B", str(work))
+(package,) = work.glob("chorale_*.deb")
+version = re.search(r"set\(CPACK_PACKAGE_VERSION \"(.*)\"\)", (build / "CPackConfig.cmake").read_text())[1]
+field = {name: run("dpkg-deb", "--field", str(package), name).strip() for name in ("Package", "Version", "Architecture", "Depends", "Maintainer", "Section")}
+assert field["Package"] == "chorale" and field["Version"] == version and field["Section"] == "science" and "<" in field["Maintainer"], field
+depends = {one.split()[0] for one in field["Depends"].split(", ")}
+assert {"libc6", "libstdc++6", "libgcc-s1"} <= depends, depends
+assert not [one for one in depends if one.endswith("-dev") or "python" in one or "nccl" in one or "chorale" in one], depends
+
+files = {}
+for line in run("dpkg-deb", "--contents", str(package)).splitlines():
+    mode, owner, _, _, _, path = line.split(None, 5)
+    assert owner == "root/root" and re.match(r"lrwxrwxrwx|[-d]rw..-..-.", mode), line
+    files[path.split(" -> ")[0].removeprefix("./")] = mode
+soname = ".".join(version.split(".")[:2])
+for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so.{soname}", f"usr/lib/libchorale.so.{version}", "usr/lib/libchorale-z3.so",
+             "usr/lib/libchorale-sqlite.so", "usr/lib/libchorale-mpi-preload.so", "usr/include/chorale/chorale.h", "usr/include/chorale/chorale_c.h",
+             "usr/include/chorale/mpi.h", "usr/lib/pkgconfig/chorale.pc", "usr/lib/cmake/chorale/choraleConfig.cmake", "usr/share/man/man1/chorale.1",
+             "usr/share/man/man1/chorale-library-build.1", "usr/share/bash-completion/completions/chorale"):
+    assert path in files, (path, sorted(files))
+assert not [path for path in files if "python" in path or path.endswith((".a", ".py", ".gcda"))], files
+assert all(path.startswith("usr/") for path in files), files
+
+# As it lies there it runs, with what this machine has; and nothing in it knows where it was built.
+run("dpkg-deb", "--extract", str(package), str(work / "root"))
+programs = [work / "root" / path for path in files if re.search(r"bin/chorale$|\.so(\.[\d.]+)?$", path)]
+for program in programs:
+    assert b".symtab" not in program.read_bytes()[-1 << 16:], f"{program.name} is not stripped"
+    dynamic = run("readelf", "-d", str(program))
+    paths = re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic)
+    assert all(part.startswith("$ORIGIN") for path in paths for part in path.split(":") if part), (program, paths)
+assert run(str(work / "root/usr/bin/chorale"), "--version") == f"chorale {version}\n"
+said = run(str(work / "root/usr/bin/chorale"), "frontier", "ring:4", "allgather", "--max-chunks", "2")
+assert "complete: every point is proven" in said, said
+shutil.rmtree(work)
+print(f"{package.name}: {len(files)} files, {len(depends)} packages that it needs")
