@@ -10,7 +10,7 @@ function element(tag, text, className) {
   return e;
 }
 
-const counted = (n, word) => `${n} ${word}${n === 1 ? '' : /(s|ch)$/.test(word) ? 'es' : 's'}`;
+const counted = (n, word, several) => `${n} ${n === 1 ? word : several || word + (/(s|ch)$/.test(word) ? 'es' : 's')}`;
 
 // The button goes from the system's theme to the other one, and back.
 function toggle_theme() {

@@ -161,6 +161,9 @@ if (data.best.length === 0) {
   const inside = (key, count) => { chosen[key] = Math.max(0, Math.min(Math.round(chosen[key]), count - 1)); };
   inside('matrix', data.best.length);
   inside('reduction', data.best[chosen.matrix].reductions.length);
+  const {strategies} = data.best[chosen.matrix].reductions[chosen.reduction];
+  inside('strategy', Math.max(1, strategies.length));
+  inside('step', Math.max(1, stepsShown()));
   listen([[['ArrowLeft'], 'to the step before', () => move('step', -1, stepsShown())],
           [['ArrowRight'], 'to the next step', () => move('step', 1, stepsShown())],
           [['Home'], 'to the first step', () => move('step', -chosen.step, stepsShown())],

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The JSON Schemas of docs/schemas/: what commands write, what docs/formats.md shows and what lies in examples/ keeps to them; and files
+that were changed (a member too many, too few, or of another kind) are refused, by the schema as by the program.
+
+Usage: schemas.py CHORALE SOURCE_DIRECTORY
+"""
+import copy
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    from jsonschema import Draft202012Validator, RefResolver
+except ImportError:
+    print("SKIPPED, NO FILE WAS VALIDATED: this wants python3-jsonschema (./setup.sh --tests)")
+    sys.exit(77)
+
+chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_schemas_"))
+schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
+assert len(schemas) == 12, sorted(schemas)
+page = (source / "docs/formats.md").read_text()
+validators = {}
+for name, schema in schemas.items():
+    assert schema["$id"] == name, name
+    assert f"(schemas/{name})" in page, f"docs/formats.md does not link {name}"
+    Draft202012Validator.check_schema(schema)
+    validators[name] = Draft202012Validator(schema, resolver=RefResolver(name, schema, store=dict(schemas)))
+
+
+def valid(document, name):
+    return validators[f"{name}.schema.json"].is_valid(document)
+
+
+def must(document, name, where):
+    errors = list(validators[f"{name}.schema.json"].iter_errors(document))
+    assert not errors, f"{where} is no {name}: {'/'.join(map(str, errors[0].absolute_path))}: {errors[0].message[:300]}"
+
+
+def run(*arguments, codes=(0,)):
+    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=120)
+    assert done.returncode in codes, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+# Which kind a document is, by a member that only that kind has.
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("faults", "check"),
+             ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
+             ("topology", "machine"), ("collective", "collective")]
+
+
+def kind_of(document):
+    return next(kind for member, kind in BY_MEMBER if member in document)
+
+
+documents = []  # (where, kind, document)
+for number, text in enumerate(re.findall(r"^```json\n(.*?)^```", page, re.M | re.S)):
+    document = json.loads(text)
+    documents.append((f"docs/formats.md, example {number}", kind_of(document), document))
+for path in sorted((source / "examples").glob("*.json")):
+    document = json.loads(path.read_text())
+    documents.append((path.name, kind_of(document), document))
+
+# What commands write.
+WRITTEN = [
+    ("result", ["frontier", "dgx1", "allgather", "--max-chunks", "2", "--json", "a.json"]),
+    ("result", ["frontier", "mesh:2x3", "allreduce", "--max-chunks", "2", "--json", "b.json"]),
+    ("result", ["frontier", "leaf-spine:2x2x1", "broadcast", "--switches-multicast", "--json", "c.json"]),
+    ("result", ["frontier", "ring:4", source / "examples/three_of_four.json", "--json", "-"]),
+    ("result", ["frontier", "ring:3", "alltoall", "--max-chunks", "2", "--no-bounds", "--json", "e.json"]),
+    ("result", ["synthesize", "line:3", "scatter", "--steps", "1", "--json", "f.json"]),
+    ("result", ["classic", "ring_allreduce", "dgx1", "--json", "g.json"]),
+    ("result", ["compose", "dgx-a100:2", "reducescatter", "--json", "h.json"]),
+    ("check", ["check", "b.json", "--json", "i.json"]),
+    ("sizes", ["show", "a.json", "--bytes", "1K:1G:1024", "--json", "j.json"]),
+    ("machine", ["topology", "show", "dgx2", "--json"]),
+    ("machine", ["topology", "show", "leaf-spine:2x2x1", "--switches-reduce", "--json"]),
+    ("machine", ["topology", "import", source / "examples/node.xml", "-o", "k.json"]),
+    ("hierarchy", ["hierarchy", "show", "a100:4", "--json"]),
+    ("hierarchy", ["hierarchy", "show", "dgx1:2", "--json"]),
+    ("ranking", ["place", "a100:2", "--axes", "data=2,tensor=16", "--reduce", "tensor", "--bytes", "1GB", "--json", "l.json"]),
+    ("ranking", ["place", "a100:2", "--axes", "expert=32", "--reduce", "expert", "--bytes", "1GB", "--goal", "alltoall", "--json", "m.json"]),
+    ("ranking", ["place", "a100:2", "--job", source / "examples/gpt-22b-sizes.json", "--devices", "all", "--json", "n.json"]),
+    ("program", ["emit", "a.json", "--point", "0", "--target", "json", "-o", "programs"]),
+]
+known_names = run("hierarchy", "list").stdout
+for number, (kind, arguments) in enumerate(WRITTEN):
+    arguments = [str(each) for each in arguments]
+    if arguments[:2] == ["hierarchy", "show"] and arguments[2].split(":")[0] not in known_names:
+        continue
+    codes = (0, 20) if arguments[0] == "synthesize" else (0,)
+    done = run(*arguments, codes=codes)
+    file = next((arguments[k + 1] for k, each in enumerate(arguments) if each in ("--json", "-o") and k + 1 < len(arguments)), "-")
+    path = work / file
+    text = done.stdout if file == "-" else next(path.glob("**/*.json")).read_text() if path.is_dir() else path.read_text()
+    documents.append((" ".join(["chorale", *arguments[:4]]), kind, json.loads(text)))
+for where, kind, document in documents:
+    must(document, kind, where)
+assert {kind for _, kind, _ in documents} == {name.removesuffix(".schema.json") for name in schemas}, "some kind was never there"
+
+# -- changed files ------------------------------------------------------------------------------------------------------
+READ_BY = {
+    "machine": lambda file: ["topology", "show", file],
+    "hierarchy": lambda file: ["hierarchy", "show", file],
+    "result": lambda file: ["show", file],
+    "collective": lambda file: ["bounds", "ring:4", file],
+    "program": lambda file: ["program", file],
+    "epilogue": None, "library-spec": None, "check": None, "ranking": None, "sizes": None,
+    "job": lambda file: ["place", "a100:4", "--job", file],
+    "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
+}
+
+
+def objects(value):
+    if isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from objects(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from objects(each)
+
+
+def changed(document, dice):
+    """A member too many, or one of another kind; and which."""
+    mutant = copy.deepcopy(document)
+    all_objects = list(objects(mutant))
+    target = all_objects[0] if dice.random() < 0.4 else dice.choice(all_objects)
+    if not target or dice.random() < 0.4:
+        target["nobody_said_this"] = 1
+        return mutant, "a member too many"
+    name = dice.choice(sorted(target))
+    value = target[name]
+    target[name] = {"a": 1} if not isinstance(value, dict) else 7
+    return mutant, f"{name} of another kind"
+
+
+dice = random.Random(7)
+refused = read = 0
+for where, kind, document in documents:
+    if not isinstance(document, dict):
+        continue
+    required = schemas[f"{kind}.schema.json"].get("required", ["collective"])
+    for name in required:
+        assert not valid({k: v for k, v in document.items() if k != name}, kind), f"{where} without {name} is still a {kind}"
+        refused += 1
+    for number in range(12):
+        mutant, what = changed(document, dice)
+        assert not valid(mutant, kind), f"{where}: {what}: still a {kind} (seed 7)"
+        refused += 1
+        if number < 2 and READ_BY[kind]:
+            (work / "mutant.json").write_text(json.dumps(mutant))
+            done = run(*READ_BY[kind]("mutant.json"), codes=(2,))
+            assert done.stderr.count("\n") == 1, done.stderr
+            read += 1
+
+# Where the schema says no to something that a reader takes, one of them is wrong: all that fuzzing keeps, and what was refused there.
+agreed = 0
+for folder, kind in [("topology", "machine"), ("result", "result"), ("hierarchy", "hierarchy"), ("job", "job"), ("block_program", "program")]:
+    for path in sorted((source / "tests/fuzz/corpus" / folder).glob("*.json")):
+        done = subprocess.run([chorale, *READ_BY[kind](str(path))], capture_output=True, text=True, cwd=work, timeout=120)
+        if done.returncode == 2:
+            continue
+        document = json.loads(path.read_text())
+        must(document, "job-template" if "job_template" in document else kind, path)
+        agreed += 1
+print(f"{len(documents)} files of {len(schemas)} kinds keep to their schemas, and {agreed} of the fuzzers'; {refused} changed ones do not, "
+      f"{read} of them tried with the program, which refuses them, too")
