@@ -117,7 +117,9 @@ CheckReport checked(const Result& result, const std::string& proofs, std::option
 
 Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::string& algorithm,
                const std::string& rules, int top, int strategies, const py::dict& conditions, bool by_sat) {
-  const Job asked = job_from_json(job, "job");
+  const std::optional<JobTemplate> open =
+      is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
+  const Job asked = open ? Job() : job_from_json(job, "job");
   PlaceOptions options{.algorithm = algorithm == "ring"   ? Algorithm::Ring
                                     : algorithm == "tree" ? Algorithm::Tree
                                                           : Algorithm::Auto,
@@ -137,7 +139,9 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::st
         {.level = level, .axes = axes, .shard_bytes = bytes, .capacity_bytes = room});
   std::atomic<bool> stop = false;
   options.progress = [&](int, int) { return !stop.load(); };
-  const auto done = watched([&] { return place(hierarchy, asked, options); }, stop, [] {});
+  const auto done =
+      watched([&] { return open ? place(hierarchy, *open, options) : place(hierarchy, asked, options); },
+              stop, [] {});
   raise_again(done, py::cast(done.value));
   return done.value;
 }

@@ -186,7 +186,8 @@ def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File,
           by_sat: bool = False) -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
-    Either a job (a mapping or a file as docs/formats.md has it), or axes={"data": 4, "tensor": 8}, what is reduced over, and
+    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
+    the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
     how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
     memory=[("node", ["tensor"], bytes of a shard, room)]. Ctrl-C raises chorale.Interrupted with what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
@@ -234,18 +235,30 @@ def _text(file: File) -> str:
 def _job(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, int]], reduce: List[str], bytes: float, goal: str,
          element: int) -> Dict[str, Any]:
     if job is not None:
-        if axes or reduce or bytes:
-            raise InputError("job: excludes axes, reduce and bytes; drop one or the others")
-        if isinstance(job, Mapping):
-            return dict(job)
         try:
-            return json.loads(_text(job))
+            asked = dict(job) if isinstance(job, Mapping) else json.loads(_text(job))
         except json.JSONDecodeError as error:
             raise InputError(f"{os.fspath(job)}: {error}; docs/formats.md has jobs") from error
+        if isinstance(asked, dict) and "job_template" in asked and not reduce and not bytes:
+            return _sized(asked, axes or {})
+        if axes or reduce or bytes:
+            raise InputError("job: excludes axes, reduce and bytes; drop one or the others")
+        return asked
     if not axes or not reduce or not bytes > 0:
         raise InputError("place: give a job, or axes, reduce and bytes")
     return {"job": "", "axes": [{"name": name, "size": size} for name, size in axes.items()],
             "reductions": [{"name": ",".join(reduce), "goal": goal, "axes": reduce, "bytes": bytes, "element_bytes": element}]}
+
+
+def _sized(template: Dict[str, Any], sizes: Mapping[str, int]) -> Dict[str, Any]:
+    """The template with these sizes of axes said."""
+    rows = [dict(row) for row in template.get("axes", [])]
+    for name, size in sizes.items():
+        row = rows[_numbers("axes", [row.get("name", "") for row in rows])(name)]
+        if size > row.get("most", size):
+            raise InputError(f"axes: {name}={size} is more than the template's {row['most']}; use less")
+        row["size"] = size
+    return dict(template, axes=rows)
 
 
 def _numbers(what: str, names: List[str]) -> Callable[[str], int]:

@@ -170,6 +170,13 @@ class SameAnswers(unittest.TestCase):
         for name, text in ours.files().files.items():
             self.assertEqual((WORK / "placed" / name).read_text().splitlines()[1:], text.splitlines()[1:], name)
         job = SOURCE / "examples/gpt3-175b.json"
+        template = SOURCE / "examples/gpt-22b-sizes.json"
+        asked = ["place", "a100:4", "--job", template, "--devices", "all", "--json", "-"]
+        chosen = chorale.place("a100:4", template)
+        self.assertEqual(without_times(chosen.to_json()), without_times(says(*asked)))
+        self.assertIn("</iframe>", chosen._repr_html_())
+        fixed = chorale.place("a100:4", json.loads(template.read_text()), axes={"tensor": 8})
+        self.assertEqual(without_times(fixed.to_json()), without_times(says(*asked, "--axes", "tensor=8,data,pipeline")))
         self.assertEqual(without_times(chorale.place("h100:128", job).to_json()), without_times(says("place", "h100:128", "--job", job, "--json", "-")))
         self.assertIn("<iframe", ours._repr_html_())
 
@@ -285,6 +292,8 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.place("a100:4", axes={"x": 64}, reduce="x", bytes=1, inside=[("x", "rack")]), "level: 'rack'"),
                 (lambda: chorale.place("a100:4", axes={"x": 64}, reduce="x", bytes=1, algorithm="best"), "algorithm"),
                 (lambda: chorale.place("a100:4", {"job": 1}), "job"),
+                (lambda: chorale.place("a100:4", SOURCE / "examples/gpt-22b-sizes.json", axes={"tensr": 8}), "'tensr'"),
+                (lambda: chorale.place("a100:4", SOURCE / "examples/gpt-22b-sizes.json", bytes=8), "excludes"),
                 (lambda: chorale.import_topology(WORK / "nowhere.xml"), "nowhere.xml"),
                 (lambda: chorale.import_topology(SOURCE / "README.md"), "README.md"),
         ]:
