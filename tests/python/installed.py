@@ -44,3 +44,7 @@ assert where.startswith(str(work / "fresh")), where
 text = must(python, f"{source}/tests/python/package.py", chorale, source)
 assert "left out" not in text and "skipped" not in text, text  # all that it can use is there
 print(text)
+# The notebooks, with the program beside the package.
+clean["PATH"] = f"{os.path.dirname(chorale)}:{clean['PATH']}"
+clean["CHORALE_PROGRAM"] = chorale
+print(must(python, f"{source}/tests/python/notebooks.py", source))
