@@ -47,6 +47,8 @@ run("show", "show.json", "--html", "show.html")
 run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4GB", "--algo", "ring", "--strategies", "3", "--html", "place.html")
 run("tune", examples / "adam.chorale", "--machine", "ring:4", "--html", "tune.html")
 run("topology", "show", "dgx-a100:2", "--html", "topology.html")
+run("library", "build", examples / "library.json", "-o", "mine.db")
+run("library", "show", "mine.db", "--html", "library.html")
 
 LOOK = """
 const found = [], seen = node => node.getClientRects().length > 0, root = document.documentElement;
@@ -290,8 +292,21 @@ def use_tune():
     expect("hovering over a dot says what it is", hover(dot) and dot.find_element(By.CSS_SELECTOR, "title").get_attribute("textContent").startswith("number "))
 
 
+def use_library():
+    before = text("#chosen")
+    cells = every("#rows td.size")
+    click(cells[-1])
+    expect("a cell chooses its place", text("#chosen") != before)
+    look()
+    chosen = text("#chosen")
+    keys(Keys.ARROW_UP)
+    expect("up: the place before", text("#chosen") != chosen)
+    keys(Keys.ARROW_DOWN)
+    expect("down: the next one", text("#chosen") == chosen)
+
+
 try:
-    for name, use in [("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology)]:
+    for name, use in [("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology), ("library", use_library)]:
         for width, dark in [(400, False), (1000, True), (2000, False), (400, True), (1000, False), (700, False)]:
             open_page(name, width, dark)
             expect("its script ran", text("#title") != "")
@@ -313,4 +328,4 @@ print("\n".join(failed))
 if failed:
     print(f"pictures: {screens}")
     sys.exit(1)
-print(f"4 kinds of pages: {acts} acts and {looks} looks in one browser, nothing amiss")
+print(f"5 kinds of pages: {acts} acts and {looks} looks in one browser, nothing amiss")
