@@ -353,7 +353,8 @@ CheckReport check_answer(const StoredAnswer& stored, const std::string& file, co
   return report;
 }
 
-std::vector<Result> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked) {
+std::vector<Result> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                               std::vector<std::vector<MeasuredTime>>* measured) {
   std::optional<LibraryQuestion> ranks;
   if (!asked.members.empty()) {
     const Topology whole = machine(asked.machine);
@@ -378,8 +379,10 @@ std::vector<Result> results_at(AnswerFile& file, const std::string& name, const 
   std::vector<std::string> members;
   file.each([&](const StoredAnswer& stored) {
     if (ranks) {
-      if (is_about(stored, *ranks))
+      if (is_about(stored, *ranks)) {
         results.push_back(with_numbers_of(stored, ranks->numbering, &ranks->topology, name));
+        if (measured != nullptr) measured->push_back(stored.measured);
+      }
       return;
     }
     for (const AnswerPlace& place : stored.places) {
@@ -387,7 +390,9 @@ std::vector<Result> results_at(AnswerFile& file, const std::string& name, const 
       known += fmt::format("{}{} with root {}", known.empty() ? "" : ", ", place.group, place.root);
       if (place.group != asked.group || place.root != asked.root) continue;
       if (std::ranges::find(members, place.members) == members.end()) members.push_back(place.members);
-      if (place.members == members.front()) results.push_back(result_at(stored, place, name));
+      if (place.members != members.front()) continue;
+      results.push_back(result_at(stored, place, name));
+      if (measured != nullptr) measured->push_back(stored.measured);
     }
   });
   if (members.size() > 1) {

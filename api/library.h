@@ -70,7 +70,9 @@ AnswerPlace seen_by(const StoredAnswer&, AnswerPlace);
 
 // All answers for a collective at a place, in its numbers; `name` is what errors call the file. With `members` of any ranks of the
 // machine, which is made anew, else of the group. Throws InputError where there are none, and where groups of that name differ.
-std::vector<Result> results_at(AnswerFile&, const std::string& name, const AnswerPlace&);
+// `measured`, if any, gets what was measured of each.
+std::vector<Result> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
+                               std::vector<std::vector<MeasuredTime>>* measured = nullptr);
 
 // A page that shows it all and loads nothing from elsewhere: which point is chosen by place and size, how far its time is from the
 // bound on it, and where what was measured says otherwise. Of answers without predicted times some sizes are predicted.

@@ -1,4 +1,4 @@
-// What of a library is missing, searched by processes side by side.
+// What of a library is missing, searched by processes side by side; and what its answers take, measured.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "api/library.h"
 #include "cli/options.h"
+#include "cli/outcome.h"
 
 namespace chorale {
 
@@ -20,5 +21,8 @@ struct BuildReport {
 // A process that dies takes one question with it, and dies with this one. Ends early where the supervisor says so.
 BuildReport build_library(AnswerFile&, const std::vector<LibraryQuestion>&, const LibraryCommand&,
                           Supervisor&);
+
+// 'chorale library measure' (cli/library_measure.cpp).
+Outcome measure_library(const LibraryCommand&, Supervisor&);
 
 }  // namespace chorale

@@ -105,22 +105,31 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
+// Where a time is from, and whether MPI's own is faster.
+std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measured, double bytes) {
+  if (!choice.measured) return "predicted";
+  const auto own = measured_us(measured, MeasuredTime::kOwn, bytes);
+  return own && *own < choice.us ? fmt::format("measured; MPI's own took {}", format_us(*own)) : "measured";
+}
+
 Outcome choose(const LibraryCommand& command) {
   require_writable_file("--json", command.json);
+  std::vector<std::vector<MeasuredTime>> measured;
   const std::vector<Result> results =
-      results_at(*open_answers(command.file, false), command.file, command.place);
-  std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time"}};
+      results_at(*open_answers(command.file, false), command.file, command.place, &measured);
+  std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time", ""}};
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {
-    const auto best = select(results, call_of(results.front().collective, static_cast<double>(bytes)));
+    const auto best =
+        select(results, call_of(results.front().collective, static_cast<double>(bytes)), {}, measured);
     if (!best) throw InputError(command.file, "has no schedule for that", "build it with other limits");
     if (!first) first = best;
     const Point& point = results[best->result].points[best->point];
     rows.push_back({format_bytes(static_cast<double>(bytes)), std::to_string(point.cost.steps),
                     fraction(point.cost.rounds, point.cost.chunks), name_of(point.method),
-                    format_us(best->us)});
+                    format_us(best->us), origin(*best, measured[best->result], static_cast<double>(bytes))});
   }
-  Outcome outcome{.text = table(rows, "rrrlr")};
+  Outcome outcome{.text = table(rows, "rrrlrl")};
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
   return outcome;
 }
@@ -183,6 +192,8 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
       return merge(command);
     case LibraryCommand::Action::Export:
       return exported(command, supervisor);
+    case LibraryCommand::Action::Measure:
+      return measure_library(command, supervisor);
   }
   return {};
 }

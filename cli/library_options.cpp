@@ -152,6 +152,26 @@ void library_options(CLI::App& app, Command& parsed) {
        "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
   limits(select, selected->limits, "");
   select->final_callback([selected, &parsed] { parsed = *selected; });
+
+  CLI::App* const measure = command(
+      *sub, "measure", "Time the algorithms of a library beside MPI's own, and keep the times",
+      "Under mpirun, rank n for rank n of the machine; groups of one level at once, as programs use them.\n"
+      "What was measured decides in 'select' and in preloaded programs.\n" +
+          kPlainExitCodes +
+          "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --bytes 1K,64K");
+  auto measured = file_of(measure, Action::Measure);
+  measured->bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};
+  measure->add_option("machine", measured->place.machine, "As it was named when the library was built")
+      ->required()
+      ->option_text("MACHINE");
+  sizes(measure, "--bytes", measured->bytes,
+        "Blocks of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
+  integer(measure, "--rounds", measured->rounds, 1, 10'000, "N", "In each, all take their turn (5)");
+  integer(measure, "--times", measured->times, 1, 100'000, "N", "Each, in a round (10)");
+  duration(measure, "--wait", measured->patience, "Give up when a rank waits longer than T (60)");
+  limits(measure, measured->limits, " and keep what was measured");
+  progress(measure, measured->progress);
+  measure->final_callback([measured, &parsed] { parsed = *measured; });
 }
 
 }  // namespace chorale

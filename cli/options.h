@@ -317,12 +317,12 @@ struct TuneCommand {
 };
 
 struct LibraryCommand {
-  enum class Action { Build, Show, Verify, Select, Merge, Export };
+  enum class Action { Build, Show, Verify, Select, Merge, Export, Measure };
   Action action = Action::Show;
   std::string spec = {};  // of Build
   std::string file = {};  // the library
   int jobs = 1;
-  AnswerPlace place = {.group = "all"};         // of Select
+  AnswerPlace place = {.group = "all"};         // of Select; of Measure its machine
   std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
   std::string json = {};
   std::string html = {};                      // of Show
@@ -331,6 +331,8 @@ struct LibraryCommand {
   std::vector<std::string> collectives = {};  // of Export
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
+  int rounds = 5, times = 10;   // of Measure
+  std::chrono::milliseconds patience{60'000};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
 };

@@ -17,16 +17,22 @@ const std::vector<std::string>& mpi_launcher_variables();
 
 class MpiSession {
  public:
-  // Finalizes, which waits for the other ranks; but after a Hang it does not, since they may never come.
+  // The whole one finalizes, which waits for the other ranks; but after a Hang it does not, since they may never come.
   // mpirun then ends them when this process exits.
   virtual ~MpiSession() = default;
 
   virtual Rank rank() const = 0;
   virtual int ranks() const = 0;
 
-  // Messages over MPI_COMM_WORLD, nonblocking. No wait lasts longer than `timeout`. Must not outlive the
+  // Messages between its ranks, nonblocking. No wait lasts longer than `timeout`. Must not outlive the
   // session.
   virtual std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) = 0;
+
+  // The ranks that give the same number, in the order of their own, as a session; all ranks call it. Must not outlive this one.
+  virtual std::unique_ptr<MpiSession> part(int number) = 0;
+
+  // Of its ranks, as MPI_Comm_c2f gives it, so that no header of ours needs MPI's.
+  virtual int communicator() const = 0;
 };
 
 std::unique_ptr<MpiSession> start_mpi();

@@ -19,6 +19,27 @@ std::vector<RunRow> rows(const Program& program, const Collective& collective, c
   return rows(make_plan, !reduces(program), collective, options, transport);
 }
 
+// A plan with buffers of its caller's.
+class CopiedPlan {
+ public:
+  CopiedPlan(const Program& program, Rank n, const BlockShape& shape)
+      : plan_(program, n, shape), input_(plan_.input().size()), output_(plan_.output().size()) {}
+
+  std::span<std::byte> input() { return input_; }
+  std::span<std::byte> output() { return output_; }
+  bool in_place() const { return false; }
+
+  void execute(ReduceOp op, Transport& transport) {
+    std::ranges::copy(input_, plan_.input().begin());
+    plan_.execute(op, transport);
+    std::ranges::copy(plan_.output(), output_.begin());
+  }
+
+ private:
+  RankPlan plan_;
+  std::vector<std::byte> input_, output_;
+};
+
 }  // namespace
 
 std::vector<RunRow> run_on_threads(const Program& program, const Collective& collective,
@@ -37,6 +58,17 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, cons
   check(options);
   require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
   return rows(program, collective, options, *session.transport(options.timeout));
+}
+
+std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Program& program,
+                                      const Collective& collective, const RunOptions& options) {
+  check(options);
+  require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
+  const std::unique_ptr<Transport> transport = session.transport(options.timeout);
+  const auto make_plan = [&](const BlockShape& shape) {
+    return CopiedPlan(program, transport->rank(), shape);
+  };
+  return rows(make_plan, !reduces(program), collective, options, *transport);
 }
 
 std::vector<std::vector<std::byte>> outputs_of(const Program& program, const BlockShape& shape, ReduceOp op,

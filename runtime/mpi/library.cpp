@@ -56,14 +56,14 @@ MPI_Op operation(ReduceOp op) {
   return MPI_SUM;
 }
 
-// Buffers and a call over MPI_COMM_WORLD, in the shape of RankPlan. Throws InputError for collectives, types
+// Buffers and a call over the ranks of a session, in the shape of RankPlan. Throws InputError for collectives, types
 // and sizes that MPI's interface does not have; halves are among them, so how they are accumulated is no
 // question here. Requires an MpiSession.
 class MpiLibraryPlan {
  public:
   // In place the buffers share memory as MPI_IN_PLACE has it: a ReduceScatter's output is the first block of
   // the input, unlike NCCL's.
-  MpiLibraryPlan(const Collective&, Rank, const BlockShape&, bool in_place = false);
+  MpiLibraryPlan(const MpiSession&, const Collective&, const BlockShape&, bool in_place = false);
 
   std::span<std::byte> input() const { return buffers_.input; }
   std::span<std::byte> output() const { return buffers_.output; }
@@ -73,25 +73,30 @@ class MpiLibraryPlan {
 
  private:
   const Collective& collective_;
+  const MPI_Comm comm_;
   const Rank rank_;
   const BlockShape shape_;
   const bool in_place_;
   RankBuffers buffers_ = {};
 };
 
-MpiLibraryPlan::MpiLibraryPlan(const Collective& collective, Rank rank, const BlockShape& shape,
-                               bool in_place)
-    : collective_(collective), rank_(rank), shape_(shape), in_place_(in_place) {
+MpiLibraryPlan::MpiLibraryPlan(const MpiSession& session, const Collective& collective,
+                               const BlockShape& shape, bool in_place)
+    : collective_(collective),
+      comm_(MPI_Comm_f2c(session.communicator())),
+      rank_(session.rank()),
+      shape_(shape),
+      in_place_(in_place) {
   datatype(shape.type);
   if (shape.elements > INT_MAX)
     throw InputError("mpi", fmt::format("counts in int, {} elements are too many", shape.elements),
                      "use smaller sizes");
   const std::int64_t block = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
-  const std::int64_t input = block * (input_chunks(collective, rank) / collective.chunks_per_block),
-                     output = block * (output_chunks(collective, rank) / collective.chunks_per_block);
+  const std::int64_t input = block * (input_chunks(collective, rank_) / collective.chunks_per_block),
+                     output = block * (output_chunks(collective, rank_) / collective.chunks_per_block);
   // MPI_Reduce_scatter_block is the one that begins at one place where NCCL's does not.
   const bool at_one_place = collective.kind == CollectiveKind::ReduceScatter;
-  const std::int64_t apart = at_one_place ? 0 : in_place_shift(collective.kind) * rank * block;
+  const std::int64_t apart = at_one_place ? 0 : in_place_shift(collective.kind) * rank_ * block;
   buffers_ = in_place ? buffers_in_place(std::max<std::int64_t>(apart, 0), input,
                                          std::max<std::int64_t>(-apart, 0), output)
                       : buffers_apart(input, output);
@@ -107,32 +112,32 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
   void* const out = buffers_.output.data();
   switch (collective_.kind) {
     case CollectiveKind::AllReduce:
-      MPI_Allreduce(in, out, count, type, operation(op), MPI_COMM_WORLD);
+      MPI_Allreduce(in, out, count, type, operation(op), comm_);
       break;
     case CollectiveKind::Reduce:
-      MPI_Reduce(in, out, count, type, operation(op), root, MPI_COMM_WORLD);
+      MPI_Reduce(in, out, count, type, operation(op), root, comm_);
       break;
     case CollectiveKind::ReduceScatter:
-      MPI_Reduce_scatter_block(in, out, count, type, operation(op), MPI_COMM_WORLD);
+      MPI_Reduce_scatter_block(in, out, count, type, operation(op), comm_);
       break;
     case CollectiveKind::Allgather:
-      MPI_Allgather(in, count, type, out, count, type, MPI_COMM_WORLD);
+      MPI_Allgather(in, count, type, out, count, type, comm_);
       break;
     case CollectiveKind::Alltoall:
-      MPI_Alltoall(in, count, type, out, count, type, MPI_COMM_WORLD);
+      MPI_Alltoall(in, count, type, out, count, type, comm_);
       break;
     case CollectiveKind::Gather:
-      MPI_Gather(in, count, type, out, count, type, root, MPI_COMM_WORLD);
+      MPI_Gather(in, count, type, out, count, type, root, comm_);
       break;
     case CollectiveKind::Scatter:
       // Here it is the receiving side that says it.
       MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
-                  root, MPI_COMM_WORLD);
+                  root, comm_);
       break;
     case CollectiveKind::Broadcast:
       // Ours goes from input to output; MPI's has one buffer.
       if (rank_ == root && !in_place_ && has_both) std::memcpy(out, in, buffers_.input.size());
-      MPI_Bcast(out, count, type, root, MPI_COMM_WORLD);
+      MPI_Bcast(out, count, type, root, comm_);
       break;
     default:
       throw InputError("mpi", "has no collective " + name_of(collective_), "leave 'mpi' out");
@@ -150,7 +155,7 @@ std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& colle
   require_ranks(session, name_of(collective), collective.ranks);
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
   const auto make_plan = [&](const BlockShape& shape) {
-    return MpiLibraryPlan(collective, transport->rank(), shape, in_place);
+    return MpiLibraryPlan(session, collective, shape, in_place);
   };
   return rows(make_plan, !collective.combining, collective, options, *transport);
 }

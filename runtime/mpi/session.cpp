@@ -170,30 +170,45 @@ class MpiTransport : public Transport {
 class Session final : public MpiSession {
  public:
   Session() { MPI_Init(nullptr, nullptr); }
+  Session(MPI_Comm comm, bool* hung) : comm_(comm), hung_(hung) {}
   ~Session() override {
-    if (!hung_) MPI_Finalize();
+    if (*hung_) return;
+    if (comm_ == MPI_COMM_WORLD)
+      MPI_Finalize();
+    else
+      MPI_Comm_free(&comm_);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   Rank rank() const override {
     Rank rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_rank(comm_, &rank);
     return rank;
   }
 
   int ranks() const override {
     int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_size(comm_, &ranks);
     return ranks;
   }
 
   std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) override {
-    return std::make_unique<MpiTransport>(MPI_COMM_WORLD, &hung_, timeout);
+    return std::make_unique<MpiTransport>(comm_, hung_, timeout);
   }
 
+  std::unique_ptr<MpiSession> part(int number) override {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(comm_, number, rank(), &comm);
+    return std::make_unique<Session>(comm, hung_);
+  }
+
+  int communicator() const override { return MPI_Comm_c2f(comm_); }
+
  private:
-  bool hung_ = false;
+  MPI_Comm comm_ = MPI_COMM_WORLD;
+  bool is_hung_ = false;
+  bool* hung_ = &is_hung_;  // of the whole session
 };
 
 }  // namespace

@@ -19,3 +19,8 @@ add_test(NAME preload.seats COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_
                                     $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
                                     ${CMAKE_CURRENT_SOURCE_DIR}/preload/seats.c)
 set_tests_properties(preload.seats PROPERTIES TIMEOUT 300 ENVIRONMENT "${late_sanitizer}")
+# Measured times, in libraries.
+add_test(NAME preload.measured COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/measured.py $<TARGET_FILE:chorale>
+                                       $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
+                                       ${CMAKE_CURRENT_SOURCE_DIR}/preload/program.c)
+set_tests_properties(preload.measured PROPERTIES TIMEOUT 300 ENVIRONMENT "${late_sanitizer}")

@@ -1,0 +1,39 @@
+// What the answers of a library take where they are to be used, beside what the library of messages does by itself.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "library/answers.h"
+
+namespace chorale {
+
+class MpiSession;
+
+struct MeasureOptions {
+  std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of blocks
+  int rounds = 5;                             // in each, all that are compared take their turn
+  int times = 10;                             // each, in a round
+  int points = 3;                             // of an answer: those that should be the fastest at that size
+  std::chrono::milliseconds timeout{60'000};  // of a rank that waits for another
+  std::function<void(const std::string& doing)> progress = {};
+};
+
+struct MeasuredRow {
+  AnswerPlace place = {};
+  std::int64_t bytes = 0;
+  MeasuredTime own = {}, ours = {};  // ours: the fastest of the points
+};
+
+// Every process calls it, rank n for rank n of the machine, as it is named in the library; all have the file open, the first
+// one writes, a transaction a time. Groups of one level are measured at once, as programs use them; the slowest counts. Sums are
+// of float32. A time is the median of the medians of the rounds, its spread that of these. Rows of the first one's. Throws
+// InputError where the machine is not in the library, or has other ranks; where a schedule gives wrong data, std::logic_error;
+// Hang.
+std::vector<MeasuredRow> measure(AnswerFile&, const std::string& machine, MpiSession&,
+                                 const MeasureOptions& = {});
+
+}  // namespace chorale

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "api/measure.h"
+#include "api/run.h"
+#include "cli/commands.h"
+#include "cli/layout.h"
+#include "cli/library_build.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// Of the medians of the rounds, in parts of their median.
+std::string spread(const MeasuredTime& time) {
+  return fmt::format("{:.0f} %", 100 * (time.most_us - time.least_us) / time.median_us);
+}
+
+std::string in_words(const std::vector<MeasuredRow>& rows) {
+  std::vector<std::vector<std::string>> cells = {
+      {"group", "collective", "block", "MPI's own", "spread", "ours", "spread", "point", "taken"}};
+  for (const MeasuredRow& row : rows)
+    cells.push_back({row.place.group, row.place.collective, format_bytes(static_cast<double>(row.bytes)),
+                     format_us(row.own.median_us), spread(row.own), format_us(row.ours.median_us),
+                     spread(row.ours), std::to_string(row.ours.point),
+                     row.own.median_us < row.ours.median_us ? "MPI's" : "ours"});
+  return table(cells, "llrrrrrrl");
+}
+
+}  // namespace
+
+Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
+  if (!started_by_mpirun())
+    throw InputError("library measure", "this process was not started by mpirun",
+                     "use mpirun -n 4 chorale library measure ...");
+  try {
+    const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
+    const auto session = join_processes();
+    MeasureOptions options{.bytes = command.bytes,
+                           .rounds = command.rounds,
+                           .times = command.times,
+                           .timeout = command.patience};
+    supervisor.want_progress(command.progress);
+    if (ProgressLine& line = supervisor.progress(); rank_of(*session) == 0 && line.wanted())
+      options.progress = [&line](const std::string& doing) { line.show(doing); };
+    const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
+    if (rank_of(*session) != 0) return {};
+    supervisor.take_floor();
+    return {.text = in_words(rows)};
+  } catch (const Hang& hang) {
+    throw hung("library measure", hang);
+  }
+}
+
+}  // namespace chorale
