@@ -355,8 +355,11 @@ std::optional<Schedule> grow_guarded(const Ground& ground, int rounds, int most,
       if (now == pass) break;
     }
     if (!best) {
-      if (++target > most) return std::nullopt;
-      ++left;
+      // One more, then more and more: where nothing comes of it, it is not tried for every number of rounds.
+      const int more = 1 + (target - rounds) / 2;
+      target += more;
+      left += more;
+      if (target > most) return std::nullopt;
       continue;
     }
     previous = 2 * pass;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "construct/classic.h"
+#include "construct/copies_on_trees.h"
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
 #include "construct/in_network.h"
@@ -216,6 +217,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
     add(grow_trees(machine, made, stop));
     add(fit_ways(machine, made, bound, stop));
   }
+  add(copies_on_trees(machine, made, schedules, bound, stop));
   add(fit_trees(machine, made, schedules, bound, stop));
   // Last, so that what is better by more steps does not keep the trees in time from looking for few.
   if (made.combining && !is_undirected(machine)) add(sum_on_priced_trees(machine, made, bound, stop));

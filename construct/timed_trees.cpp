@@ -29,6 +29,10 @@ constexpr long long kMostLooksForTrees = 120'000'000;
 constexpr long long kMostLooksForOne = kMostLooksForTrees / 8;
 constexpr int kTurnsOfTrees = 50;
 constexpr double kMostLooksOfTurn = 1e7;
+// What is copied has other ways to good schedules (tree_growth.h, copies_on_trees.h): on 64 ranks this took two thirds of the time, and what
+// it found with several chunks one chunk had, too.
+constexpr long long kMostLooksForCopying = 50'000'000;
+constexpr double kMostLooksOfCopies = 2.5e6;
 constexpr int kPatience = 16;  // turns without less that is over
 constexpr int kFailuresOfSteps = 2;
 constexpr int kMoreForNarrow =
@@ -348,11 +352,13 @@ bool concerns_all(const Collective& collective) {
 std::vector<Schedule> fit_trees(const Topology& topology, const Collective& collective,
                                 const std::vector<Schedule>& known, const std::function<int()>& bound,
                                 const std::atomic<bool>* stop) {
-  Effort effort(kMostLooksForTrees, stop);
+  Effort effort(collective.combining ? kMostLooksForTrees : kMostLooksForCopying, stop);
   if (effort.stopped() || topology.ranks < 2 || !concerns_all(collective)) return {};
   TreeFitting fitting(topology, collective);
   const std::optional<int> hops_needed = fitting.fewest_steps();
-  if (!hops_needed || fitting.looks_of_turn(*hops_needed) > kMostLooksOfTurn) return {};
+  if (!hops_needed ||
+      fitting.looks_of_turn(*hops_needed) > (collective.combining ? kMostLooksOfTurn : kMostLooksOfCopies))
+    return {};
   const int fewest = *hops_needed, least = bound();
   std::vector<Schedule> best;
   for (int steps = fewest; steps <= 3 * fewest + kMoreForNarrow; steps += steps / 4 + 1) {

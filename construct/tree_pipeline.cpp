@@ -10,6 +10,7 @@
 #include "construct/tree_pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -24,16 +25,21 @@ namespace {
 // Sends put in steps, in all widths together: some seconds. Beyond a part of it, only widths that double.
 constexpr long long kMostPlaced = 8'000'000;
 constexpr long long kFewPlaced = 1'000'000;
+// Of copies, in all shares of the rounds that are left, from all of them down to the least, which comes to a round a step.
+constexpr long long kMostCopiesPlaced = 1'500'000;
+constexpr long long kFewestShares = 8, kMostShares = 40;
+constexpr double kLeastShare = 0.001;
 
 // One half of a tree, from the root on.
 struct Hung {
   std::vector<int> depth = {};
   std::vector<int> height = {};  // of what hangs below a rank
   std::vector<std::vector<Rank>> below = {};
-  Rank root = -1;
+  std::vector<Rank> roots = {};  // one, but of copies that start at several
 };
 
 Hung hung(const std::vector<Rank>& above) {
+  if (above.empty()) return {};
   const int ranks = static_cast<int>(above.size());
   Hung tree{.depth = std::vector<int>(ranks, 0),
             .height = std::vector<int>(ranks, 0),
@@ -42,8 +48,8 @@ Hung hung(const std::vector<Rank>& above) {
     if (above[n] >= 0)
       tree.below[above[n]].push_back(n);
     else
-      tree.root = n;
-  std::vector<Rank> order = {tree.root};
+      tree.roots.push_back(n);
+  std::vector<Rank> order = tree.roots;
   for (std::size_t i = 0; i < order.size(); ++i)
     for (Rank n : tree.below[order[i]]) {
       tree.depth[n] = tree.depth[order[i]] + 1;
@@ -57,8 +63,13 @@ Hung hung(const std::vector<Rank>& above) {
 // Sends over tree edges, with who waits for whom. Job 2n of a chunk goes up from rank n, job 2n + 1 comes down to it.
 class TreeJobs {
  public:
-  TreeJobs(const Topology& topology, const std::vector<SumTree>& trees, int chunks, int rounds)
-      : topology_(topology), trees_(trees), chunks_(chunks), rounds_of_turn_(rounds) {
+  TreeJobs(const Topology& topology, const std::vector<SumTree>& trees, const std::vector<int>& tree_of,
+           int rounds)
+      : topology_(topology),
+        trees_(trees),
+        tree_of_(tree_of),
+        chunks_(static_cast<int>(tree_of.size())),
+        rounds_of_turn_(rounds) {
     std::map<std::pair<Rank, Rank>, int> roads;
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
       const auto [at, fresh] =
@@ -70,30 +81,91 @@ class TreeJobs {
       Half& half = halves_.emplace_back(Half{.up = hung(tree.up), .down = hung(tree.down)});
       half.roads.assign(2 * static_cast<std::size_t>(topology.ranks), -1);
       for (Rank n = 0; n < topology.ranks; ++n) {
-        if (tree.up[n] >= 0) half.roads[2 * n] = roads.at({n, tree.up[n]});
+        if (!tree.up.empty() && tree.up[n] >= 0) half.roads[2 * n] = roads.at({n, tree.up[n]});
         if (tree.down[n] >= 0) half.roads[2 * n + 1] = roads.at({tree.down[n], n});
       }
     }
+    std::vector<int> taken(trees.size(), 0);
+    for (Chunk c = 0; c < chunks_; ++c) {
+      turn_.push_back(taken[tree_of[c]]++);
+      jobs_ += std::ranges::count_if(tree(c).roads, [](int road) { return road >= 0; });
+    }
   }
 
-  long long jobs() const { return 2LL * (topology_.ranks - 1) * chunks_; }
+  long long jobs() const { return jobs_; }
 
   // Steps of at most so many rounds. In turns: chunks one after the other; or by the way that is before them alone.
   Schedule in_steps_of(int rounds, bool in_turns) {
     rounds_ = rounds;
     in_turns_ = in_turns;
+    return in_steps([] { return 0; });
+  }
+
+  // Steps of a share of the rounds that are left.
+  Schedule in_steps_of_share(double share) {
+    in_turns_ = false;
+    rounds_ = 1;
+    Remaining remaining(topology_, links_);
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (int road : tree(c).roads)
+        if (road >= 0) remaining.add(road, 1);
+    return in_steps([&] {
+      for (const Ready& job : done_) remaining.add(tree(job.chunk).roads[job.job], -1);
+      return static_cast<int>(std::ceil(static_cast<double>(remaining.rounds()) * share));
+    });
+  }
+
+ private:
+  // What roads still have to carry. Of parallel links the first one's limits count.
+  class Remaining {
+   public:
+    Remaining(const Topology& topology, const std::vector<std::vector<LinkId>>& links)
+        : topology_(topology), links_(links), roads_(links.size(), 0), limits_(topology.limits.size(), 0) {
+      std::map<LinkId, int> road_of;
+      for (int road = 0; road < std::ssize(links); ++road) {
+        road_of[links[road].front()] = road;
+        wide_.push_back(0);
+        for (LinkId l : links[road]) wide_.back() += topology.links[l].bandwidth;
+      }
+      limits_of_.resize(links.size());
+      for (int z = 0; z < std::ssize(topology.limits); ++z)
+        for (LinkId l : topology.limits[z].links)
+          if (const auto at = road_of.find(l); at != road_of.end()) limits_of_[at->second].push_back(z);
+    }
+    void add(int road, int jobs) {
+      roads_[road] += jobs;
+      for (int z : limits_of_[road]) limits_[z] += jobs;
+    }
+    long long rounds() const {
+      long long most = 1;
+      for (std::size_t r = 0; r < roads_.size(); ++r)
+        most = std::max(most, (roads_[r] + wide_[r] - 1) / wide_[r]);
+      for (std::size_t z = 0; z < limits_.size(); ++z)
+        most =
+            std::max(most, (limits_[z] + topology_.limits[z].bandwidth - 1) / topology_.limits[z].bandwidth);
+      return most;
+    }
+
+   private:
+    const Topology& topology_;
+    const std::vector<std::vector<LinkId>>& links_;
+    std::vector<long long> roads_, limits_, wide_ = {};
+    std::vector<std::vector<int>> limits_of_ = {};
+  };
+
+  // `width` of the next step; 0: as it was.
+  template <typename Width>
+  Schedule in_steps(const Width& width) {
     waits_.assign(static_cast<std::size_t>(chunks_) * topology_.ranks, 0);
     ready_.assign(links_.size(), {});
     freed_.clear();
-    for (Chunk c = 0; c < chunks_; ++c)
-      for (Rank n = 0; n < topology_.ranks; ++n) {
-        waits_of(c, n) = static_cast<int>(tree(c).up.below[n].size());
-        if (waits_of(c, n) == 0 && n != tree(c).up.root) freed_.push_back({c, 2 * n});
-      }
+    done_.clear();
+    for (Chunk c = 0; c < chunks_; ++c) start(c);
     Schedule schedule;
     Load load(topology_);
     for (long long left = jobs(); left > 0; left -= std::ssize(done_)) {
       for (const auto& [c, job] : freed_) ready_[tree(c).roads[job]].push(ready(c, job));
+      if (const int next = width(); next > 0) rounds_ = next;
       freed_.clear();
       done_.clear();
       Step step;
@@ -109,7 +181,17 @@ class TreeJobs {
     return schedule;
   }
 
- private:
+  void start(Chunk c) {
+    const Half& half = tree(c);
+    for (Rank n = 0; n < std::ssize(half.up.below); ++n) {
+      waits_of(c, n) = static_cast<int>(half.up.below[n].size());
+      if (waits_of(c, n) == 0 && n != half.up.roots.front()) freed_.push_back({c, 2 * n});
+    }
+    if (half.up.below.empty())
+      for (Rank root : half.down.roots)
+        for (Rank n : half.down.below[root]) freed_.push_back({c, 2 * n + 1});
+  }
+
   struct Half {
     Hung up = {}, down = {};
     std::vector<int> roads = {};  // by job
@@ -123,15 +205,15 @@ class TreeJobs {
     }
   };
 
-  const Half& tree(Chunk c) const { return halves_[c % halves_.size()]; }
+  const Half& tree(Chunk c) const { return halves_[tree_of_[c]]; }
   int& waits_of(Chunk c, Rank n) { return waits_[static_cast<std::size_t>(c) * topology_.ranks + n]; }
 
   Ready ready(Chunk c, int job) const {
     const Half& half = tree(c);
     const Rank n = job / 2;
-    const int far = job % 2 == 0 ? half.up.depth[n] + half.down.height[half.down.root] : half.down.height[n];
-    const int turn = c / static_cast<int>(halves_.size());
-    return {.urgency = far * rounds_ - (in_turns_ ? turn * rounds_of_turn_ : 0), .chunk = c, .job = job};
+    const int far =
+        job % 2 == 0 ? half.up.depth[n] + half.down.height[half.down.roots.front()] : half.down.height[n];
+    return {.urgency = in_turns_ ? far * rounds_ - turn_[c] * rounds_of_turn_ : far, .chunk = c, .job = job};
   }
 
   void take(int road, LinkId l, Step& step) {
@@ -175,7 +257,7 @@ class TreeJobs {
     if (done.job % 2 == 0) {
       const Rank above = above_of(done.chunk, complete);
       if (--waits_of(done.chunk, above) > 0) return;
-      if (above != half.up.root) {
+      if (above != half.up.roots.front()) {
         freed_.push_back({done.chunk, 2 * above});
         return;
       }
@@ -183,14 +265,17 @@ class TreeJobs {
     }
     for (Rank n : half.down.below[complete]) freed_.push_back({done.chunk, 2 * n + 1});
   }
-  Rank above_of(Chunk c, Rank n) const { return trees_[c % trees_.size()].up[n]; }
+  Rank above_of(Chunk c, Rank n) const { return trees_[tree_of_[c]].up[n]; }
 
   const Topology& topology_;
   const std::vector<SumTree>& trees_;
+  const std::vector<int>& tree_of_;  // by chunk
   const int chunks_;
   const int rounds_of_turn_;                     // of chunks that take all trees once
   std::vector<std::vector<LinkId>> links_ = {};  // by road: all from one rank to another
   std::vector<Half> halves_ = {};
+  std::vector<int> turn_ = {};  // by chunk: chunks before it that take its tree
+  long long jobs_ = 0;
   // Of a try.
   int rounds_ = 0;
   bool in_turns_ = true;
@@ -204,8 +289,10 @@ class TreeJobs {
 
 std::vector<Schedule> pipelines(const Topology& topology, const std::vector<SumTree>& trees, int chunks,
                                 int rounds, const std::atomic<bool>* stop) {
-  TreeJobs jobs(topology, trees, chunks, rounds);
-  const auto most = static_cast<long long>(rounds) * ((chunks - 1) / std::ssize(trees) + 1);
+  std::vector<int> tree_of;
+  for (Chunk c = 0; c < chunks; ++c) tree_of.push_back(c % static_cast<int>(trees.size()));
+  TreeJobs jobs(topology, trees, tree_of, rounds);
+  const long long most = static_cast<long long>(rounds) * ((chunks - 1) / std::ssize(trees) + 1);
   std::vector<Schedule> schedules;
   long long placed = 0;
   for (long long width = 1; width <= most && placed <= kMostPlaced;) {
@@ -216,6 +303,20 @@ std::vector<Schedule> pipelines(const Topology& topology, const std::vector<SumT
       placed += jobs.jobs();
     }
     width += placed > kFewPlaced ? width : width / 3 + 1;
+  }
+  return schedules;
+}
+
+std::vector<Schedule> copy_pipelines(const Topology& topology, const std::vector<SumTree>& trees,
+                                     const std::vector<int>& tree_of, const std::atomic<bool>* stop) {
+  TreeJobs jobs(topology, trees, tree_of, 1);
+  std::vector<Schedule> schedules;
+  const long long tries =
+      std::clamp(kMostCopiesPlaced / std::max(1LL, jobs.jobs()), kFewestShares, kMostShares);
+  for (long long i = 0; i < tries; ++i) {
+    if (stop != nullptr && *stop) return schedules;
+    const double share = std::pow(kLeastShare, static_cast<double>(i) / static_cast<double>(tries - 1));
+    keep_undominated(schedules, jobs.in_steps_of_share(share));
   }
   return schedules;
 }
