@@ -289,7 +289,8 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       if (!algorithm) {
         const Result& result = loaded.result;
         const Point& point = result.points[best->point];
-        auto made = std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
+        auto made = std::make_unique<LoadedAlgorithm>(
+            LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
         made->program = std::make_shared<Program>(
             ranks.empty()
                 ? lowered(result.topology, point.collective, point.schedule)

@@ -35,8 +35,8 @@ int chorale_mpi_reduce_scatter_block(const void* sendbuf, void* recvbuf, int rec
 int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
-int chorale_mpi_reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
-                       MPI_Comm comm);
+int chorale_mpi_reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                       int root, MPI_Comm comm);
 
 /* What went wrong in the last function above that returned an error in this thread and was not MPI's own; ""
  * before. Valid until the next one. */
