@@ -58,7 +58,7 @@ for question in QUESTIONS:
 
 # What a wheel has: the extension, libchorale and what that loads, stripped as pip has them stripped, and the texts.
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_wheel_"))
-files = [*build.glob("python/chorale/_chorale*.so"), *(build / f"lib/{name}.so" for name in ("libchorale", "libchorale-clp", "libchorale-crypto", "libchorale-z3"))]
+files = [*build.glob("python/chorale/_chorale*.so"), *(build / f"lib/{name}.so" for name in ("libchorale", "libchorale-clp", "libchorale-crypto", "libchorale-sqlite", "libchorale-z3"))]
 texts = [path for path in (build / "python/chorale").iterdir() if path.suffix in (".py", ".pyi", ".typed")]
 with zipfile.ZipFile(work / "wheel.zip", "w", zipfile.ZIP_DEFLATED) as wheel:
     unpacked = 0

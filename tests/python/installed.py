@@ -35,7 +35,7 @@ code, text = run(python, "-m", "pip", "download", "-q", "--no-deps", "-d", str(w
 if code != 0:
     print(f"LEFT OUT: pip reaches no package index:\n{text[-1000:]}")
     sys.exit(77)
-for component in ("libchorale", "chorale-clp", "chorale-crypto", "chorale-z3"):
+for component in ("libchorale", "chorale-clp", "chorale-crypto", "chorale-z3", "chorale-sqlite"):
     must(cmake, "--install", build, "--prefix", str(work / "usr"), "--component", component)
 (config,) = work.glob("usr/lib*/**/choraleConfig.cmake")
 must(python, "-m", "pip", "install", "-q", f"{source}[notebook]", "-C", f"cmake.define.chorale_DIR={config.parent}")
