@@ -190,11 +190,11 @@ TEST(Select, PricesEachLinkByItsOwnNumbers) {
       std::size_t best = result.points.size(), by_formula = best;
       double least = 0, least_by_formula = 0;
       for (std::size_t p = 0; p < result.points.size(); ++p) {
-        if (!result.points[p].on_frontier) continue;
         const double us =
             schedule_time(result.points[p].schedule, result.topology, result.points[p].cost.chunks, bytes).us;
-        const double formula = time_us(result.points[p].cost, result.topology, bytes);
         if (best == result.points.size() || us < least) best = p, least = us;
+        if (!result.points[p].on_frontier) continue;  // the formula knows nothing of others
+        const double formula = time_us(result.points[p].cost, result.topology, bytes);
         if (by_formula == result.points.size() || formula < least_by_formula)
           by_formula = p, least_by_formula = formula;
       }

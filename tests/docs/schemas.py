@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 try:
-    from jsonschema import Draft202012Validator, RefResolver
+    from jsonschema import Draft202012Validator
 except ImportError:
     print("SKIPPED, NO FILE WAS VALIDATED: this wants python3-jsonschema (./setup.sh --tests)")
     sys.exit(77)
@@ -24,12 +24,25 @@ work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_schemas_"))
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
 assert len(schemas) == 12, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
-validators = {}
+
+
+def validators_of(all_schemas):
+    """By file name. Schemas name each other by it; since 4.18 jsonschema looks them up in a registry, before that in a resolver."""
+    try:
+        from referencing import Registry, Resource
+    except ImportError:
+        from jsonschema import RefResolver
+        return {name: Draft202012Validator(schema, resolver=RefResolver(name, schema, store=dict(all_schemas)))
+                for name, schema in all_schemas.items()}
+    registry = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in all_schemas.items())
+    return {name: Draft202012Validator(schema, registry=registry) for name, schema in all_schemas.items()}
+
+
 for name, schema in schemas.items():
     assert schema["$id"] == name, name
     assert f"(schemas/{name})" in page, f"docs/formats.md does not link {name}"
     Draft202012Validator.check_schema(schema)
-    validators[name] = Draft202012Validator(schema, resolver=RefResolver(name, schema, store=dict(schemas)))
+validators = validators_of(schemas)
 
 
 def valid(document, name):
