@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "bounds/check_entries.h"
 #include "bounds/check_growth.h"
 #include "ir/words.h"
 
@@ -392,6 +393,8 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
     case Certificate::Kind::Growth:
       if (topology.underlay) return "growth says nothing of ways that were not chosen";
       return growth_fault(topology, collective, claim);
+    case Certificate::Kind::Entries:
+      return entries_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";
   }
@@ -407,8 +410,10 @@ std::optional<Fault> fault(const Topology& topology, const Collective& collectiv
 }
 
 Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate) {
-  const bool priced =
-      certificate.kind == Certificate::Kind::Weights || certificate.kind == Certificate::Kind::Partition;
+  // Prices of entries are those of a cut, which holds for any number of chunks.
+  const bool priced = certificate.kind == Certificate::Kind::Weights ||
+                      certificate.kind == Certificate::Kind::Partition ||
+                      certificate.kind == Certificate::Kind::Entries;
   if (!priced || certificate.prices.size() != 1 || !misfit(topology, collective).empty()) return {};
   const Shown shown = shown_by(topology, collective, certificate, kAnySteps);
   if (!shown.fault.empty() || shown.owed == 0) return {};

@@ -15,7 +15,7 @@ namespace chorale {
 // certificate shows it. Refutations are not checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
-// rounds per chunk that a Weights or Partition certificate with one entry of prices shows for every number of
+// rounds per chunk that a Weights, Partition or Entries certificate with one entry of prices shows for every number of
 // chunks and steps, as a fraction; 0/1 if it shows none. `collective` is the one that the claim is about.
 Rate rate_shown(const Topology&, const Collective&, const Certificate&);
 

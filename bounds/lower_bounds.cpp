@@ -25,6 +25,7 @@
 #include "bounds/check.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
+#include "bounds/entries.h"
 #include "bounds/fabric_partition.h"
 #include "bounds/growth.h"
 #include "bounds/partitions.h"
@@ -132,6 +133,7 @@ class LowerBounds::Search {
         best.consider(
             kAnySteps, found->bound,
             {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
+    entering(best);
     any_ = checked(std::move(best.claim));
     any_->seconds = seconds_since(started);
     return *any_;
@@ -179,6 +181,21 @@ class LowerBounds::Search {
     claim.rounds = kNoSchedule;
     claim.certificate = {.kind = Certificate::Kind::Distance, .chunk = far_.chunk, .rank = far_.rank};
     return claim;
+  }
+
+  // Behind the cut that was found the last entries must still be spread.
+  void entering(Best& best) const {
+    const Copying& copying = copyings_.front();
+    if (topology_.underlay || (collective_.combining && !copying.backwards) || copyings_.size() > 1 ||
+        abilities_of(topology_).any() || best.claim.certificate.kind != Certificate::Kind::Weights)
+      return;
+    std::optional<EntryBound> found =
+        entry_bound(copying.topology, copying.classes, best.claim.certificate.prices.front());
+    if (!found || found->rounds <= best.claim.rounds) return;
+    best.claim.rounds = found->rounds;
+    best.claim.certificate = {.kind = Certificate::Kind::Entries,
+                              .prices = {std::move(found->prices)},
+                              .group = std::move(found->group)};
   }
 
   // Where few chunks leave a rank in a round, spreading takes longer than any cut says.

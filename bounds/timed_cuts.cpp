@@ -34,7 +34,7 @@ namespace {
 constexpr int kCuts = 200;  // in one program over r; Allgather on ring:256, torus:32x32, hypercube:8: none
 constexpr int kMasterIterations = 20'000;  // of the simplex method
 constexpr double kUnits = 1 << 24;         // flow is counted in such parts of a chunk
-constexpr double kNear = 1e-6;
+constexpr double kNearTimed = 1e-6;
 
 double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -283,7 +283,7 @@ class CuttingPlanes {
   }
 
  private:
-  static double rounded(double rounds) { return std::ceil(rounds - kNear); }
+  static double rounded(double rounds) { return std::ceil(rounds - kNearTimed); }
 
   // No more can be learned: everything flows in what is known, or both bounds round up to the same.
   bool settled() const {
@@ -330,7 +330,7 @@ class CuttingPlanes {
       if (network_.feasible(scaled(shape, factor))) {
         best = scaled(shape, factor);
         high = factor;
-        if (sum(best) <= known_ + kNear) return best;
+        if (sum(best) <= known_ + kNearTimed) return best;
       } else {
         low = factor;
       }

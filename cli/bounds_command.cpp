@@ -39,6 +39,14 @@ std::string words(const Topology& topology, const Certificate& certificate) {
     case Certificate::Kind::Distance:
       return fmt::format("distance: chunk {} and rank {} are too far apart", certificate.chunk,
                          certificate.rank);
+    case Certificate::Kind::Entries: {
+      std::vector<int> inside;
+      for (Rank n = 0; n < static_cast<int>(certificate.group.size()); ++n)
+        if (certificate.group[n] == 1) inside.push_back(n);
+      return "entries into {" + ranges(inside) +
+             "}, of which the last are still to be spread there; prices: " +
+             words(topology, certificate.prices.front());
+    }
     case Certificate::Kind::Partition: {
       std::vector<std::vector<int>> members;
       for (Rank n = 0; n < static_cast<int>(certificate.group.size()); ++n) {

@@ -59,12 +59,19 @@ struct Prices {
 //               the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c), J M). From n = 0, no choice of
 //               x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
 //               number that the postcondition asks for. (Dual: as Weights.)
+//   Entries     `group` of each rank, 1 inside and 0 outside; `prices` (one entry) give every link that enters a
+//               w >= m >= 1. M chunks start outside only, each wanted by W ranks inside or more. A chunk that came
+//               to one rank inside has, t rounds later, come from there to g(t) at most, over links inside: g(0) =
+//               1, g(t) <= (1 + K) g(t - 1), where a rank sends at most to K others inside in a round, and g(t) is
+//               at most the ranks inside that are t hops from any one. So an entry t rounds before the end is
+//               worth min(g(t), W) / W of a chunk, and m * M * W <= sum(bandwidth * price) * (sum over t < rounds
+//               of min(g(t), W)). Sums with one destination: as their dual. Without abilities and chosen ways.
 //   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
 //               Where the claim says that there is no schedule at all (of a sum with several destinations):
 //               the formula of `chunk` alone with as many rounds as its steps can use (bounds.md).
 //               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof.
 struct Certificate {
-  enum class Kind { None, Distance, Weights, Partition, Growth, Refutation };
+  enum class Kind { None, Distance, Weights, Partition, Growth, Entries, Refutation };
   Kind kind = Kind::None;
   Chunk chunk = 0;
   Rank rank = 0;

@@ -21,9 +21,13 @@ constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
-constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
-                                  {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
-                                  {Kind::Growth, "growth"},   {Kind::Refutation, "refutation"}};
+constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},
+                                  {Kind::Distance, "distance"},
+                                  {Kind::Weights, "weights"},
+                                  {Kind::Partition, "partition"},
+                                  {Kind::Growth, "growth"},
+                                  {Kind::Entries, "entries"},
+                                  {Kind::Refutation, "refutation"}};
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
@@ -55,6 +59,7 @@ std::string write_certificate(const Certificate& certificate) {
       text += fmt::format(R"(,"chunk":{})", certificate.chunk);
       break;
     case Kind::Partition:
+    case Kind::Entries:
       text += fmt::format(R"(,"group":{})", list(certificate.group));
       [[fallthrough]];
     case Kind::Weights: {
@@ -91,9 +96,9 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   if (certificate.kind == Kind::Distance) {
     certificate.rank = json["rank"].integer(0, topology.ranks - 1);
   }
-  if (certificate.kind == Kind::Partition)
-    certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
-  if (certificate.kind == Kind::Weights || certificate.kind == Kind::Partition) {
+  const bool grouped = certificate.kind == Kind::Partition || certificate.kind == Kind::Entries;
+  if (grouped) certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
+  if (certificate.kind == Kind::Weights || grouped) {
     // Of the machine that claims are about.
     const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
     const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();

@@ -192,7 +192,7 @@ def certificate(result, rng):
         at = rng.randrange(len(digits))
         shown[key] = digits[:at] + rng.choice([d for d in "0123456789abcdef" if d != digits[at]]) + digits[at + 1:]
         return FALSE
-    if shown["kind"] == "partition" and rng.random() < 0.5:
+    if shown["kind"] in ("partition", "entries") and rng.random() < 0.5:
         return other(rng, shown["group"], rng.randrange(len(shown["group"])), range(len(shown["group"])))
     prices = one(rng, shown.get("prices", []))
     numbers = prices and prices[rng.choice([key for key in ("links", "limits") if prices[key]])]

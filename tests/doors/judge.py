@@ -367,6 +367,41 @@ def partition_shows(claim, machine, chunks):
     return 0 if owed == 0 else NEVER if paid == 0 else -(-owed // paid)
 
 
+def entries_show(claim, machine, chunks):
+    """Rounds that a chunk's entries into the group show: what enters t rounds before the end gets no farther than spread[t]."""
+    certificate = claim["certificate"]
+    group, prices = certificate["group"], certificate["prices"]
+    if machine.switches or any(each.multicast or each.reduce for each in machine.limits):
+        raise Fault("entries say nothing of switches")
+    if chunks.combining:
+        if not chunks.one_destination():
+            raise Fault("entries say nothing of sums for several")
+        machine, chunks = machine.reversed(), chunks.dual()
+    if len(group) != machine.ranks or set(group) - {0, 1} or len(prices) != 1:
+        raise Fault("the group does not fit the machine")
+    links, limits = prices[0]["links"], prices[0]["limits"]
+    if len(links) != len(machine.links) or len(limits) != len(machine.limits):
+        raise Fault("prices do not fit the machine")
+    cost = [whole(p) + sum(whole(q) for each, q in zip(machine.limits, limits) if l in each.links) for l, p in enumerate(links)]
+    paid = sum(b * p for (_, _, b), p in zip(machine.links, links)) + sum(each.bandwidth * q for each, q in zip(machine.limits, limits))
+    toll = min((cost[l] for l, (src, dst, _) in enumerate(machine.links) if not group[src] and group[dst]), default=0)
+    entering = [post for pre, post in chunks.list if not any(group[n] for n in pre) and any(group[n] for n in post)]
+    if toll == 0 or not entering:
+        raise Fault("nothing has to enter the group, or it costs nothing")
+    want = min(sum(group[n] for n in post) for post in entering)
+    inside = {n: {dst for src, dst, _ in machine.links if src == n and group[dst]} for n in range(machine.ranks) if group[n]}
+    fan = max(min(len(to), machine.carried([l for l, (src, dst, _) in enumerate(machine.links) if src == n and group[dst]], True))
+              for n, to in inside.items())
+    near = {n: {n} for n in inside}
+    spread, worth, rounds = 1, 0, 0
+    while paid * worth < toll * len(entering) * want:
+        worth += min(spread, want)
+        rounds += 1
+        near = {n: to | {m for k in to for m in inside[k]} for n, to in near.items()}
+        spread = min(spread * (1 + fan), max(map(len, near.values())))
+    return rounds
+
+
 def growth_shows(claim, machine, chunks, work=200_000):
     """True, False, or None if that is too much to find out: can equal chunks not spread in a round less than claimed?"""
     if chunks.combining:
@@ -428,7 +463,7 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
         raise Fault(f"{name} with {pieces} chunks has a schedule of {real} rounds within {steps} steps, claimed are {claim['rounds']}")
     if machine.below:
         machine = machine.below
-        if shows in ("growth", "refutation"):
+        if shows in ("growth", "entries", "refutation"):
             raise Fault("says nothing of ways that were not chosen")
     if shows == "distance":
         c, n = whole(certificate["chunk"]), whole(certificate["rank"])
@@ -440,8 +475,8 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
             raise Fault(f"rank {n} has nothing to do with chunk {c}")
         if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
             raise Fault("the distance is less")
-    elif shows == "weights" or shows == "partition":
-        shown = (weights_show if shows == "weights" else partition_shows)(claim, machine, chunks)
+    elif shows in ("weights", "partition", "entries"):
+        shown = {"weights": weights_show, "partition": partition_shows, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
         if shown < claimed(claim):
