@@ -150,15 +150,9 @@ class CopyPacking {
     return static_cast<int>(std::ceil(most * wanted_ - 1e-9));
   }
 
-  static std::vector<std::vector<Rank>> identity_of(int ranks) {
-    std::vector<std::vector<Rank>> identity(1, std::vector<Rank>(ranks));
-    std::iota(identity.front().begin(), identity.front().end(), 0);
-    return identity;
-  }
-
   const Topology& topology_;
   Effort& effort_;
-  const std::vector<std::vector<Rank>> identity_ = identity_of(topology_.ranks);
+  const std::vector<std::vector<Rank>> identity_ = identity_alone(topology_.ranks);
   const LinkOrbits orbits_;
   std::vector<std::vector<LinkId>> out_of_;
   std::vector<RankSet> roots_;             // by tree

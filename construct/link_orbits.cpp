@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,12 @@ auto kind_of(const Link& link, Rank dst) {
 }
 
 }  // namespace
+
+std::vector<std::vector<Rank>> identity_alone(int ranks) {
+  std::vector<std::vector<Rank>> group(1, std::vector<Rank>(ranks));
+  std::iota(group.front().begin(), group.front().end(), 0);
+  return group;
+}
 
 LinkOrbits::LinkOrbits(const Topology& topology, const std::vector<std::vector<Rank>>& group)
     : topology_(topology), group_(group) {

@@ -10,6 +10,9 @@
 
 namespace chorale {
 
+// The group of a machine whose symmetries are not used.
+std::vector<std::vector<Rank>> identity_alone(int ranks);
+
 class LinkOrbits {
  public:
   // Of links together: a limit, or a link by itself, up to symmetry. A send over a link of the orbit, with all that the group

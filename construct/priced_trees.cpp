@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <queue>
 #include <random>
 #include <tuple>
@@ -149,15 +148,9 @@ class PricedPacking {
     return trees;
   }
 
-  static std::vector<std::vector<Rank>> identity_of(int ranks) {
-    std::vector<std::vector<Rank>> identity(1, std::vector<Rank>(ranks));
-    std::iota(identity.front().begin(), identity.front().end(), 0);
-    return identity;
-  }
-
   const Topology& topology_;
   Effort& effort_;
-  const std::vector<std::vector<Rank>> identity_ = identity_of(topology_.ranks);
+  const std::vector<std::vector<Rank>> identity_ = identity_alone(topology_.ranks);
   const LinkOrbits orbits_;
   std::vector<std::vector<LinkId>> out_of_, into_;
   std::vector<Grown> trees_;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <random>
 
@@ -311,7 +310,7 @@ class TreeFitting {
 
   const Topology& topology_;
   const Collective& collective_;
-  const std::vector<std::vector<Rank>> identity_ = identity_of(topology_.ranks);
+  const std::vector<std::vector<Rank>> identity_ = identity_alone(topology_.ranks);
   const LinkOrbits orbits_;
   TimedTree growing_;
   std::vector<TreeSends> trees_;                  // by chunk
@@ -320,12 +319,6 @@ class TreeFitting {
   std::mt19937 random_{};
   std::vector<double> prices_ = {};  // by step and link
   std::vector<TimedTree::Way> down_ = {}, up_ = {};
-
-  static std::vector<std::vector<Rank>> identity_of(int ranks) {
-    std::vector<std::vector<Rank>> identity(1, std::vector<Rank>(ranks));
-    std::iota(identity.front().begin(), identity.front().end(), 0);
-    return identity;
-  }
 };
 
 int fewest_known(const std::vector<Schedule>& a, const std::vector<Schedule>& b, int steps) {
