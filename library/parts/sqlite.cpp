@@ -87,7 +87,8 @@ class SqliteFile : public AnswerFile {
     sqlite3_busy_timeout(file_.get(), kMostWaitMs);
     // What is there is not touched before it is known what it is.
     if (make && rows("SELECT name FROM sqlite_master", {}).empty()) begin();
-    const Rows version = rows("SELECT value FROM about WHERE what = 'chorale_library'", {});
+    const bool told = !rows("SELECT name FROM sqlite_master WHERE name = 'about'", {}).empty();
+    const Rows version = told ? rows("SELECT value FROM about WHERE what = 'chorale_library'", {}) : Rows();
     if (version.size() != 1) throw InputError(path, "is no library of chorale", "build another");
     if (version[0][0] != std::to_string(kVersion))
       throw InputError(

@@ -302,6 +302,8 @@ refused("-o", "library", "export", "whole.db", "torus:2x3", "allgather", "-o", "
 
 # What is asked wrongly.
 refused("there is no such library", "library", "show", "nowhere.db")
+(work / "empty.db").write_bytes(b"")
+refused("empty.db: is no library of chorale", "library", "show", "empty.db")
 refused("SQLite says", "library", "show", "a.json")
 refused("-o: is missing", "library", "build", "small.json")
 refused("it has that for all with root 0", "library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1)
