@@ -1,5 +1,6 @@
 // Whole machines, from 16 to 1,024 ranks: how near constructions come to what no schedule can beat, in how many steps, and what
-// that costs. Each row in a process of its own, so that its memory is its own; everything is refereed.
+// that costs. Each row in a process of its own, so that its memory is its own; everything is refereed. With --exact: by how
+// much lower exact synthesis comes on the same machines.
 #include "topology/machines.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -19,6 +21,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/incumbents.h"
+#include "pareto/search.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -146,24 +149,138 @@ void measure(const std::string& name, const std::string& collective, const std::
              best_seconds, seconds, used.ru_maxrss / 1024);
 }
 
+// All that is constructed, of all chunk counts together: the fewest rounds a chunk for so many steps, and the fewest that are not
+// excluded there.
+void measure_points(const std::string& name, const std::string& collective, const std::vector<int>& counts) {
+  const Topology t = machine_called(name);
+  std::vector<Point> points;
+  const double before = cpu_seconds();
+  for (int chunks : counts)
+    for (Point& point : grown_incumbents(t, make_collective(collective, t.ranks, chunks)))
+      points.push_back(std::move(point));
+  fmt::print("{:<19} {:<13} {:>5} {:>8.2f}", name, collective, t.ranks, cpu_seconds() - before);
+  std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
+    return a.cost.steps != b.cost.steps ? a.cost.steps < b.cost.steps : compare_rate(a.cost, b.cost) < 0;
+  });
+  const Cost* last = nullptr;
+  for (const Point& point : points) {
+    if (last != nullptr && compare_rate(point.cost, *last) >= 0) continue;
+    last = &point.cost;
+    const Claim bound = fewest_rounds_in(t, point.collective, point.cost.steps);
+    fmt::print("  {}: {}/{} ({:.3f})", point.cost.steps, point.cost.rounds, point.cost.chunks,
+               static_cast<double>(point.cost.rounds) / bound.rounds);
+  }
+  fmt::print("\n");
+}
+
+// Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions have at their
+// rounds a chunk.
+struct Tally {
+  int machines = 0;  // with such points
+  int points = 0;
+  int as_low = 0;  // constructed in as few steps
+  int lower = 0;   // constructed in more steps
+  int most = 0;    // steps by which
+  int alone = 0;   // nothing was constructed of so few rounds a chunk
+  int better = 0;  // machines on which that is the lowest rate of all
+};
+
+Tally operator+(const Tally& a, const Tally& b) {
+  return {.machines = a.machines + b.machines,
+          .points = a.points + b.points,
+          .as_low = a.as_low + b.as_low,
+          .lower = a.lower + b.lower,
+          .most = std::max(a.most, b.most),
+          .alone = a.alone + b.alone,
+          .better = a.better + b.better};
+}
+
+struct Exactly {
+  std::int64_t conflicts = 0;  // of a question
+  int chunks = 1;              // each count up to this
+  int seconds = 0;             // for each count
+};
+
+// The fewest steps of those that take no more rounds a chunk than `cost`.
+std::optional<int> fewest_steps_at(const std::vector<Cost>& known, const Cost& cost) {
+  std::optional<int> fewest;
+  for (const Cost& one : known)
+    if (compare_rate(one, cost) <= 0) fewest = std::min(fewest.value_or(one.steps), one.steps);
+  return fewest;
+}
+
+std::vector<Cost> constructed(const Topology& t, const std::string& collective, std::vector<int> counts,
+                              int chunks) {
+  for (int c = 1; c <= chunks; ++c) counts.push_back(c);
+  std::vector<Cost> costs;
+  for (int count : counts) {
+    const Collective c = make_collective(collective, t.ranks, count);
+    for (const Point& point : incumbents(t, c)) costs.push_back(point.cost);
+    for (const Point& point : grown_incumbents(t, c)) costs.push_back(point.cost);
+  }
+  return costs;
+}
+
+Tally measure_exactly(const std::string& name, const std::string& collective, const std::vector<int>& counts,
+                      const Exactly& exactly) {
+  const Topology t = machine_called(name);
+  const std::vector<Cost> known = constructed(t, collective, counts, exactly.chunks);
+  Tally tally;
+  std::optional<Cost> lowest;
+  for (int chunks = 1; chunks <= exactly.chunks; ++chunks) {
+    FrontierOptions options{
+        .min_chunks = chunks, .max_chunks = chunks, .time_limit = std::chrono::seconds(exactly.seconds)};
+    options.synthesis.limits.conflicts = exactly.conflicts;
+    const double before = cpu_seconds();
+    const Result result = search_frontier(t, make_collective(collective, t.ranks, 1), options);
+    std::string line;
+    for (const Point& point : result.points) {
+      if (!point.proven || !point.on_frontier) continue;
+      const std::optional<int> steps = fewest_steps_at(known, point.cost);
+      const int saved = steps.value_or(point.cost.steps) - point.cost.steps;
+      ++tally.points;
+      ++(!steps ? tally.alone : saved > 0 ? tally.lower : tally.as_low);
+      tally.most = std::max(tally.most, saved);
+      if (!lowest || compare_rate(point.cost, *lowest) < 0) lowest = point.cost;
+      line += fmt::format("  {}/{} in {}{}", point.cost.rounds, point.cost.chunks, point.cost.steps,
+                          !steps      ? " (-)"
+                          : saved > 0 ? fmt::format(" ({})", *steps)
+                                      : "");
+    }
+    fmt::print("{:<19} {:<13} {:>5} {:>6} {:>8.2f}  {:<8}{}\n", name, collective, t.ranks, chunks,
+               cpu_seconds() - before, result.complete ? "ended" : "open", line);
+  }
+  tally.machines = tally.points > 0 ? 1 : 0;
+  tally.better = lowest && !fewest_steps_at(known, *lowest) ? 1 : 0;
+  return tally;
+}
+
 // In a process of its own. What it throws is its own, too.
-void measure_apart(const std::string& name, const std::string& collective, const std::vector<int>& counts,
-                   int limit) {
+template <typename Work>
+Tally apart(const std::string& name, const std::string& collective, int limit, const Work& work) {
   std::fflush(stdout);
+  int ends[2] = {};
+  if (pipe(ends) != 0) throw InputError("machines", "there is no pipe to a row's process");
   const pid_t child = fork();
   if (child == 0) {
     alarm(static_cast<unsigned>(limit));
     try {
-      measure(name, collective, counts);
+      const Tally tally = work();
+      if (write(ends[1], &tally, sizeof tally) != sizeof tally) _exit(1);
     } catch (const InputError& error) {
       fmt::print("{:<19} {:<13} {}\n", name, collective, error.what());
     }
     std::fflush(stdout);
     _exit(0);
   }
+  close(ends[1]);
+  Tally tally;
+  if (read(ends[0], &tally, sizeof tally) != sizeof tally) tally = {};
+  close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) fmt::print("{:<19} {:<13} nothing within {} s\n", name, collective, limit);
+  return tally;
 }
 
 struct Row {
@@ -203,6 +320,7 @@ const std::vector<Row>& rows() {
       {"hypercube:8", {8}, {2048}, {1}},
       {"dgx-h100:2", {2, 10}, {160}, {1}},
       {"dgx-h100:4", {10}, {320}, {1}},
+      {"leaf-spine:4x4x2", {1, 2, 4}, {16, 64}, {1}},
       {"fat-tree:8", {1}, {128}, {1}},
       {"dgx-h100:16", {8}, {1024}, {1}},
       {"dgx-a100:32", {4}, {1024}, {1}},
@@ -217,17 +335,7 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> machines, collectives = {"allgather", "reducescatter", "allreduce", "alltoall"};
-  int limit = 300;
-  int most_ranks = 2048;
-  CLI::App app{"Whole machines: constructions against bounds"};
-  app.add_option("--machines", machines, "Only these rows")->delimiter(',');
-  app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
-  app.add_option("--limit", limit, "Seconds of a row (300)");
-  app.add_option("--ranks", most_ranks, "Machines of at most so many ranks");
-  CLI11_PARSE(app, argc, argv);
-  fmt::print("{}", machine_line());
+void print_heading() {
   fmt::print(
       "bound: rounds a chunk that no schedule is under; ratio: achieved over bound; chunks, rounds and "
       "steps: of the\n"
@@ -237,6 +345,59 @@ int run(int argc, char** argv) {
   fmt::print("{:<19} {:<13} {:>5} {:>11} {:>7} {:>6} {:>6} {:>6} {:>5} {:>8} {:>8} {:>6}\n", "machine",
              "collective", "ranks", "bound", "ratio", "chunks", "rounds", "steps", "diam", "best s", "all s",
              "MiB");
+}
+
+void print_points_heading() {
+  fmt::print(
+      "steps: rounds/chunks of what was constructed, and in brackets over the fewest rounds that bounds "
+      "leave "
+      "to those steps\n\n");
+  fmt::print("{:<19} {:<13} {:>5} {:>8}  points\n", "machine", "collective", "ranks", "CPU s");
+}
+
+void print_exact_heading(const Exactly& exactly) {
+  fmt::print(
+      "exact synthesis, {} conflicts a question and {} s a chunk count: proven points of its frontier as "
+      "rounds/chunks in steps,\n"
+      "and in brackets the steps in which as few rounds a chunk were constructed, if those are more; (-): "
+      "never so few\n\n",
+      exactly.conflicts, exactly.seconds);
+  fmt::print("{:<19} {:<13} {:>5} {:>6} {:>8}  {:<8}  points\n", "machine", "collective", "ranks", "chunks",
+             "CPU s", "search");
+}
+
+void print_tally(const Tally& tally) {
+  fmt::print(
+      "\n{} proven points on {} machines and collectives: {} constructed in as few steps, {} in more (at "
+      "most {} more), {} not\nat their rounds a chunk; better in rate than anything constructed: {}\n",
+      tally.points, tally.machines, tally.as_low, tally.lower, tally.most, tally.alone,
+      tally.better == 0 ? "never" : fmt::format("on {}", tally.better));
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> machines, collectives = {"allgather", "reducescatter", "allreduce", "alltoall"};
+  bool points = false;
+  int limit = 300;
+  int most_ranks = 2048;
+  Exactly exactly{.chunks = 2, .seconds = 10};
+  CLI::App app{"Whole machines: constructions against bounds"};
+  app.add_option("--machines", machines, "Only these rows")->delimiter(',');
+  app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
+  app.add_option("--limit", limit, "Seconds of a row (300)");
+  app.add_option("--ranks", most_ranks, "Machines of at most so many ranks");
+  app.add_flag("--points", points, "All points constructed, by steps");
+  app.add_option("--exact", exactly.conflicts, "Constructions against exact synthesis of so many conflicts");
+  app.add_option("--exact-chunks", exactly.chunks, "Chunk counts of it, from 1 (2)");
+  app.add_option("--exact-seconds", exactly.seconds, "Seconds of it for a chunk count (10)");
+  CLI11_PARSE(app, argc, argv);
+  fmt::print("{}", machine_line());
+  if (exactly.conflicts > 0)
+    print_exact_heading(exactly);
+  else if (points)
+    print_points_heading();
+  else
+    print_heading();
+  Tally all;
   for (const Row& row : rows()) {
     if (!machines.empty() && std::ranges::find(machines, row.machine) == machines.end()) continue;
     if (machine_called(row.machine).ranks > most_ranks) continue;
@@ -244,12 +405,21 @@ int run(int argc, char** argv) {
       const std::vector<int>& counts = collective == "allreduce"  ? row.sums
                                        : collective == "alltoall" ? row.pairs
                                                                   : row.copies;
-      if (!counts.empty())
-        measure_apart(row.machine, collective, counts, limit);
-      else
+      if (counts.empty()) {
         fmt::print("{:<19} {:<13} not measured\n", row.machine, collective);
+        continue;
+      }
+      all = all + apart(row.machine, collective, limit, [&] {
+              if (exactly.conflicts > 0) return measure_exactly(row.machine, collective, counts, exactly);
+              if (points)
+                measure_points(row.machine, collective, counts);
+              else
+                measure(row.machine, collective, counts);
+              return Tally{};
+            });
     }
   }
+  if (exactly.conflicts > 0) print_tally(all);
   return 0;
 }
 
