@@ -15,12 +15,24 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& chang
   return load_hierarchy(spec_or_file, changes);
 }
 
+namespace {
+
+Ranking with_a_strategy(Ranking ranking) {
+  if (ranking.best.empty() && ranking.matrices > 0 && ranking.without_strategy == ranking.matrices)
+    throw InputError(
+        "--synthesis", fmt::format("over the hierarchy '{}' no placement has a strategy", ranking.synthesis),
+        ranking.synthesis == name(SynthesisKind::Rows) ? "use reduction" : "use rows or reduction");
+  return ranking;
+}
+
+}  // namespace
+
 Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
-  return rank_placements(hierarchy, job, options);
+  return with_a_strategy(rank_placements(hierarchy, job, options));
 }
 
 Ranking place(const Hierarchy& hierarchy, const JobTemplate& job, const PlaceOptions& options) {
-  return rank_sizes(hierarchy, job, options);
+  return with_a_strategy(rank_sizes(hierarchy, job, options));
 }
 
 Hierarchy part_of(const Hierarchy& hierarchy, long long wanted) {

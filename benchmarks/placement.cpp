@@ -301,8 +301,8 @@ void tables() {
   for (const Measurement& m : all) {
     const Hierarchy hierarchy = chorale::hierarchy(m.system);
     const Job job{.axes = axes_of(m.axes), .reductions = {{.axes = m.reduced, .bytes = kBytes}}};
-    const ReductionRanking ranking =
-        rank_strategies(hierarchy, job, 0, {.factors = m.matrix}, m.algorithm, Rules::Paper, 1);
+    const ReductionRanking ranking = rank_strategies(hierarchy, job, 0, {.factors = m.matrix},
+                                                     {.algorithm = m.algorithm, .rules = Rules::Paper});
     const double allreduce = ranking.allreduce_us * 1e-6 * kRuns,
                  best = ranking.strategies.front().us * 1e-6 * kRuns;
     const char* algorithm = m.algorithm == Algorithm::Ring ? "ring" : "tree";

@@ -250,6 +250,7 @@ struct PlaceCommand {
   std::string devices = {};  // "all", "64"
   Algorithm algorithm = Algorithm::Auto;
   Rules rules = Rules::Full;
+  SynthesisKind synthesis = SynthesisKind::Collapsed;
   int top = 10;
   int strategies = 1;
   std::vector<std::string> inside = {};  // "tensor=node"

@@ -212,6 +212,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
     for (const OpenAxis& axis : open->axes) job.axes.push_back({.name = axis.name});
   PlaceOptions options{.algorithm = command.algorithm,
                        .rules = command.rules,
+                       .synthesis = command.synthesis,
                        .top = command.top,
                        .strategies = command.strategies,
                        .conditions = conditions_of(command, machine, job.axes),

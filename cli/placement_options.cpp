@@ -66,6 +66,12 @@ void place_options(CLI::App& app, Command& parsed) {
                     "How an AllReduce is done; auto: the faster one (auto)");
   choice<Rules>(sub, "--rules", options->rules, {{"paper", Rules::Paper}, {"full", Rules::Full}},
                 "paper: strategies without detours, as Xie et al. count them; full: all valid (full)");
+  std::vector<std::pair<Text, SynthesisKind>> hierarchies;
+  for (const SynthesisKind kind : kSynthesisChoices) hierarchies.emplace_back(name(kind), kind);
+  choice<SynthesisKind>(
+      sub, "--synthesis", options->synthesis, hierarchies,
+      "Over which hierarchy strategies are written: the machine's levels, all factors by columns or by "
+      "rows of the matrix, those of the reduction axes alone (reduction)");
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Matrices to list (10)");
   integer(sub, "--strategies", options->strategies, 1, 10'000, "N", "Strategies to list for each (1)");
   sub->add_option("--inside", options->inside, "The axis stays inside one unit of the level")

@@ -92,6 +92,22 @@ std::string own_in_words(const OwnStrategy& own, const ReductionRanking& reducti
                      gain(own.priced.us, reduction.strategies.front().us), steps);
 }
 
+// "system 0, columns 4, rows 47, reduction 110"
+std::string programs_in_words(const ReductionRanking& reduction) {
+  std::string text;
+  for (std::size_t k = 0; k < kSynthesisChoices.size(); ++k)
+    text += fmt::format("{}{} {}", k > 0 ? ", " : "", name(kSynthesisChoices[k]), reduction.programs_over[k]);
+  return text;
+}
+
+// ", 2 of them without a strategy over the hierarchy 'system'"
+std::string without_in_words(const Ranking& ranking) {
+  return ranking.without_strategy == 0
+             ? ""
+             : fmt::format(", {} of them without a strategy over the hierarchy '{}'",
+                           ranking.without_strategy, ranking.synthesis);
+}
+
 // Of a job whose sizes were chosen: a line for each of the best choices.
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
@@ -170,15 +186,17 @@ std::string in_words(const Ranking& ranking, bool explain) {
         text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
                             counted(reduction.programs, "strategy", "strategies"), kMostCounted,
                             reduction.faster);
+      if (reduction.programs > 0 && (explain || ranking.synthesis != name(SynthesisKind::Collapsed)))
+        text += fmt::format("     over the hierarchies: {}\n", programs_in_words(reduction));
     }
   if (ranking.priced < ranking.matrices)
     text += fmt::format("stopped: {} of {} priced{}\n", ranking.priced,
                         counted(ranking.matrices, "matrix", "matrices"),
                         ranking.priced > 0 ? "; better ones may be among the others" : "");
   else
-    text += fmt::format("{}{} priced; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
+    text += fmt::format("{}{} priced{}; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
                         ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
-                        ranking.algorithm, ranking.rules, ranking.seconds);
+                        without_in_words(ranking), ranking.algorithm, ranking.rules, ranking.seconds);
   return text;
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "ir/json_writer.h"
 #include "ir/ranking.h"
 
@@ -51,6 +53,15 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
   return fmt::format(R"({{"us":{},"instructions":{}}})", strategy.us, lines(instructions, "          "));
 }
 
+// By hierarchy; nothing where nothing was counted.
+std::string programs_over(const ReductionRanking& reduction) {
+  if (std::ranges::count(reduction.programs_over, 0) == std::ssize(reduction.programs_over)) return "";
+  std::vector<std::string> counts;
+  for (std::size_t k = 0; k < kSynthesisChoices.size(); ++k)
+    counts.push_back(fmt::format(R"("{}":{})", name(kSynthesisChoices[k]), reduction.programs_over[k]));
+  return fmt::format(R"(,"programs_over":{{{}}})", fmt::join(counts, ","));
+}
+
 std::string write(const ReductionRanking& reduction, const Job& job) {
   std::vector<std::string> strategies;
   for (const RankedStrategy& strategy : reduction.strategies)
@@ -66,9 +77,10 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
   else if (reduction.own)
     own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels});
   return fmt::format(
-      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{},"strategies":{}{}}})",
+      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}}})",
       quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
-      reduction.allreduce_us, reduction.programs, reduction.faster, lines(strategies, "        "), own);
+      reduction.allreduce_us, reduction.programs, reduction.faster, programs_over(reduction),
+      lines(strategies, "        "), own);
 }
 
 std::string write(const RankedMatrix& ranked, const Job& job) {
@@ -99,10 +111,11 @@ std::string to_json(const Ranking& ranking) {
   for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"matrices\": {},\n\"priced\": {},\n\"seconds\": {},\n{}\"best\": {}\n}}\n",
+      "\"synthesis\": {},\n\"matrices\": {},\n\"priced\": {},\n\"without_strategy\": {},\n\"seconds\": "
+      "{},\n{}\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), ranking.matrices, ranking.priced, ranking.seconds, write_sizes(ranking),
-      lines(best, "  "));
+      quoted(ranking.rules), quoted(ranking.synthesis), ranking.matrices, ranking.priced,
+      ranking.without_strategy, ranking.seconds, write_sizes(ranking), lines(best, "  "));
 }
 
 }  // namespace chorale

@@ -20,6 +20,7 @@ inline constexpr int kMostReducedLevels = 4;  // a reduction is split over, of t
 struct PlaceOptions {
   Algorithm algorithm = Algorithm::Auto;                // what instructions are priced by
   Rules rules = Rules::Full;                            // which strategies count
+  SynthesisKind synthesis = SynthesisKind::Collapsed;   // over which hierarchy they are written
   int top = 10;                                         // matrices to return
   int strategies = 1;                                   // for each reduction of each
   Conditions conditions = {};                           // that matrices must obey

@@ -47,6 +47,22 @@ const char* name(Goal goal) {
   return "";
 }
 
+const char* name(SynthesisKind kind) {
+  switch (kind) {
+    case SynthesisKind::System:
+      return "system";
+    case SynthesisKind::Columns:
+      return "columns";
+    case SynthesisKind::Rows:
+      return "rows";
+    case SynthesisKind::ReductionAxes:
+      return "reduction axes";
+    case SynthesisKind::Collapsed:
+      return "reduction";
+  }
+  return "";
+}
+
 std::string to_text(const StrategyInstruction& instruction, const std::vector<std::string>& levels) {
   std::string form = "InsideGroup";
   if (instruction.form != StrategyInstruction::Form::InsideGroup)

@@ -83,6 +83,19 @@ struct Job {
 Job job_from_json(std::string_view text, const std::string& file);
 std::string to_json(const Job&);
 
+// The hierarchies over which strategies may be written (P^2, section 3.4; placement/synthesis_hierarchy.h), the richest last.
+enum class SynthesisKind {
+  System,         // (a) the levels of the machine
+  Columns,        // (b) all factors, level by level
+  Rows,           // (c) all factors, axis by axis
+  ReductionAxes,  // (d) the factors of the reduction axes, axis by axis
+  Collapsed,  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
+};
+// Those that can be asked for. Of several reduction axes, the factors in one level are one in all of them.
+inline constexpr std::array<SynthesisKind, 4> kSynthesisChoices = {
+    SynthesisKind::System, SynthesisKind::Columns, SynthesisKind::Rows, SynthesisKind::Collapsed};
+const char* name(SynthesisKind);  // "system", "columns", "rows", "reduction"
+
 // One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is
 // the root (size 1) and whose others are numbered from 1; ancestor < slice.
 struct StrategyInstruction {

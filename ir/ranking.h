@@ -1,6 +1,7 @@
 // What placement returns: the matrices of a job on a hierarchy, best first, with their strategies.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct ReductionRanking {
   double allreduce_us = 0;      // of a single AllReduce over whole groups
   long long programs = 0;       // strategies of at most kMostCounted instructions
   long long faster = 0;         // of these, than the AllReduce
+  // The same count as `programs` over each of kSynthesisChoices, whichever was chosen.
+  std::array<long long, kSynthesisChoices.size()> programs_over = {};
   // Cheapest first; the first is proven to be the cheapest of any length over these levels.
   std::vector<RankedStrategy> strategies = {};
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of strategies.
@@ -85,8 +88,10 @@ struct Ranking {
   Job job = {};
   std::string algorithm = {};  // "ring", "tree", "auto"
   std::string rules = {};      // "paper", "full"
-  int matrices = 0;            // that fit and obey the conditions
-  int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
+  std::string synthesis = name(SynthesisKind::Collapsed);
+  int matrices = 0;          // that fit and obey the conditions
+  int priced = 0;            // of these; all unless a limit or Ctrl-C ended the work
+  int without_strategy = 0;  // of these: over that hierarchy a reduction has none, so they are not ranked
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
   // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else none.

@@ -89,6 +89,10 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
     Ranking placed = rank_placements(hierarchy, candidate.job, inner);
     if (placed.priced < placed.matrices) break;  // stopped
     ++done;
+    if (placed.best.empty()) {  // over the hierarchy that was asked for these sizes have no strategy
+      if (ranked.empty()) best = std::move(placed);
+      continue;
+    }
     candidate.sizes.communication_us = placed.best.front().us;
     const double us = candidate.sizes.us();
     ranked.push_back(candidate.sizes);
@@ -100,7 +104,7 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
   }
   if (ranked.empty()) {
     best.hierarchy = hierarchy;
-    best.job = candidates.front().job;
+    if (done == 0) best.job = candidates.front().job;
     told();
   }
   return best;

@@ -39,24 +39,35 @@ std::vector<double> prices(const ReductionPrice& pricing, const StrategySpace& s
   return result;
 }
 
+std::shared_ptr<const StrategySpace> space_of(SynthesisKind synthesis, const ParallelismMatrix& matrix,
+                                              const Reduction& reduction, const std::vector<int>& cut) {
+  const int levels = static_cast<int>(cut.size());
+  return synthesis == SynthesisKind::Collapsed
+             ? StrategySpace::of(levels)
+             : StrategySpace::of(levels, groupings_of_kind(synthesis, matrix, reduction.axes, cut));
+}
+
 struct Cheapest {
   std::vector<int> cut = {};
-  std::vector<PricedStrategy> strategies = {};
-  double us() const { return strategies.front().price; }
+  std::vector<PricedStrategy> strategies = {};  // none: the hierarchy has none
+  double us() const {
+    return strategies.empty() ? std::numeric_limits<double>::infinity() : strategies.front().price;
+  }
 };
 
 // The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter what it gathers,
 // which take as long.
 Cheapest cheapest(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
-                  Algorithm algorithm, Rules rules, int most) {
+                  const PlaceOptions& options, int most) {
   Cheapest best;
   for (std::vector<int>& cut : level_cuts(static_cast<int>(reduced_levels(matrix, reduction.axes).size()))) {
-    const ReductionPrice pricing(hierarchy, matrix, reduction, algorithm, cut);
-    const auto space = StrategySpace::of(pricing.levels());
-    Cheapest found{std::move(cut), reduction.goal == Goal::AllReduce
-                                       ? cheapest_strategies(*space, prices(pricing, *space), rules, most)
-                                       : cheapest_scatters(*space, prices(pricing, *space), most)};
-    if (best.strategies.empty() || found.us() < best.us()) best = std::move(found);
+    const ReductionPrice pricing(hierarchy, matrix, reduction, options.algorithm, cut);
+    const auto space = space_of(options.synthesis, matrix, reduction, cut);
+    Cheapest found{std::move(cut),
+                   reduction.goal == Goal::AllReduce
+                       ? cheapest_strategies(*space, prices(pricing, *space), options.rules, most)
+                       : cheapest_scatters(*space, prices(pricing, *space), most)};
+    if (best.cut.empty() || found.us() < best.us()) best = std::move(found);
   }
   return best;
 }
@@ -107,10 +118,9 @@ double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMat
   for (const Reduction& reduction : job.reductions) {
     // Not split over anything: every device has its sum already.
     if (reduced_levels(matrix, reduction.axes).empty()) continue;
-    sum += reduction.times *
-           (is_exchange(reduction.goal)
-                ? exchange(hierarchy, matrix, reduction).us
-                : cheapest(hierarchy, matrix, reduction, options.algorithm, options.rules, 1).us());
+    sum += reduction.times * (is_exchange(reduction.goal)
+                                  ? exchange(hierarchy, matrix, reduction).us
+                                  : cheapest(hierarchy, matrix, reduction, options, 1).us());
   }
   return sum;
 }
@@ -172,8 +182,7 @@ std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strateg
 }
 
 ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int reduction,
-                                 const ParallelismMatrix& matrix, Algorithm algorithm, Rules rules,
-                                 int most) {
+                                 const ParallelismMatrix& matrix, const PlaceOptions& options) {
   const Reduction& wanted = job.reductions[reduction];
   ReductionRanking ranking{.reduction = reduction, .levels = {"root"}, .sizes = {1}};
   if (reduced_levels(matrix, wanted.axes).empty()) return ranking;
@@ -183,21 +192,24 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     ranking.exchange = PricedInstruction{{}, time.us, time.latency_us, time.binding, time.rings};
     return ranking;
   }
-  const Cheapest found = cheapest(hierarchy, matrix, wanted, algorithm, rules, most);
-  const ReductionPrice pricing(hierarchy, matrix, wanted, algorithm, found.cut);
+  const Cheapest found = cheapest(hierarchy, matrix, wanted, options, std::max(options.strategies, 1));
+  const ReductionPrice pricing(hierarchy, matrix, wanted, options.algorithm, found.cut);
   const SynthesisHierarchy levels = joined(
       synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), found.cut);
   ranking.levels = levels.names();
   ranking.sizes = levels.sizes();
-  const auto space = StrategySpace::of(pricing.levels());
+  const auto space = space_of(options.synthesis, matrix, wanted, found.cut);
   const bool sums = wanted.goal == Goal::AllReduce;
   ranking.allreduce_us = pricing
                              .single(sums ? StrategyInstruction::Operation::AllReduce
                                           : StrategyInstruction::Operation::ReduceScatter)
                              .us;
-  if (sums) {
+  for (std::size_t k = 0; sums && k < kSynthesisChoices.size(); ++k) {
+    const auto over = space_of(kSynthesisChoices[k], matrix, wanted, found.cut);
     const Count count =
-        count_cheaper(*space, prices(pricing, *space), rules, kMostCounted, ranking.allreduce_us);
+        count_cheaper(*over, prices(pricing, *over), options.rules, kMostCounted, ranking.allreduce_us);
+    ranking.programs_over[k] = count.all;
+    if (kSynthesisChoices[k] != options.synthesis) continue;
     ranking.programs = count.all;
     ranking.faster = count.cheaper;
   }
@@ -230,7 +242,8 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   Ranking ranking{.hierarchy = hierarchy,
                   .job = job,
                   .algorithm = name(options.algorithm),
-                  .rules = options.rules == Rules::Paper ? "paper" : "full"};
+                  .rules = options.rules == Rules::Paper ? "paper" : "full",
+                  .synthesis = name(options.synthesis)};
   bool proven = true;  // without a limit it is
   const std::vector<ParallelismMatrix> matrices =
       options.matrices_by_sat ? all_matrices_by_sat(hierarchy, job.axes, options.conditions, {}, proven)
@@ -253,7 +266,10 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
       if (const double us = least_us(hierarchy, job, ordered, options);
           rounded_price(us) < rounded_price(best.us))
         best = {us, m, std::move(ordered)};
-    order.push_back(std::move(best));
+    if (std::isfinite(best.us))
+      order.push_back(std::move(best));
+    else
+      ++ranking.without_strategy;
   }
   // Ties go by the number of the matrix, and matrices are sorted. Sums in another order are ties, too.
   std::sort(order.begin(), order.end(), [](const Candidate& a, const Candidate& b) {
@@ -263,8 +279,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   for (const auto& [us, m, matrix] : order) {
     RankedMatrix ranked{.matrix = matrix, .us = us};
     for (int r = 0; r < static_cast<int>(job.reductions.size()); ++r) {
-      ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options.algorithm, options.rules,
-                                                  std::max(options.strategies, 1)));
+      ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options));
       ranked.allreduce_us += job.reductions[r].times * ranked.reductions.back().allreduce_us;
       if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
           !reduced_levels(matrix, job.reductions[r].axes).empty())

@@ -14,13 +14,15 @@ namespace chorale {
 // model of cost/simulator.h: a matrix costs the sum over the job's reductions of times * time of the cheapest strategy. Of a
 // reduction over more than StrategySpace::kMostLevels levels, strategies treat neighbouring ones as one, in the way that is
 // cheapest. Ties are broken by the matrix. The
+// Where strategies are asked for over another hierarchy than the default, a matrix that has none there is left out
+// (Ranking::without_strategy). The
 // strategies that are returned were refereed, on the whole machine where it has at most kMostRefereedDevices
 // devices (see refereed_fault). Throws InputError where the axes do not fit, where no matrix obeys the conditions.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 
-// One reduction under one matrix: `most` strategies, cheapest first.
+// One reduction under one matrix: options.strategies strategies, cheapest first; none where the hierarchy has none.
 ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
-                                 Algorithm, Rules, int most);
+                                 const PlaceOptions&);
 
 // What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
 // to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at

@@ -241,6 +241,37 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels) {
   return spaces[levels];
 }
 
+// States stay as they are. What has no way to the goal any more loses its edges, so that nobody walks there.
+void StrategySpace::keep_only(const std::vector<StrategyInstruction>& groupings) {
+  const auto known = [&](StrategyInstruction name) {
+    name.operation = StrategyInstruction{}.operation;
+    return std::ranges::find(groupings, name) != groupings.end();
+  };
+  std::vector<bool> leads(edges_.size(), false);
+  leads[goal_] = true;
+  for (auto state = order_.rbegin(); state != order_.rend(); ++state) {
+    std::erase_if(edges_[*state],
+                  [&](const Edge& edge) { return !leads[edge.to] || !known(edge.instruction); });
+    leads[*state] = leads[*state] || !edges_[*state].empty();
+  }
+}
+
+std::shared_ptr<const StrategySpace> StrategySpace::of(int levels,
+                                                       std::vector<StrategyInstruction> groupings) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, std::vector<StrategyInstruction>>, std::shared_ptr<const StrategySpace>>
+      spaces;
+  const auto all = of(levels);
+  const std::lock_guard lock(mutex);
+  const auto [at, added] = spaces.try_emplace({levels, std::move(groupings)});
+  if (added) {
+    auto part = std::shared_ptr<StrategySpace>(new StrategySpace(*all));
+    part->keep_only(at->first.second);
+    at->second = std::move(part);
+  }
+  return at->second;
+}
+
 int StrategySpace::longest() const {
   std::vector<int> steps(edges_.size(), 0);  // of the longest way there
   for (int state : order_)

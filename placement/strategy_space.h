@@ -42,6 +42,9 @@ class StrategySpace {
   // Shared by all callers in this process; 1 <= levels <= kMostLevels.
   static std::shared_ptr<const StrategySpace> of(int levels);
 
+  // With edges of these groupings alone (their operations do not count); shared likewise. Perhaps none lead to the goal.
+  static std::shared_ptr<const StrategySpace> of(int levels, std::vector<StrategyInstruction> groupings);
+
   int levels() const { return levels_; }
   int states() const { return static_cast<int>(edges_.size()); }  // from which the goal can be reached
   int start() const { return 0; }
@@ -56,6 +59,7 @@ class StrategySpace {
  private:
   explicit StrategySpace(int levels);
   void sort_states();
+  void keep_only(const std::vector<StrategyInstruction>& groupings);
 
   int levels_ = 0;
   int goal_ = 0;

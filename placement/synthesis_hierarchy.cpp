@@ -205,6 +205,75 @@ std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
   return result;
 }
 
+namespace {
+
+// The digits of a hierarchy in its order, as far as they are not of size 1: a level that the reduction is split over (counted from
+// the outermost), or something that it must leave alone.
+struct Digit {
+  int reduced = -1;    // -1: no part of the reduction
+  bool mixed = false;  // of (a), where a level has both
+};
+
+std::vector<Digit> digits_of(SynthesisKind kind, const ParallelismMatrix& matrix,
+                             const std::vector<int>& reduction_axes) {
+  const int axes = static_cast<int>(matrix.factors.size());
+  const int levels = static_cast<int>(matrix.factors.front().size());
+  const auto is_reduced = [&](int axis) {
+    return std::ranges::find(reduction_axes, axis) != reduction_axes.end();
+  };
+  std::vector<int> number(levels, -1);  // by level of the machine
+  int numbers = 0;
+  for (int j = 0; j < levels; ++j)
+    if (std::ranges::any_of(reduction_axes, [&](int i) { return matrix.factors[i][j] > 1; }))
+      number[j] = numbers++;
+  std::vector<Digit> digits;
+  const auto add = [&](int axis, int level) {
+    if (axis == reduction_axes.front() && number[level] >= 0) digits.push_back({.reduced = number[level]});
+    if (!is_reduced(axis) && matrix.factors[axis][level] > 1) digits.push_back({});
+  };
+  for (int j = 0; j < levels && kind == SynthesisKind::System; ++j) {
+    bool others = false;
+    for (int i = 0; i < axes; ++i) others = others || (!is_reduced(i) && matrix.factors[i][j] > 1);
+    if (others || number[j] >= 0) digits.push_back({number[j], others && number[j] >= 0});
+  }
+  for (int j = 0; j < levels && kind == SynthesisKind::Columns; ++j)
+    for (int i = 0; i < axes; ++i) add(i, j);
+  for (int i = 0; i < axes && kind == SynthesisKind::Rows; ++i)
+    for (int j = 0; j < levels; ++j) add(i, j);
+  for (int j = 0; j < levels; ++j)
+    if (number[j] >= 0 && (kind == SynthesisKind::ReductionAxes || kind == SynthesisKind::Collapsed))
+      digits.push_back({.reduced = number[j]});
+  return digits;
+}
+
+}  // namespace
+
+// An instruction joins neighbouring digits, and of a Master all that follow are 0. What joins a digit that the reduction must
+// leave alone mixes sums; a Master that has one after it acts in some groups only.
+std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind kind, const ParallelismMatrix& matrix,
+                                                   const std::vector<int>& reduction_axes,
+                                                   const std::vector<int>& cut) {
+  const std::vector<Digit> digits = digits_of(kind, matrix, reduction_axes);
+  const auto clean = [&](auto from, auto to) {
+    return std::all_of(from, to, [](const Digit& digit) { return digit.reduced >= 0 && !digit.mixed; });
+  };
+  const auto at = [&](int reduced) { return std::ranges::find(digits, reduced, &Digit::reduced); };
+  std::vector<int> first = {0};  // by level of the cut: its first one of the reduction's; then the end
+  for (int length : cut) first.push_back(first.back() + length);
+  std::vector<int> sizes(cut.size() + 1, 2);
+  sizes[0] = 1;
+  std::vector<StrategyInstruction> result;
+  for (const Grouping& grouping : all_groupings(sizes)) {
+    const StrategyInstruction& name = grouping.name;
+    const bool inside = name.form == Form::InsideGroup;
+    const int outermost = inside ? name.slice : name.ancestor;  // of the cut, from 0
+    const int innermost = inside ? static_cast<int>(cut.size()) - 1 : name.slice - 1;
+    const auto from = at(first[outermost]), to = at(first[innermost + 1] - 1) + 1;
+    if (clean(from, to) && (name.form != Form::Master || clean(to, digits.end()))) result.push_back(name);
+  }
+  return result;
+}
+
 // A device is the sum of an offset by the digits that the hierarchy names and one by those that it does not.
 LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strategy,
                       const ParallelismMatrix& matrix) {

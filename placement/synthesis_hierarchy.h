@@ -29,14 +29,6 @@ struct SynthesisHierarchy {
   std::vector<std::string> names() const;
 };
 
-enum class SynthesisKind {
-  System,         // (a) the levels of the machine
-  Columns,        // (b) all factors, level by level
-  Rows,           // (c) all factors, axis by axis
-  ReductionAxes,  // (d) the factors of the reduction axes, axis by axis
-  Collapsed,  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
-};
-
 SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>&, const ParallelismMatrix&,
                                        const std::vector<int>& reduction_axes, SynthesisKind);
 
@@ -57,6 +49,14 @@ struct Grouping {
   DeviceGroups groups = {};
 };
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes);
+
+// The groupings, by their names over the levels of the collapsed hierarchy (neighbours joined as `cut` says), that instructions
+// of another hierarchy can name, too, and that act alike in all groups of the reduction. A valid strategy of that hierarchy
+// has no others, but for a Broadcast by a Master in some of them that a later one repeats (docs/placement.md). The reduction axes
+// count as one, in the place of the first of them.
+std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind, const ParallelismMatrix&,
+                                                   const std::vector<int>& reduction_axes,
+                                                   const std::vector<int>& cut);
 
 // The strategy on the machine: what the levels do not name varies freely, and the groups are repeated for it.
 // Devices of a group are in the order of their numbers.

@@ -116,7 +116,8 @@ CheckReport checked(const Result& result, const std::string& proofs, std::option
 }
 
 Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::string& algorithm,
-               const std::string& rules, int top, int strategies, const py::dict& conditions, bool by_sat) {
+               const std::string& rules, int top, int strategies, const py::dict& conditions, bool by_sat,
+               const std::string& synthesis) {
   const std::optional<JobTemplate> open =
       is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
   const Job asked = open ? Job() : job_from_json(job, "job");
@@ -129,6 +130,8 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::st
                        .matrices_by_sat = by_sat};
   require_between("top", std::optional(top), 1, 1'000'000);
   require_between("strategies", std::optional(strategies), 1, 10'000);
+  for (const SynthesisKind kind : kSynthesisChoices)
+    if (synthesis == name(kind)) options.synthesis = kind;
   for (const auto& [axis, level] : conditions["inside"].cast<std::vector<std::pair<int, int>>>())
     options.conditions.inside.push_back({.axis = axis, .level = level});
   for (const auto& [inner, outer] : conditions["order"].cast<std::vector<std::pair<int, int>>>())

@@ -183,23 +183,25 @@ def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File,
           reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4, algorithm: str = "auto",
           rules: str = "full", top: int = 10, strategies: int = 1, inside: Iterable[Tuple[str, str]] = (),
           order: Iterable[Tuple[str, str]] = (), memory: Iterable[Tuple[str, Sequence[str], float, float]] = (),
-          by_sat: bool = False) -> Ranking:
+          by_sat: bool = False, synthesis: str = "reduction") -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
     Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
     the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
     how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
-    memory=[("node", ["tensor"], bytes of a shard, room)]. Ctrl-C raises chorale.Interrupted with what was priced."""
+    memory=[("node", ["tensor"], bytes of a shard, room)]. `synthesis` is the hierarchy over which strategies are written
+    (docs/placement.md). Ctrl-C raises chorale.Interrupted with what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
     asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    for option, value, known in (("algorithm", algorithm, ("ring", "tree", "auto")), ("rules", rules, ("paper", "full"))):
+    for option, value, known in (("algorithm", algorithm, ("ring", "tree", "auto")), ("rules", rules, ("paper", "full")),
+                                 ("synthesis", synthesis, ("system", "columns", "rows", "reduction"))):
         if value not in known:
             raise InputError(f"{option}: {value!r} is not known; use one of {', '.join(known)}")
     axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
     level = _numbers("level", [name for name, _ in levels.levels])
     conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
                   "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
-    return _chorale.place(levels, json.dumps(asked), algorithm, rules, top, strategies, conditions, by_sat)
+    return _chorale.place(levels, json.dumps(asked), algorithm, rules, top, strategies, conditions, by_sat, synthesis)
 
 
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:

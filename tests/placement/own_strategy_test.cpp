@@ -23,8 +23,7 @@ OwnStrategy of(const std::string& text) {
 
 // Every strategy that is found, written out and read again, is one, and takes as long as it was said to.
 TEST(OwnStrategy, HasThePriceOfTheSameOneThatIsFound) {
-  const ReductionRanking found =
-      rank_strategies(kMachine, kJob, 0, kMatrix, Algorithm::Auto, Rules::Full, 200);
+  const ReductionRanking found = rank_strategies(kMachine, kJob, 0, kMatrix, {.strategies = 200});
   ASSERT_EQ(found.strategies.size(), 200U);
   for (const RankedStrategy& each : found.strategies) {
     const std::string text = to_text(each.strategy(), found.levels);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -213,6 +215,110 @@ TEST(SynthesisHierarchies, TheModelMissesNothing) {
     for (const LoweredStrategy& strategy : modelled)
       ASSERT_EQ(fault(c.devices, strategy, reduced), std::nullopt);
   }
+}
+
+// What is searched over another hierarchy is all that trying everything over that one finds, but for broadcasts by a Master
+// to some of the reduction's groups, which a later instruction repeats.
+TEST(SynthesisHierarchies, EachIsSearchedWhole) {
+  std::mt19937 random(7);
+  std::map<SynthesisKind, int> found;
+  for (int i = 0; i < 60; ++i) {
+    const Case c = random_case(random, 12);
+    const std::vector<int> axes = {static_cast<int>(random() % c.axes.size())};
+    const DeviceGroups reduced = reduction_groups(c.matrix, axes);
+    const SynthesisHierarchy collapsed =
+        synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, SynthesisKind::Collapsed);
+    const int levels = static_cast<int>(collapsed.levels.size()) - 1;
+    if (levels == 0) continue;
+    const std::vector<int> each(static_cast<std::size_t>(levels), 1);
+    for (const SynthesisKind kind :
+         {SynthesisKind::System, SynthesisKind::Columns, SynthesisKind::Rows, SynthesisKind::ReductionAxes}) {
+      const auto space = StrategySpace::of(levels, groupings_of_kind(kind, c.matrix, axes, each));
+      std::set<LoweredStrategy> searched;
+      for (const Strategy& strategy : all_strategies(*space, Rules::Full, 4))
+        searched.insert(lower(collapsed, strategy, c.matrix));
+      std::set<LoweredStrategy> tried = by_force(
+          synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, kind), c.matrix, reduced, c.devices, 4);
+      std::erase_if(tried,
+                    [&](const LoweredStrategy& each_one) { return broadcasts_unevenly(each_one, reduced); });
+      ASSERT_EQ(searched, tried) << to_text(c.matrix) << " reducing axis " << axes[0] << ", " << name(kind);
+      found[kind] += searched.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(found[SynthesisKind::System], 2);
+  EXPECT_GT(found[SynthesisKind::Columns], found[SynthesisKind::System]);
+  EXPECT_GT(found[SynthesisKind::Rows], 25);
+}
+
+// Over a richer hierarchy the best is no dearer, for any goal and any number of reduction axes, and there are as many strategies
+// or more.
+TEST(SynthesisHierarchies, ARicherOneIsNeverWorse) {
+  std::mt19937 random(13);
+  int better = 0, none = 0;
+  for (int i = 0; i < 150; ++i) {
+    Case c = random_case(random, 48);
+    for (Level& level : c.hierarchy.levels)
+      level.link = {.bandwidth_gbs = 1.0 + static_cast<double>(random() % 20),
+                    .latency_us = static_cast<double>(random() % 5)};
+    std::vector<int> axes;
+    for (int a = 0; a < static_cast<int>(c.axes.size()); ++a)
+      if (random() % 2 != 0) axes.push_back(a);
+    if (axes.empty()) axes.push_back(0);
+    const Job job{.axes = c.axes,
+                  .reductions = {{.goal = kAllGoals[random() % 3], .axes = axes, .bytes = 1e5}}};
+    if (synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, SynthesisKind::Collapsed).levels.size() == 1)
+      continue;
+    double before = std::numeric_limits<double>::infinity();
+    std::vector<long long> counts;
+    for (const SynthesisKind kind : kSynthesisChoices) {
+      const ReductionRanking ranking = rank_strategies(c.hierarchy, job, 0, c.matrix, {.synthesis = kind});
+      const double us = ranking.strategies.empty() ? std::numeric_limits<double>::infinity()
+                                                   : ranking.strategies.front().us;
+      EXPECT_LE(us, before * (1 + 1e-12)) << to_text(c.matrix) << ", " << name(kind);
+      better += us < before && std::isfinite(before);
+      none += std::isinf(us);
+      before = us;
+      counts.assign(ranking.programs_over.begin(), ranking.programs_over.end());
+      EXPECT_EQ(ranking.strategies.empty() || job.reductions[0].goal != Goal::AllReduce,
+                ranking.programs == 0);
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(counts)) << to_text(c.matrix);
+    EXPECT_LT(before, std::numeric_limits<double>::infinity());
+  }
+  EXPECT_GT(better, 0);
+  EXPECT_GT(none, 10);
+}
+
+// At its smallest: one level, one axis, where all are the same; two axes in one level, which the machine's levels cannot tell
+// apart; and (b) apart from (c), where another axis lies between two factors.
+TEST(SynthesisHierarchies, AtTheirSmallest) {
+  const auto programs = [](const ParallelismMatrix& matrix, Rules rules = Rules::Paper) {
+    Hierarchy machine;
+    std::vector<Axis> axes;
+    for (std::size_t j = 0; j < matrix.factors.front().size(); ++j)
+      machine.levels.push_back({.name = "l" + std::to_string(j)});
+    for (std::size_t i = 0; i < matrix.factors.size(); ++i) {
+      axes.push_back({.name = std::to_string(i)});
+      for (std::size_t j = 0; j < machine.levels.size(); ++j) {
+        axes.back().size *= matrix.factors[i][j];
+        machine.levels[j].fan_out *= matrix.factors[i][j];
+      }
+    }
+    const Job job{.axes = axes, .reductions = {{.axes = {0}, .bytes = 1e6}}};
+    return rank_strategies(machine, job, 0, matrix, {.rules = rules}).programs_over;
+  };
+  using Counts = std::array<long long, 4>;
+  EXPECT_EQ(programs({.factors = {{2}}}), (Counts{3, 3, 3, 3}));
+  EXPECT_EQ(programs({.factors = {{2}, {2}}}), (Counts{0, 3, 3, 3}));
+  EXPECT_EQ(programs({.factors = {{2, 2}}}), (Counts{47, 47, 47, 47}));
+  // Slices and ancestors that leave the second axis alone are at the end of (b) and (c), but no Master is.
+  EXPECT_EQ(programs({.factors = {{2}, {1}}}), (Counts{3, 3, 3, 3}));
+  const Counts apart = programs({.factors = {{2, 2}, {2, 1}}}), full = programs({.factors = {{2, 2}}});
+  EXPECT_EQ(apart[0], 0);
+  EXPECT_GT(apart[1], 0);
+  EXPECT_LT(apart[1], apart[2]);
+  EXPECT_LT(apart[2], apart[3]);
+  EXPECT_EQ(apart[3], full[3]);
 }
 
 // Cheapest first, and the first no dearer than any strategy there is.

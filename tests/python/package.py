@@ -169,6 +169,10 @@ class SameAnswers(unittest.TestCase):
         says(*line, "--emit", WORK / "placed")
         for name, text in ours.files().files.items():
             self.assertEqual((WORK / "placed" / name).read_text().splitlines()[1:], text.splitlines()[1:], name)
+        columns = chorale.place("a100:4", **asked, synthesis="columns")
+        self.assertEqual(json.loads(columns.to_json())["synthesis"], "columns")
+        with self.assertRaisesRegex(chorale.InputError, "synthesis: 'rox'"):
+            chorale.place("a100:4", **asked, synthesis="rox")
         job = SOURCE / "examples/gpt3-175b.json"
         template = SOURCE / "examples/gpt-22b-sizes.json"
         asked = ["place", "a100:4", "--job", template, "--devices", "all", "--json", "-"]
