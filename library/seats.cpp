@@ -39,6 +39,20 @@ RankSet renamed(const RankSet& set, const std::vector<Rank>& ranks) {
 
 }  // namespace
 
+std::uint64_t number_of_host(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+void take_seats(std::span<const Whereabouts> told, std::span<Seat> seats) {
+  int hosts = 0;
+  for (std::size_t n = 0; n < told.size(); ++n) {
+    const std::size_t first = std::ranges::find(told, told[n].host, &Whereabouts::host) - told.begin();
+    seats[n] = {.host = first == n ? hosts++ : seats[first].host, .place = told[n].place};
+  }
+}
+
 std::optional<std::vector<Rank>> seated(const std::vector<int>& hosts, const std::vector<Seat>& group) {
   if (hosts.size() != group.size()) return {};
   const auto of_machine = by_host(static_cast<int>(hosts.size()), [&](Rank n) { return hosts[n]; });

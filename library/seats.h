@@ -8,6 +8,8 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/frontier.h"
@@ -20,6 +22,18 @@ struct Seat {
   std::uint64_t place = 0;  // on it: ranks of a host are taken in this order, and equal ones by their number
   auto operator<=>(const Seat&) const = default;
 };
+
+// What a rank tells the others of where it sits.
+struct Whereabouts {
+  std::uint64_t host = 0;   // number_of_host()
+  std::uint64_t place = 0;  // as in Seat
+};
+
+// Of the name of a host: with overwhelming odds hosts of two names have two numbers.
+std::uint64_t number_of_host(std::string_view name);
+
+// By rank; hosts are numbered as ranks come to them. As many seats as were told; takes no memory.
+void take_seats(std::span<const Whereabouts>, std::span<Seat>);
 
 // By rank of a machine with these hosts the rank of the group that is to be it: hosts of the machine in the order of their first
 // ranks are hosts of the group of the same size, in that order; so are the ranks of a host. None: the group has other hosts.

@@ -208,30 +208,23 @@ int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   return MPI_SUCCESS;
 }
 
-// Hosts are numbered as ranks come to them. They are told apart by a hash of their names.
 bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
   if (host_.empty()) PMPI_Get_processor_name(name, &length);
-  std::uint64_t mine = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : host_.empty() ? std::string_view(name, length) : std::string_view(host_))
-    mine = (mine ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  std::vector<std::uint64_t> names;
+  const Whereabouts mine{
+      .host = number_of_host(host_.empty() ? std::string_view(name, length) : std::string_view(host_))};
+  std::vector<Whereabouts> told;
   bool good = true;
   try {
-    names.resize(comm_size(comm));
-    companion.seats.resize(names.size());
+    told.resize(comm_size(comm));
+    companion.seats.resize(told.size());
   } catch (const std::bad_alloc&) {
     good = false;
   }
   if (!all_agree(comm, good, 0)) return false;
-  if (PMPI_Allgather(&mine, 1, MPI_UINT64_T, names.data(), 1, MPI_UINT64_T, comm) != MPI_SUCCESS)
-    return false;
-  int hosts = 0;
-  for (std::size_t n = 0; n < names.size(); ++n) {
-    const std::size_t first = std::find(names.begin(), names.end(), names[n]) - names.begin();
-    companion.seats[n].host = first == n ? hosts++ : companion.seats[first].host;
-  }
+  if (PMPI_Allgather(&mine, 2, MPI_UINT64_T, told.data(), 2, MPI_UINT64_T, comm) != MPI_SUCCESS) return false;
+  take_seats(told, companion.seats);
   return true;
 }
 

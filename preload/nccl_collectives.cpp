@@ -1,7 +1,7 @@
 // Chooses for each call between an algorithm of ours and NCCL. The choice follows from the call and the
-// communicator's size, which NCCL wants to be equal in all ranks, from the device, and from the files, which
-// the preload library compares once a communicator. A call that is captured cannot wait for other ranks, so
-// before that comparison it is NCCL's.
+// communicator's size, which NCCL wants to be equal in all ranks, from the device, and from the files and the
+// seats of the ranks, which the preload library exchanges once a communicator. A call that is captured cannot wait for
+// other ranks, so before that it is NCCL's.
 //
 // An algorithm is lowered when it is first chosen and stays; its plans are by size (device/nccl_call.h). The
 // mutex guards the tables and is not held where ranks wait for each other: two ranks may be threads of one
@@ -9,10 +9,12 @@
 #include "preload/nccl_collectives.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <type_traits>
 
 #include "codegen/passes/lower.h"
 
@@ -36,6 +38,22 @@ bool is_known(ncclDataType_t type) {
 bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone;
+}
+
+std::string name_of_host() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// In the order of their PCI addresses, domain:bus:device.function, in which GPUs are numbered in what describes machines;
+// CUDA may number them otherwise (CUDA_DEVICE_ORDER, CUDA_VISIBLE_DEVICES).
+std::uint64_t place_of(int device) {
+  char address[32] = {};
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  if (cudaDeviceGetPCIBusId(address, sizeof address, device) != cudaSuccess ||
+      std::sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+    return 0;
+  return std::uint64_t{domain} << 32 | bus << 16 | slot << 8 | function;
 }
 
 // NCCL takes calls whatever the current device is; kernels and memory are on the current one.
@@ -114,10 +132,11 @@ NcclCollectives::Place NcclCollectives::place(ncclComm_t comm) const {
 }
 
 // Of all ranks, by NCCL on a stream of our own; empty: it went wrong.
-std::vector<std::uint64_t> NcclCollectives::fingerprints(ncclComm_t comm, const Place& mine,
-                                                         std::uint64_t own) const {
+std::vector<NcclCollectives::Told> NcclCollectives::told(ncclComm_t comm, const Place& mine,
+                                                         const Told& own) const {
+  static_assert(std::is_trivially_copyable_v<Told> && sizeof(Told) % sizeof(std::uint64_t) == 0);
   const Uncaptured uncaptured;
-  std::vector<std::uint64_t> all(mine.ranks);
+  std::vector<Told> all(mine.ranks);
   const std::size_t bytes = all.size() * sizeof(own);
   char* device = nullptr;
   cudaStream_t stream = nullptr;
@@ -127,7 +146,8 @@ std::vector<std::uint64_t> NcclCollectives::fingerprints(ncclComm_t comm, const 
               cudaMemcpyAsync(device + mine.rank * sizeof(own), &own, sizeof(own), cudaMemcpyHostToDevice,
                               stream) == cudaSuccess;
   if (good) {
-    result = nccl_.all_gather(device + mine.rank * sizeof(own), device, 1, ncclUint64, comm, stream);
+    result = nccl_.all_gather(device + mine.rank * sizeof(own), device, sizeof(own) / sizeof(std::uint64_t),
+                              ncclUint64, comm, stream);
     while (result == ncclInProgress && nccl_.steps.async_error(comm, &result) == ncclSuccess) {
     }
     good = result == ncclSuccess &&
@@ -140,48 +160,54 @@ std::vector<std::uint64_t> NcclCollectives::fingerprints(ncclComm_t comm, const 
   return all;
 }
 
-// Ranks that differ would wait for each other in different algorithms. What was compared is kept by the
-// communicator's address, until forget().
-bool NcclCollectives::loaded_the_same(const NcclCall& call, const Place& mine, std::string& why) {
-  if (nccl_.all_gather == nullptr) return true;
-  std::uint64_t own = 0;
+// Null: NCCL is to do it, and why. Ranks that differ would wait for each other in different algorithms. What was told is
+// kept by the communicator's address, until forget().
+const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, const Place& mine,
+                                                        std::string& why) {
+  static const Group nothing_told;
+  if (nccl_.all_gather == nullptr) return &nothing_told;
+  Told own;
+  const auto if_same = [&](const Group& group) {
+    if (!group.same) why = "its ranks have loaded different algorithms";
+    return group.same ? &group : nullptr;
+  };
   {
     const std::lock_guard lock(mutex_);
-    const auto known = same_.find(call.comm);
-    if (known != same_.end()) {
-      if (!known->second) why = "its ranks have loaded different algorithms";
-      return known->second;
-    }
-    own = algorithms_.back()->fingerprint();
+    if (const auto known = groups_.find(call.comm); known != groups_.end()) return if_same(known->second);
+    own.fingerprint = algorithms_.back()->fingerprint();
   }
   if (is_captured(call.stream)) {
     why = "what the ranks have loaded is compared in the first call that is not captured";
-    return false;
+    return nullptr;
   }
-  const std::vector<std::uint64_t> all = fingerprints(call.comm, mine, own);
-  const auto other =
-      std::find_if(all.begin(), all.end(), [&](std::uint64_t each) { return each != all.front(); });
-  const bool same = !all.empty() && other == all.end();
+  own.where = {.host = number_of_host(settings_.host.empty() ? name_of_host() : settings_.host),
+               .place = place_of(mine.device)};
+  const std::vector<Told> all = told(call.comm, mine, own);
+  const auto other = std::ranges::find_if(
+      all, [&](const Told& each) { return each.fingerprint != all.front().fingerprint; });
+  std::vector<Whereabouts> where;
+  for (const Told& each : all) where.push_back(each.where);
+  Group group{.same = !all.empty() && other == all.end(), .seats = std::vector<Seat>(all.size())};
+  take_seats(where, group.seats);
   const std::lock_guard lock(mutex_);
-  same_[call.comm] = same;
-  if (!same) why = "its ranks have loaded different algorithms";
-  if (!same && mine.rank == 0)
+  if (!group.same && mine.rank == 0)
     say_once(all.empty() ? "chorale: the ranks could not compare what they have loaded: NCCL does their "
                            "collectives\n"
                          : fmt::format("chorale: ranks 0 and {} of {} have loaded different algorithms: NCCL "
                                        "does their collectives; give all ranks the same files\n",
                                        other - all.begin(), mine.ranks));
-  return same;
+  return if_same(groups_[call.comm] = std::move(group));
 }
 
 void NcclCollectives::forget(ncclComm_t comm) {
   const std::lock_guard lock(mutex_);
-  same_.erase(comm);
+  groups_.erase(comm);
 }
 
 // The one for this call; null: there is none, and why. Counts are bounded so that no number of bytes, of all
 // ranks together, is beyond 63 bits.
-NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, std::string& why) {
+NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
+                                       const std::vector<Seat>& seats, std::string& why) {
   if (!StreamMemory::available())
     why = "the device has no memory pools";
   else if (!is_known(call.type) || (call.op && !is_summable(call.type)))
@@ -196,7 +222,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine, 
        .ranks = mine.ranks,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
-      {},
+      seats,
       [](const Topology& topology, const Collective& collective, const Schedule& schedule) {
         return lower(topology, collective, schedule);
       },
@@ -218,9 +244,9 @@ std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   const OnDevice device(mine.device);
   std::string why;
   NcclAlgorithm* algorithm = nullptr;
-  if (loaded_the_same(call, mine, why)) {
+  if (const Group* const group = group_of(call, mine, why)) {
     const std::lock_guard lock(mutex_);
-    algorithm = chosen(call, mine, why);
+    algorithm = chosen(call, mine, group->seats, why);
   }
   if (algorithm == nullptr) {
     pass(call, why);

@@ -27,7 +27,8 @@ struct NcclFunctions {
   decltype(&ncclCommCount) count = nullptr;
   decltype(&ncclCommUserRank) user_rank = nullptr;
   decltype(&ncclCommCuDevice) device = nullptr;
-  // For comparing what the ranks loaded, at the first call of a communicator; null: they are not compared.
+  // For comparing what the ranks loaded, and telling where they sit, at the first call of a communicator; null: neither is
+  // done, and algorithms fit by the number of ranks.
   decltype(&ncclAllGather) all_gather = nullptr;
 };
 
@@ -49,6 +50,7 @@ struct NcclSettings {
   std::string algorithms = {};         // result files, or directories of them, separated by colons
   bool log = false;                    // say once for each kind of call which algorithm was used, or why none
   std::chrono::milliseconds check{0};  // if not 0: wait after each step, at most so long
+  std::string host = {};               // where this process is; empty: the name that the system has
 };
 
 class NcclCollectives {
@@ -58,8 +60,8 @@ class NcclCollectives {
   ~NcclCollectives();
 
   // Enqueues the collective; nothing: NCCL is to do it. All ranks decide alike: by the size of the
-  // communicator, the call, whether their device has memory pools, and whether all loaded the same. That is asked
-  // in the first call of a communicator that is not captured, which waits for the other ranks.
+  // communicator, the call, whether their device has memory pools, whether all loaded the same, and on which hosts and GPUs
+  // they sit. These two are asked in the first call of a communicator that is not captured, which waits for the other ranks.
   std::optional<ncclResult_t> run(const NcclCall&);
 
   // Before it is destroyed: another may be where it was.
@@ -89,9 +91,20 @@ class NcclCollectives {
   };
 
   Place place(ncclComm_t) const;
-  bool loaded_the_same(const NcclCall&, const Place&, std::string& why);
-  std::vector<std::uint64_t> fingerprints(ncclComm_t, const Place&, std::uint64_t mine) const;
-  NcclAlgorithm* chosen(const NcclCall&, const Place&, std::string& why);
+  // What a rank tells the others.
+  struct Told {
+    std::uint64_t fingerprint = 0;
+    Whereabouts where = {};
+  };
+  // What is known of a communicator when all have told.
+  struct Group {
+    bool same = true;              // they loaded the same
+    std::vector<Seat> seats = {};  // by rank; empty: it is not known
+  };
+
+  const Group* group_of(const NcclCall&, const Place&, std::string& why);
+  std::vector<Told> told(ncclComm_t, const Place&, const Told& mine) const;
+  NcclAlgorithm* chosen(const NcclCall&, const Place&, const std::vector<Seat>&, std::string& why);
   void say(const NcclCall&, const Place&, const std::string& what);
   void say_once(const std::string& line);
 
@@ -101,7 +114,7 @@ class NcclCollectives {
   std::vector<std::unique_ptr<Algorithms>> algorithms_ =
       {};  // the last ones count; calls may use earlier ones
   std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
-  std::map<ncclComm_t, bool> same_ = {};  // did its ranks load the same?
+  std::map<ncclComm_t, Group> groups_ = {};
   std::set<std::string> said_ = {};
   long used_ = 0, passed_ = 0;
   bool speaks_ = false;  // rank 0 of something lives here

@@ -1,6 +1,6 @@
 // LD_PRELOAD=libchorale-nccl-preload.so: ncclAllReduce, ncclReduce, ncclBroadcast (and ncclBcast),
 // ncclAllGather, ncclReduceScatter and ncclAlltoAll of an unmodified program by algorithms of ours, where
-// there is one for the communicator's size; else NCCL's own. preload/nccl_settings.h says what the environment
+// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h says what the environment
 // may hold.
 //
 // What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and what

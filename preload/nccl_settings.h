@@ -1,6 +1,7 @@
 // What the environment says to the libraries over NCCL:
 //
-//   CHORALE_ALGORITHMS   result files, or directories of them, separated by colons
+//   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
+//   CHORALE_HOST         on which host this process is, where its name does not say it: those of one host have the same
 //   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
 //                        none
 //   CHORALE_CHECK=30     waits after each step, at most so many seconds, and says which rank, step and peers
@@ -21,7 +22,8 @@ inline NcclSettings nccl_settings() {
   };
   return {.algorithms = text("CHORALE_ALGORITHMS"),
           .log = *text("CHORALE_LOG") != 0 && std::strcmp(text("CHORALE_LOG"), "0") != 0,
-          .check = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(text("CHORALE_CHECK"))))};
+          .check = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(text("CHORALE_CHECK")))),
+          .host = text("CHORALE_HOST")};
 }
 
 }  // namespace chorale

@@ -24,8 +24,10 @@ struct GpuRank {
   cudaStream_t stream = nullptr;
 };
 
-// Calls work for each rank in a thread of its own; what is thrown there, by rank ("": nothing).
-inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work) {
+// Calls work for each rank in a thread of its own; what is thrown there, by rank ("": nothing). Rank n has GPU gpus[n]; where
+// none are named, they take turns.
+inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work,
+                                        const std::vector<int>& gpus = {}) {
   ncclUniqueId id;
   ncclGetUniqueId(&id);
   std::vector<std::string> thrown(ranks);
@@ -34,7 +36,7 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
     threads.emplace_back([&, n] {
       GpuRank mine{.rank = n};
       try {
-        require(cudaSetDevice(n % 8), "cudaSetDevice");
+        require(cudaSetDevice(gpus.empty() ? n % 8 : gpus[n]), "cudaSetDevice");
         require(ncclCommInitRank(&mine.comm, ranks, id, n), "ncclCommInitRank");
         require(cudaStreamCreate(&mine.stream), "cudaStreamCreate");
         work(mine);

@@ -100,6 +100,7 @@ cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);  // not with CHORALE_SHIM_NO_PEERS
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device);  // down with CHORALE_SHIM_BUS_DOWN
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int device);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t);

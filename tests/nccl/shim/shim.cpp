@@ -188,6 +188,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount ? 8 : std::getenv("CHORALE_SHIM_NO_POOLS") == nullptr;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (device < 0 || device >= devices()) return failed(cudaErrorInvalidDevice);
+  const int bus = std::getenv("CHORALE_SHIM_BUS_DOWN") == nullptr ? device : devices() - 1 - device;
+  std::snprintf(text, length, "0000:%02X:00.0", 16 * bus + 7);
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::snprintf(properties->name, sizeof properties->name, "a stand-in for a GPU");
   return cudaSuccess;
