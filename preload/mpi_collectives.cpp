@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "codegen/passes/lower.h"
+#include "preload/bound_cores.h"
 #include "runtime/mpi_transport.h"
 #include "runtime/rank_plan.h"
 
@@ -213,7 +214,8 @@ bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
   int length = 0;
   if (host_.empty()) PMPI_Get_processor_name(name, &length);
   const Whereabouts mine{
-      .host = number_of_host(host_.empty() ? std::string_view(name, length) : std::string_view(host_))};
+      .host = number_of_host(host_.empty() ? std::string_view(name, length) : std::string_view(host_)),
+      .place = first_bound_core()};
   std::vector<Whereabouts> told;
   bool good = true;
   try {

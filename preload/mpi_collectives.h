@@ -3,7 +3,7 @@
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
 // requires to be the same everywhere, and by what the ranks of the communicator have told each other: at its first
-// use, that they loaded the same algorithms, and on which host each sits; at the first call of a kind, that each has
+// use, that they loaded the same algorithms, and on which host and core each sits; at the first call of a kind, that each has
 // the memory for it. Where one has not, MPI does it in all of them. Data that lie scattered are packed first.
 //
 // Several threads may call, each on a communicator of its own, as MPI demands it of collectives. What belongs to

@@ -40,6 +40,14 @@ TEST(Seats, OtherHostsAreRefused) {
   EXPECT_FALSE(seated({0, 0}, on({0, 0, 0})));
 }
 
+TEST(Seats, HostsAreNumberedAsRanksComeToThem) {
+  const std::uint64_t a = number_of_host("a"), b = number_of_host("b"), none = number_of_host("");
+  const std::vector<Whereabouts> told = {{b, 7}, {a, 0}, {b, 3}, {none, 0}, {a, 9}};
+  std::vector<Seat> seats(told.size());
+  take_seats(told, seats);
+  EXPECT_THAT(seats, ElementsAre(Seat{0, 7}, Seat{1, 0}, Seat{0, 3}, Seat{2, 0}, Seat{1, 9}));
+}
+
 // By the definition: the seats of what a rank is called are as many, and as they are told apart, as the machine's.
 TEST(Seats, RandomGroupsSitAsTheMachineDoes) {
   const unsigned seed = 20261123;

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -75,4 +76,23 @@ run(chorale, "frontier", "line:4", "broadcast", "--json", "line.json")
 said, _ = on((1, 1, 1, 1), "line.json")
 assert "line.json" in said["MPI_Bcast", 4, 3], said
 assert "passed on to MPI: no broadcast for 4 ranks with root 1" in said["MPI_Bcast", 4, 1], said
+
+# Ranks of a host are taken by the cores that they are bound to: a chain, one way only, has its root at the first core.
+cores = sorted(os.sched_getaffinity(0))
+if len(cores) > 1:
+    (work / "chain.json").write_text(json.dumps({"topology": "chain", "ranks": 4, "links": [{"src": n, "dst": n + 1} for n in range(3)]}))
+    (work / "chain_spec.json").write_text(json.dumps({"machines": ["./chain.json"], "collectives": ["broadcast"], "groups": ["all"]}))
+    run(chorale, "library", "build", "chain_spec.json", "-o", "chain.db")
+    file = sqlite3.connect(work / "chain.db")
+    assert file.execute("UPDATE places SET hosts = '0 0 0 0'").rowcount == 1
+    file.commit()
+    for first, second in [(cores[0], cores[1]), (cores[1], cores[0])]:
+        _, log = run("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x",
+                     "CHORALE_ALGORITHMS=chain.db", "-x", "CHORALE_HOST=1", "sh", "-c",
+                     f'test $OMPI_COMM_WORLD_RANK -lt 2 && core={first} || core={second}; exec taskset -c $core ./program')
+        for root in range(4):
+            said = re.search(rf"MPI_Bcast, 4 ranks, blocks of \d+ \w+, root {root}: (.*)", log)[1]
+            assert ("chain.db" in said) == (root == (0 if first == cores[0] else 2)), (first, second, root, said)
+else:
+    print("skipped: ranks bound to cores, since there is one core")
 print(f"{used + sum(ours.values())} collectives replaced on hosts of many shapes, results unchanged")
