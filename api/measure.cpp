@@ -17,6 +17,7 @@
 #include "codegen/passes/lower.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
+#include "runtime/nccl_run.h"
 #include "runtime/run.h"
 
 namespace chorale {
@@ -54,9 +55,11 @@ std::vector<std::pair<int, Program>> contestants(const Result& result, double by
   return programs;
 }
 
-MeasuredTime told(int point, std::int64_t bytes, std::vector<double> medians, int times) {
+MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::vector<double> medians,
+                  int times) {
   std::ranges::sort(medians);
-  return {.point = point,
+  return {.over = over,
+          .point = point,
           .bytes = bytes,
           .median_us = (medians[(medians.size() - 1) / 2] + medians[medians.size() / 2]) / 2,
           .least_us = medians.front(),
@@ -64,7 +67,24 @@ MeasuredTime told(int point, std::int64_t bytes, std::vector<double> medians, in
           .times = times};
 }
 
+// What takes its turn: the library's own collective, or a program, which the preload library would run likewise.
+RunRow timed(MpiSession& session, MeasuredOver over, const Collective& collective, const Program* program,
+             const RunOptions& options) {
+  const bool gpus = over == MeasuredOver::Nccl;
+  if (program == nullptr)
+    return (gpus ? run_nccl_library(session, collective, options)
+                 : run_mpi_library(session, collective, options))
+        .at(0);
+  return (gpus ? run_on_nccl(session, *program, collective, options)
+               : run_copied_on_mpi(session, *program, collective, options))
+      .at(0);
+}
+
 }  // namespace
+
+std::string name_of(MeasuredOver over) {
+  return over == MeasuredOver::Mpi ? "mpi" : "nccl";
+}
 
 std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, MpiSession& session,
                                  const MeasureOptions& options) {
@@ -102,9 +122,12 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
         options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), bytes));
       const auto programs = contestants(result, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
+      const Collective own =
+          make_collective(result.collective.kind, result.collective.ranks, 1, result.collective.root);
+      const bool has_own = options.over == MeasuredOver::Mpi || nccl_library_has(own.kind);
       std::vector<std::vector<double>> medians(programs.size() + 1);  // the first: its own
       for (int round = 0; round < options.rounds; ++round)
-        for (std::size_t c = 0; c < medians.size(); ++c) {
+        for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {
           const RunOptions run{.bytes = {bytes},
                                .iterations = options.times,
                                .warm_up = 1,
@@ -113,23 +136,19 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
           all->barrier();
           RunRow row;
           if (part.takes_part && c == 0)
-            row = run_mpi_library(*part.session,
-                                  make_collective(result.collective.kind, result.collective.ranks, 1,
-                                                  result.collective.root),
-                                  run)
-                      .at(0);
+            row = timed(*part.session, options.over, own, nullptr, run);
           else if (part.takes_part)
-            row = run_copied_on_mpi(*part.session, programs[c - 1].second,
-                                    result.points[programs[c - 1].first].collective, run)
-                      .at(0);
+            row = timed(*part.session, options.over, result.points[programs[c - 1].first].collective,
+                        &programs[c - 1].second, run);
           if (all->all_reduce(ReduceOp::Sum, static_cast<double>(row.wrong)) > 0)
             throw std::logic_error(fmt::format("{} of {} gives wrong data", place.collective, machine));
           medians[c].push_back(all->all_reduce(ReduceOp::Max, row.median_us));
         }
       MeasuredRow row{.place = place, .bytes = bytes};
-      for (std::size_t c = 0; c < medians.size(); ++c) {
-        const MeasuredTime time = told(c == 0 ? MeasuredTime::kOwn : programs[c - 1].first, bytes, medians[c],
-                                       options.rounds * options.times);
+      for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {
+        const MeasuredTime time =
+            told(name_of(options.over), c == 0 ? MeasuredTime::kOwn : programs[c - 1].first, bytes,
+                 medians[c], options.rounds * options.times);
         if (session.rank() == 0) file.put_measured(answers[i].question, time);
         if (c == 0)
           row.own = time;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,12 @@ namespace chorale {
 
 class MpiSession;
 
+// What carries the messages, and whose own collectives are beside ours.
+enum class MeasuredOver { Mpi, Nccl };  // Nccl: with a GPU for each rank, those of a host in turn
+std::string name_of(MeasuredOver);      // as in MeasuredTime
+
 struct MeasureOptions {
+  MeasuredOver over = MeasuredOver::Mpi;
   std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of blocks
   int rounds = 5;                             // in each, all that are compared take their turn
   int times = 10;                             // each, in a round
@@ -25,7 +31,8 @@ struct MeasureOptions {
 struct MeasuredRow {
   AnswerPlace place = {};
   std::int64_t bytes = 0;
-  MeasuredTime own = {}, ours = {};  // ours: the fastest of the points
+  std::optional<MeasuredTime> own = {};  // none: the library has no such collective
+  MeasuredTime ours = {};                // the fastest of the points
 };
 
 // Every process calls it, rank n for rank n of the machine, as it is named in the library; all have the file open, the first

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "api/inputs.h"
 #include "api/library.h"
@@ -105,11 +106,27 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
-// Where a time is from, and whether MPI's own is faster.
+// Leaves of each those over one library.
+void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
+  std::set<std::string> known;
+  for (const auto& times : measured)
+    for (const MeasuredTime& time : times) known.insert(time.over);
+  if (!over && known.size() > 1)
+    throw InputError("--over",
+                     "is missing: there are times over " + joined({known.begin(), known.end()}, " and "),
+                     "say which decide: --over " + *known.begin());
+  if (!over) return;
+  for (auto& times : measured)
+    std::erase_if(times, [&](const MeasuredTime& time) { return time.over != name_of(*over); });
+}
+
+// Where a time is from, and whether the library's own is faster.
 std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measured, double bytes) {
   if (!choice.measured) return "predicted";
   const auto own = measured_us(measured, MeasuredTime::kOwn, bytes);
-  return own && *own < choice.us ? fmt::format("measured; MPI's own took {}", format_us(*own)) : "measured";
+  if (!own || choice.us <= *own) return "measured";
+  const bool mpi = measured.front().over == name_of(MeasuredOver::Mpi);
+  return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
 }
 
 Outcome choose(const LibraryCommand& command) {
@@ -117,6 +134,7 @@ Outcome choose(const LibraryCommand& command) {
   std::vector<std::vector<MeasuredTime>> measured;
   const std::vector<Result> results =
       results_at(*open_answers(command.file, false), command.file, command.place, &measured);
+  keep_times_over(command.over, measured);
   std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time", ""}};
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {

@@ -17,14 +17,15 @@ std::string spread(const MeasuredTime& time) {
   return fmt::format("{:.0f} %", 100 * (time.most_us - time.least_us) / time.median_us);
 }
 
-std::string in_words(const std::vector<MeasuredRow>& rows) {
+std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
+  const std::string theirs = over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
   std::vector<std::vector<std::string>> cells = {
-      {"group", "collective", "block", "MPI's own", "spread", "ours", "spread", "point", "taken"}};
+      {"group", "collective", "block", theirs + " own", "spread", "ours", "spread", "point", "taken"}};
   for (const MeasuredRow& row : rows)
     cells.push_back({row.place.group, row.place.collective, format_bytes(static_cast<double>(row.bytes)),
-                     format_us(row.own.median_us), spread(row.own), format_us(row.ours.median_us),
-                     spread(row.ours), std::to_string(row.ours.point),
-                     row.own.median_us < row.ours.median_us ? "MPI's" : "ours"});
+                     row.own ? format_us(row.own->median_us) : "none", row.own ? spread(*row.own) : "",
+                     format_us(row.ours.median_us), spread(row.ours), std::to_string(row.ours.point),
+                     row.own && row.own->median_us < row.ours.median_us ? theirs : "ours"});
   return table(cells, "llrrrrrrl");
 }
 
@@ -37,7 +38,8 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
   try {
     const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
     const auto session = join_processes();
-    MeasureOptions options{.bytes = command.bytes,
+    MeasureOptions options{.over = command.over.value_or(MeasuredOver::Mpi),
+                           .bytes = command.bytes,
                            .rounds = command.rounds,
                            .times = command.times,
                            .timeout = command.patience};
@@ -47,7 +49,7 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
     const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
     if (rank_of(*session) != 0) return {};
     supervisor.take_floor();
-    return {.text = in_words(rows)};
+    return {.text = in_words(rows, options.over)};
   } catch (const Hang& hang) {
     throw hung("library measure", hang);
   }

@@ -70,6 +70,11 @@ void merge_options(CLI::App* app, Command& parsed) {
   });
 }
 
+void carrier(CLI::App* app, std::optional<MeasuredOver>& over, const Text& help) {
+  choice<std::optional<MeasuredOver>>(app, "--over", over,
+                                      {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
+}
+
 void export_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub =
       command(*app, "export", "Write what is in a library for other programs",
@@ -148,13 +153,14 @@ void library_options(CLI::App& app, Command& parsed) {
   place_options(select, selected->place);
   sizes(select, "--bytes", selected->bytes,
         "For blocks of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
+  carrier(select, selected->over, "Whose measured times decide, where there are of both");
   text(select, "--json", selected->json, "FILE",
        "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
   limits(select, selected->limits, "");
   select->final_callback([selected, &parsed] { parsed = *selected; });
 
   CLI::App* const measure = command(
-      *sub, "measure", "Time the algorithms of a library beside MPI's own, and keep the times",
+      *sub, "measure", "Time the algorithms of a library beside MPI's or NCCL's own, and keep the times",
       "Under mpirun, rank n for rank n of the machine; groups of one level at once, as programs use them.\n"
       "What was measured decides in 'select' and in preloaded programs.\n" +
           kPlainExitCodes +
@@ -166,6 +172,8 @@ void library_options(CLI::App& app, Command& parsed) {
       ->option_text("MACHINE");
   sizes(measure, "--bytes", measured->bytes,
         "Blocks of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
+  carrier(measure, measured->over,
+          "What carries the messages; with nccl each process has a GPU of its host, in turn (mpi)");
   integer(measure, "--rounds", measured->rounds, 1, 10'000, "N", "In each, all take their turn (5)");
   integer(measure, "--times", measured->times, 1, 100'000, "N", "Each, in a round (10)");
   duration(measure, "--wait", measured->patience, "Give up when a rank waits longer than T (60)");

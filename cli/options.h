@@ -12,6 +12,7 @@
 #include "api/calibrate.h"
 #include "api/compile.h"
 #include "api/library_export.h"
+#include "api/measure.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/workload.h"
@@ -333,6 +334,8 @@ struct LibraryCommand {
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   int rounds = 5, times = 10;   // of Measure
+  std::optional<MeasuredOver> over =
+      {};  // of Measure (none: MPI) and Select (none: of what it was measured over)
   std::chrono::milliseconds patience{60'000};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;

@@ -27,4 +27,7 @@ std::vector<RunRow> run_on_nccl(Transport&, int host_rank, const Program&, const
 std::vector<RunRow> run_nccl_library(Transport&, int host_rank, const Collective&, const RunOptions&,
                                      bool in_place);
 
+// Does the NCCL that is there have such a collective?
+bool nccl_library_has(CollectiveKind);
+
 }  // namespace chorale

@@ -21,8 +21,10 @@ function rate(point) {
 const over = row => row.least_us > 0 ? row.us / row.least_us : 1;
 const name_of = p => `${p.collective}${p.rooted ? ` from ${p.root}` : ''}`;
 const group_of = p => p.group === 'all' ? 'all ranks' : `${p.group}${p.group === 'pairs' ? ` ${p.members}` : ''}`;
-const own = (p, n) => p.measured.filter(m => m.point < 0 && m.bytes === n);
-const ours = (p, n) => p.measured.filter(m => m.point >= 0 && m.bytes === n);
+// Of times over several libraries those over the first are compared.
+const compared = p => p.measured.filter(m => m.over === p.measured[0].over);
+const own = (p, n) => compared(p).filter(m => m.point < 0 && m.bytes === n);
+const ours = (p, n) => compared(p).filter(m => m.point >= 0 && m.bytes === n);
 const least = list => list.reduce((best, m) => best === undefined || m.median_us < best.median_us ? m : best, undefined);
 
 // The measured choice is another point than the predicted one, or a point takes twice or half what was predicted.

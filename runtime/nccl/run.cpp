@@ -221,7 +221,7 @@ ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const vo
       return ncclAlltoAll(input, output, count, type, gpu.comm, gpu.stream);
 #endif
     default:
-      throw InputError("nccl", "NCCL has no " + name_of(collective), "compare other algorithms");
+      return ncclInvalidUsage;  // not one that it has
   }
 }
 
@@ -236,6 +236,21 @@ int rank_on_host() {
 }
 
 }  // namespace
+
+bool nccl_library_has(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::Allgather:
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Reduce:
+      return true;
+    case CollectiveKind::Alltoall:
+      return NCCL_VERSION_CODE >= 22800;
+    default:
+      return false;
+  }
+}
 
 std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Program& program,
                                 const Collective& collective, const RunOptions& options, bool in_place) {
@@ -271,6 +286,8 @@ std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const 
   check(options);
   require_own_type(options);
   require_ranks(transport, name_of(collective), collective.ranks);
+  if (!nccl_library_has(collective.kind))
+    throw InputError("nccl", "NCCL has no " + name_of(collective), "compare other algorithms");
   const Gpu gpu(transport, host_rank);
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(

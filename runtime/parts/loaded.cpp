@@ -59,4 +59,8 @@ std::vector<RunRow> run_nccl_library(MpiSession& session, const Collective& coll
   return nccl().run_library(session, collective, options, in_place);
 }
 
+bool nccl_library_has(CollectiveKind kind) {
+  return nccl().library_has(kind);
+}
+
 }  // namespace chorale

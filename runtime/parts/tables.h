@@ -23,6 +23,7 @@ struct NcclPart {
   std::vector<RunRow> (*run)(MpiSession&, const Program&, const Collective&, const RunOptions&,
                              bool) = nullptr;
   std::vector<RunRow> (*run_library)(MpiSession&, const Collective&, const RunOptions&, bool) = nullptr;
+  decltype(&nccl_library_has) library_has = nullptr;
 };
 
 }  // namespace chorale

@@ -53,6 +53,24 @@ assert "was not started by mpirun" in run(*measure, code=2)
 assert "has 2 ranks, and there are 3 processes; use mpirun -n 2" in mpirun(3, *measure, code=2)
 assert "full:3: is not in the library" in mpirun(3, *[word.replace("full:2", "full:3") for word in measure], code=2)
 
+# Times over another library are a matter of their own.
+over = ["select", "two.db", "full:2", "allreduce", "--bytes", "3000"]
+file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 7, 7, 7, 1 FROM measured WHERE point = -1")
+file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 9, 9, 9, 1 FROM measured WHERE point >= 0 AND over = 'mpi'")
+file.commit()
+assert "there are times over mpi and nccl; say which decide: --over mpi" in run(chorale, "library", *over, code=2)
+text = run(chorale, "library", *over, "--over", "nccl")
+assert re.search(r"9 us\s+measured; NCCL.s own took 7 us", text), text
+assert "NCCL" not in run(chorale, "library", *over, "--over", "mpi")
+file.execute("DELETE FROM measured WHERE over = 'nccl'")
+file.commit()
+
+# Without GPUs there is nothing over NCCL.
+if not pathlib.Path("/dev/nvidia0").exists():
+    text = mpirun(2, *measure, "--over", "nccl", code=2)
+    assert text.count("chorale: error:") >= 1 and "nccl" in text, text
+    assert file.execute("SELECT count(*) FROM measured WHERE over = 'nccl'").fetchone() == (0,)
+
 # With other times in the file the preloaded program does otherwise, and its results stay what they are.
 run(mpicc, "-O1", "-std=c11", source, "-o", "program")
 plain = mpirun(2, "./program")
