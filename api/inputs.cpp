@@ -13,6 +13,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/ranking.h"
 #include "semantics/verify.h"
 #include "semantics/verify_ways.h"
 #include "topology/machines.h"
@@ -32,10 +33,9 @@ Collective reachable(const Topology& topology, Collective collective) {
 }
 
 Result result_of(const std::string& text, const std::string& name) {
-  constexpr std::size_t kBeginning = 100;  // both forms begin with what they are
-  if (text.find("\"chorale_ranking\"") < kBeginning)
+  if (is_ranking(text))
     throw InputError(name, "is a ranking of placements, not a result",
-                     "see it by 'chorale place ... --html FILE', run it by 'chorale place ... --emit DIR'");
+                     "see it by 'chorale show', run it by 'chorale place ... --emit DIR'");
   return result_from_json(text, name);
 }
 

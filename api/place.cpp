@@ -5,6 +5,7 @@
 #include "codegen/strategy_source.h"
 #include "ir/error.h"
 #include "placement/axis_sizes.h"
+#include "placement/check_ranking.h"
 #include "placement/place.h"
 #include "placement/synthesis_hierarchy.h"
 #include "topology/machines.h"
@@ -51,6 +52,21 @@ Hierarchy part_of(const Hierarchy& hierarchy, long long wanted) {
       "--devices",
       fmt::format("{} of {} do not fill whole units of {}", wanted, devices(hierarchy), hierarchy.name),
       "use a multiple of what a unit has, or 'all'");
+}
+
+Ranking read_ranking(const std::string& file) {
+  return ranking_from_json(read_file(file), file);
+}
+
+Ranking read_sound_ranking(const std::string& file) {
+  Ranking ranking = read_ranking(file);
+  const RankingReport report = check(ranking, [](int, int) { return false; });
+  if (!report.faults.empty()) throw InputError(file, report.faults.front().words, "make the ranking again");
+  return ranking;
+}
+
+RankingReport check(const Ranking& ranking, const std::function<bool(int done, int of)>& progress) {
+  return check_ranking(ranking, progress);
 }
 
 std::vector<NamedText> emit_placement(const Ranking& ranking) {

@@ -1,6 +1,7 @@
 // Where the parallel axes of a job go on a machine with levels, and how to reduce over them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
 // The first `wanted` devices of a machine with levels, as a machine: so many of its outermost units. Throws InputError where they
 // do not fill whole ones, or are a part of a ring.
 Hierarchy part_of(const Hierarchy&, long long wanted);
+
+// What 'place' has written, whether it is true or not; check() says that.
+Ranking read_ranking(const std::string& file);
+// One to be shown: all of it is true, but that no other placement is better is believed.
+Ranking read_sound_ranking(const std::string& file);
+
+// Judges a ranking from nothing (placement/check_ranking.h). `progress` is told of matrices that are priced again, and may stop that.
+RankingReport check(const Ranking&, const std::function<bool(int done, int of)>& progress = {});
 
 // The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): an MPI
 // program that runs the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError

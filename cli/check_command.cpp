@@ -8,10 +8,13 @@
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/ranking_file.h"
 #include "cli/supervisor.h"
 #include "cli/text.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json_report.h"
+#include "ir/ranking.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -53,7 +56,9 @@ Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdif
 
 }  // namespace
 
+// What the file is, is seen when it is read.
 Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
+  if (is_ranking(read_file(command.file))) return check_ranking_file(command, supervisor);
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
     throw InputError("--proofs", command.proofs + " is no directory",
                      "check the path, or leave it out, and refutations are done again");

@@ -119,13 +119,18 @@ void compose_options(CLI::App& app, Command& parsed) {
 
 void check_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
-      command(app, "check", "Verify a result file again, trusting nothing in it",
+      command(app, "check", "Verify a result file or a ranking again, trusting nothing in it",
               "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
               "130 interrupted\nexamples:\n  chorale check f.json\n"
               "  chorale frontier hub:4 broadcast --no-bounds --proofs proofs --json h.json\n"
-              "  chorale check h.json --proofs proofs");
+              "  chorale check h.json --proofs proofs\n"
+              "  chorale place a100:2 --axes data=2,tensor=16 --reduce data \\\n"
+              "    --bytes 1G --json p.json\n"
+              "  chorale check p.json");
   auto options = std::make_shared<CheckCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("FILE");
+  sub->add_option("result", options->file, "A result file, or a ranking that 'place --json' wrote")
+      ->required()
+      ->option_text("FILE");
   text(sub, "--proofs", options->proofs, "DIR",
        "Read kept proofs from there; what is not there is refuted again");
   sub->add_option_function<Text>(
@@ -145,12 +150,15 @@ void check_options(CLI::App& app, Command& parsed) {
 }
 
 void show_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(app, "show", "Print a result step by step, or as a page to look at",
-                                kPlainExitCodes +
-                                    "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
-                                    "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
+  CLI::App* const sub =
+      command(app, "show", "Print a result or a ranking step by step, or as a page to look at",
+              kPlainExitCodes +
+                  "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
+                  "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  sub->add_option("result", options->file, "A result file, or a ranking that 'place --json' wrote")
+      ->required()
+      ->option_text("FILE");
   text(sub, "--html", options->html, "FILE",
        "Write one self-contained page instead: the machine, the schedules, the frontier; - is standard "
        "output");

@@ -21,6 +21,9 @@ std::string write_collective(const Collective&, const std::string& indent);
 Collective read_collective_members(const JsonReader&, int ranks);
 std::string write_collective_members(const Collective&, const std::string& indent);
 
+Hierarchy read_hierarchy(const JsonReader&);
+Job read_job(const JsonReader&, bool may_be_idle = false);  // idle: without reductions
+
 // Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be formulas.
 Reduction read_reduction_over(const JsonReader&, const std::vector<Axis>&);
 

@@ -92,7 +92,10 @@ std::string to_json(const Hierarchy& hierarchy) {
 }
 
 Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
-  const JsonReader json = parse_json(text, file);
+  return read_hierarchy(parse_json(text, file));
+}
+
+Hierarchy read_hierarchy(const JsonReader& json) {
   json.require_object({"hierarchy", "node", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
   const JsonReader levels = json["levels"];
@@ -141,7 +144,10 @@ Reduction read_reduction_over(const JsonReader& json, const std::vector<Axis>& a
 }
 
 Job job_from_json(std::string_view text, const std::string& file) {
-  const JsonReader json = parse_json(text, file);
+  return read_job(parse_json(text, file));
+}
+
+Job read_job(const JsonReader& json, bool may_be_idle) {
   json.require_object({"job", "axes", "reductions"});
   Job job{.name = json["job"].text()};
   const JsonReader axes = json["axes"];
@@ -163,7 +169,7 @@ Job job_from_json(std::string_view text, const std::string& file) {
     if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
     job.reductions.push_back(std::move(reduction));
   }
-  if (job.reductions.empty()) reductions.fail("is empty", "list at least one reduction");
+  if (job.reductions.empty() && !may_be_idle) reductions.fail("is empty", "list at least one reduction");
   return job;
 }
 

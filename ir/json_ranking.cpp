@@ -1,4 +1,4 @@
-// What placement returns. Only written.
+// What placement returns, written; ir/json_read_ranking.cpp reads it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,7 +34,7 @@ std::string form(const StrategyInstruction& instruction) {
   return "";
 }
 
-std::string write(const RankedStrategy& strategy, const ReductionRanking& ranking) {
+std::string write(const RankedStrategy& strategy, const ReductionRanking& ranking, bool says_levels = false) {
   std::vector<std::string> instructions;
   for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
     const PricedInstruction& priced = strategy.instructions[i];
@@ -50,7 +50,9 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
       text += fmt::format(R"(,"groups":{})", lists(strategy.lowered[i].groups));
     instructions.push_back(text + "}");
   }
-  return fmt::format(R"({{"us":{},"instructions":{}}})", strategy.us, lines(instructions, "          "));
+  return fmt::format(R"({{"us":{}{},"instructions":{}}})", strategy.us,
+                     says_levels ? R"(,"levels":)" + names(ranking.levels) : "",
+                     lines(instructions, "          "));
 }
 
 // By hierarchy; nothing where nothing was counted.
@@ -75,7 +77,8 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
   if (reduction.own && !reduction.own->fault.empty())
     own = fmt::format(R"(,"own":{{"fault":{}}})", quoted(reduction.own->fault));
   else if (reduction.own)
-    own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels});
+    own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels},
+                               reduction.own->levels != reduction.levels);
   return fmt::format(
       R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}}})",
       quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
@@ -104,6 +107,27 @@ std::string write_sizes(const Ranking& ranking) {
                      lines(rows, "  "));
 }
 
+std::string write_conditions(const Ranking& ranking) {
+  const Conditions& conditions = ranking.conditions;
+  if (conditions == Conditions()) return "";
+  const auto axis = [&](int i) { return quoted(ranking.job.axes[i].name); };
+  const auto level = [&](int j) { return quoted(ranking.hierarchy.levels[j].name); };
+  std::vector<std::string> inside, order, memory;
+  for (const Conditions::Inside& each : conditions.inside)
+    inside.push_back(fmt::format(R"({{"axis":{},"level":{}}})", axis(each.axis), level(each.level)));
+  for (const Conditions::Order& each : conditions.order)
+    order.push_back(fmt::format(R"({{"inner":{},"outer":{}}})", axis(each.inner), axis(each.outer)));
+  for (const Conditions::Memory& each : conditions.memory) {
+    std::vector<std::string> of;
+    for (int i : each.axes) of.push_back(axis(i));
+    memory.push_back(fmt::format(R"({{"level":{},"axes":[{}],"shard_bytes":{},"capacity_bytes":{}}})",
+                                 level(each.level), fmt::join(of, ","), each.shard_bytes,
+                                 each.capacity_bytes));
+  }
+  return fmt::format("\"conditions\": {{\"inside\":[{}],\"order\":[{}],\"memory\":[{}]}},\n",
+                     fmt::join(inside, ","), fmt::join(order, ","), fmt::join(memory, ","));
+}
+
 }  // namespace
 
 std::string to_json(const Ranking& ranking) {
@@ -111,11 +135,11 @@ std::string to_json(const Ranking& ranking) {
   for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"synthesis\": {},\n\"matrices\": {},\n\"priced\": {},\n\"without_strategy\": {},\n\"seconds\": "
+      "\"synthesis\": {},\n{}\"matrices\": {},\n\"priced\": {},\n\"without_strategy\": {},\n\"seconds\": "
       "{},\n{}\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), quoted(ranking.synthesis), ranking.matrices, ranking.priced,
-      ranking.without_strategy, ranking.seconds, write_sizes(ranking), lines(best, "  "));
+      quoted(ranking.rules), quoted(ranking.synthesis), write_conditions(ranking), ranking.matrices,
+      ranking.priced, ranking.without_strategy, ranking.seconds, write_sizes(ranking), lines(best, "  "));
 }
 
 }  // namespace chorale

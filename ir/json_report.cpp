@@ -25,21 +25,32 @@ std::string write_place(const FaultPlace& place) {
   return fmt::format("{{{}}}", fmt::join(members, ","));
 }
 
-}  // namespace
-
-std::string to_json(const CheckReport& report) {
+std::string write_faults(const std::vector<Fault>& all) {
   std::vector<std::string> faults;
-  for (const Fault& fault : report.faults)
+  for (const Fault& fault : all)
     faults.push_back(fmt::format(R"({{"kind":{},"place":{},"words":{}}})",
                                  quoted(kKindNames[static_cast<int>(fault.kind)]), write_place(fault.place),
                                  quoted(fault.words)));
+  return lines(faults, " ");
+}
+
+}  // namespace
+
+std::string to_json(const CheckReport& report) {
   return fmt::format(
       R"({{"schedules":{},"bounds":{},
  "refutations":{{"by_the_plain_formula":{},"by_the_searchs_formula":{},"undecided":{}}},
  "faults":{}}}
 )",
       report.schedules, report.bounds, report.plain, report.refutations - report.plain, report.undecided,
-      lines(faults, " "));
+      write_faults(report.faults));
+}
+
+std::string to_json(const RankingReport& report) {
+  return fmt::format(R"({{"placements":{},"strategies":{},"matrices":{},
+ "faults":{}}}
+)",
+                     report.placements, report.strategies, report.matrices, write_faults(report.faults));
 }
 
 }  // namespace chorale

@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "ir/ranking.h"
 #include "ir/search_options.h"
 
 namespace chorale {
 
 std::string to_json(const CheckReport&);
+std::string to_json(const RankingReport&);
 
 }  // namespace chorale

@@ -4,8 +4,10 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ir/fault.h"
 #include "ir/placement.h"
 #include "ir/strategy_text.h"
 
@@ -89,9 +91,10 @@ struct Ranking {
   std::string algorithm = {};  // "ring", "tree", "auto"
   std::string rules = {};      // "paper", "full"
   std::string synthesis = name(SynthesisKind::Collapsed);
-  int matrices = 0;          // that fit and obey the conditions
-  int priced = 0;            // of these; all unless a limit or Ctrl-C ended the work
-  int without_strategy = 0;  // of these: over that hierarchy a reduction has none, so they are not ranked
+  Conditions conditions = {};  // that matrices had to obey
+  int matrices = 0;            // that fit and obey the conditions
+  int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
+  int without_strategy = 0;    // of these: over that hierarchy a reduction has none, so they are not ranked
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
   // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else none.
@@ -99,9 +102,24 @@ struct Ranking {
   SizeChoices size_choices = {};
 };
 
+// What a check of a ranking has found.
+struct RankingReport {
+  int placements = 0;  // looked at
+  int strategies = 0;  // refereed and priced again
+  int matrices = 0;    // priced again, to see that none is better
+  std::vector<Fault> faults = {};
+};
+
 inline constexpr int kRankingVersion = 1;  // "chorale_ranking": 1
 
 // For other programs and for the page: docs/formats.md.
 std::string to_json(const Ranking&);
+
+// Is this text meant as one? (By its first key.)
+bool is_ranking(std::string_view text);
+
+// What the text says, whether it is true or not: placement/check_ranking.h judges that. What a program could not do anything
+// with is refused: names of levels that are not there, groups of devices that are not. Throws InputError that names the place.
+Ranking ranking_from_json(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 // Its price is found on the graph of states in which the others are found: from state to state along the edge whose groups and
-// operation are the instruction's. There an instruction has one name, and a user may have used another.
+// operation are the instruction's.
 #include "placement/own_strategy.h"
 
 #include <fmt/format.h>
@@ -9,9 +9,9 @@
 #include <cmath>
 #include <optional>
 
+#include "placement/charged_strategy.h"
 #include "placement/place.h"
 #include "placement/reduction_price.h"
-#include "placement/strategy_space.h"
 #include "placement/synthesis_hierarchy.h"
 
 namespace chorale {
@@ -34,18 +34,6 @@ std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vecto
     strategy.push_back(instruction);
   }
   return strategy;
-}
-
-// The edge that does this, or none.
-const StrategySpace::Edge* edge_for(const StrategySpace& space, int state,
-                                    const StrategyInstruction& wanted) {
-  std::vector<int> sizes(space.levels() + 1, 2);
-  sizes[0] = 1;
-  const DeviceGroups groups = groups_of(sizes, wanted);
-  for (const StrategySpace::Edge& edge : space.edges(state))
-    if (edge.instruction.operation == wanted.operation && groups_of(sizes, edge.instruction) == groups)
-      return &edge;
-  return nullptr;
 }
 
 }  // namespace
@@ -74,16 +62,14 @@ OwnStrategy judged(const Hierarchy& hierarchy, const Job& job, int reduction, co
     const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
     const auto space = StrategySpace::of(price.levels());
     OwnStrategy own;
-    int state = space->start();
+    const std::vector<ChargedInstruction> steps = charged(*StrategySpace::of(price.levels()), *strategy);
     for (std::size_t i = 0; i < strategy->size(); ++i) {
-      const StrategySpace::Edge* const edge = edge_for(*space, state, (*strategy)[i]);
-      if (edge == nullptr)
+      if (i == steps.size())
         return {.fault = fmt::format("instruction {} does nothing, or what cannot be completed", i + 1)};
-      const StepTime time = price.time(space->charges()[edge->charge]);
+      const StepTime time = price.time(steps[i].charge);
       if (!std::isfinite(time.us)) return {.fault = fmt::format("instruction {} cuts an element", i + 1)};
       own.priced.instructions.push_back({(*strategy)[i], time.us, time.latency_us, time.binding, time.rings});
       own.priced.us += time.us;
-      state = edge->to;
     }
     own.levels = levels.names();
     return own;

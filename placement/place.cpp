@@ -19,6 +19,7 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "placement/charged_strategy.h"
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/reduction_price.h"
@@ -37,14 +38,6 @@ std::vector<double> prices(const ReductionPrice& pricing, const StrategySpace& s
   std::vector<double> result;
   for (const Charge& charge : space.charges()) result.push_back(pricing.time(charge).us);
   return result;
-}
-
-std::shared_ptr<const StrategySpace> space_of(SynthesisKind synthesis, const ParallelismMatrix& matrix,
-                                              const Reduction& reduction, const std::vector<int>& cut) {
-  const int levels = static_cast<int>(cut.size());
-  return synthesis == SynthesisKind::Collapsed
-             ? StrategySpace::of(levels)
-             : StrategySpace::of(levels, groupings_of_kind(synthesis, matrix, reduction.axes, cut));
 }
 
 struct Cheapest {
@@ -79,36 +72,6 @@ bool is_exchange(Goal goal) {
 StepTime exchange(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction) {
   const std::vector<int> each(reduced_levels(matrix, reduction.axes).size(), 1);
   return ReductionPrice(hierarchy, matrix, reduction, Algorithm::Auto, each).exchange(reduction.goal);
-}
-
-struct ChargedInstruction {
-  StrategyInstruction instruction = {};
-  Charge charge = {};
-};
-
-std::vector<ChargedInstruction> steps_of(const PricedStrategy& priced, const StrategySpace& space) {
-  std::vector<ChargedInstruction> steps;
-  for (std::size_t i = 0; i < priced.instructions.size(); ++i)
-    steps.push_back({priced.instructions[i], space.charges()[priced.charges[i]]});
-  return steps;
-}
-
-// Gathers what the ReduceScatters have scattered.
-std::vector<ChargedInstruction> backwards(std::vector<ChargedInstruction> scatters) {
-  std::reverse(scatters.begin(), scatters.end());
-  for (ChargedInstruction& step : scatters) {
-    step.instruction.operation = step.charge.operation = StrategyInstruction::Operation::AllGather;
-    for (Charge::Part& part : step.charge.parts)
-      for (std::size_t l = 0; l < part.scattered.size(); ++l)
-        part.scattered[l] += step.charge.joined[l] ? 1 : 0;
-  }
-  return scatters;
-}
-
-Strategy strategy_of(const std::vector<ChargedInstruction>& steps) {
-  Strategy result;
-  for (const ChargedInstruction& step : steps) result.push_back(step.instruction);
-  return result;
 }
 
 // The least time of each reduction; only the sum is kept while matrices are compared.
@@ -243,7 +206,8 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
                   .job = job,
                   .algorithm = name(options.algorithm),
                   .rules = options.rules == Rules::Paper ? "paper" : "full",
-                  .synthesis = name(options.synthesis)};
+                  .synthesis = name(options.synthesis),
+                  .conditions = options.conditions};
   bool proven = true;  // without a limit it is
   const std::vector<ParallelismMatrix> matrices =
       options.matrices_by_sat ? all_matrices_by_sat(hierarchy, job.axes, options.conditions, {}, proven)

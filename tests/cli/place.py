@@ -180,6 +180,29 @@ for size, scattered in (("1", False), ("28", False), ("32", True)):
 counted = ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--rules", "paper")
 assert sorted(m["reductions"][0]["programs"] for m in counted["best"]) == [3, 3, 47]
 assert all(0 <= m["reductions"][0]["faster"] < m["reductions"][0]["programs"] for m in counted["best"])
+# Judged from the file alone: what was written is accepted and shown as it was printed; what was changed is refused in one line.
+whole = ["rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a", "--bytes", "1M", "--strategies", "3", "--order", "b<a"]
+printed = run("place", *whole, "--explain", "--json", "p.json")
+assert "none is better" in run("check", "p.json")
+assert printed.replace("p.json", "").split()[:-4] == run("show", "p.json").split()[:len(printed.split()) - 4], printed
+run("show", "p.json", "--html", "shown.html")
+assert "<html" in (work / "shown.html").read_text()
+honest = json.loads((work / "p.json").read_text())
+for path, value in [(("best", 0, "us"), 1), (("best", 0, "matrix"), [[1, 1, 2, 4], [1, 2, 1, 1]]), (("matrices",), 1), (("synthesis",), "system"),
+                    (("best", 0, "reductions", 0, "strategies", 0, "instructions", 0, "binding"), "nothing"),
+                    (("best", 0, "reductions", 0, "strategies", 0, "instructions", 0, "slice"), "attic"),
+                    (("best", 0, "reductions", 0, "strategies", 0, "instructions", 0, "groups", 0, 0), 99), (("chorale_ranking",), 9)]:
+    forged = json.loads(json.dumps(honest))
+    at = forged
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    (work / "forged.json").write_text(json.dumps(forged))
+    said = run("check", "forged.json", code=2)
+    assert said.count("\n") == 1 and "forged.json" in said, said
+assert "is for results" in run("check", "p.json", "--proofs", ".", code=2) and "is for results" in run("show", "p.json", "--point", "0", code=2)
+run("place", "a100:4", "--job", str(examples / "gpt-22b-sizes.json"), "--devices", "all", "--json", "p.json")
+assert "their template is not in the file" in run("check", "p.json")
 # Over each of the four hierarchies: what there is, is right, and a richer one is never worse.
 by_kind = {kind: ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--synthesis", kind, "--strategies", "5")
            for kind in ("system", "columns", "rows", "reduction")}

@@ -1,0 +1,93 @@
+#include "cli/ranking_file.h"
+
+#include <fmt/format.h>
+
+#include "api/place.h"
+#include "api/report.h"
+#include "cli/inputs.h"
+#include "cli/ranking_words.h"
+#include "ir/error.h"
+#include "ir/json_report.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// An option that says something of results only.
+void require_unset(bool unset, const char* option, const std::string& file) {
+  if (!unset) throw InputError(option, "is for results, and " + file + " is a ranking", "leave it out");
+}
+
+// What is true of all matrices, as far as it was looked at.
+std::string beyond_the_list(const Ranking& ranking, const RankingReport& report) {
+  if (ranking.priced < ranking.matrices)
+    return fmt::format("; the ranking was cut short, {} of {} priced, so others may be better",
+                       ranking.priced, counted(ranking.matrices, "matrix", "matrices"));
+  return fmt::format(
+      "; {} priced again, none is better",
+      ranking.matrices == 1 ? "the only matrix" : fmt::format("all {} matrices", report.matrices));
+}
+
+// `stopped`: why not all was checked, if so.
+Outcome told(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
+             Stopped stopped) {
+  if (!report.faults.empty() && !command.all && command.json.empty()) {
+    const std::size_t more = report.faults.size() - 1;
+    throw InputError(
+        command.file, report.faults.front().words,
+        more == 0 ? ""
+                  : "and " + counted(static_cast<long long>(more), "more fault") + " (--all lists them)");
+  }
+  std::string text;
+  for (const Fault& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault.words);
+  text += fmt::format("{} and {} judged and priced again", counted(report.placements, "placement"),
+                      counted(report.strategies, "strategy", "strategies"));
+  if (stopped != Stopped::No)
+    text += "; not all was checked (" + name_of(stopped) + ")";
+  else if (report.faults.empty())
+    text += beyond_the_list(ranking, report);
+  if (ranking.size_choices.all > 0 && report.faults.empty())
+    text += "; other sizes were not, their template is not in the file";
+  text += "\n";
+  Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
+                               : stopped != Stopped::No ? exit_code_of(stopped)
+                                                        : kFound,
+                  .text = text};
+  if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
+  require_unset(command.proofs.empty(), "--proofs", command.file);
+  require_unset(command.conflicts == -1, "--conflicts", command.file);
+  require_unset(command.plain_conflicts == PlainEffort{}.conflicts, "--plain-conflicts", command.file);
+  require_writable_file("--json", command.json);
+  const std::atomic<bool>* const stop = supervisor.stop();
+  supervisor.progress().show("reading " + command.file);
+  const Ranking ranking = read_ranking(command.file);
+  supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, {}, stopped); });
+  const RankingReport report = check(ranking, [&](int done, int of) {
+    supervisor.progress().show(fmt::format("{} of {} priced again", done, counted(of, "matrix", "matrices")));
+    return !*stop;
+  });
+  supervisor.take_floor();
+  const bool whole =
+      !report.faults.empty() || ranking.priced < ranking.matrices || report.matrices == ranking.matrices;
+  return told(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
+}
+
+Outcome show_ranking_file(const ShowCommand& command, Supervisor& supervisor) {
+  require_unset(!command.point, "--point", command.file);
+  require_unset(command.bytes.empty(), "--bytes", command.file);
+  require_unset(!command.model.alpha_us && !command.model.beta_us_per_byte, "--alpha and --beta",
+                command.file);
+  const Ranking ranking = read_sound_ranking(command.file);
+  Outcome outcome{.text = in_words(ranking, true)};
+  supervisor.take_floor();
+  if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
+  return outcome;
+}
+
+}  // namespace chorale

@@ -1,0 +1,13 @@
+// What 'check' and 'show' do with a file that 'place --json' has written.
+#pragma once
+
+#include "cli/options.h"
+#include "cli/outcome.h"
+#include "cli/supervisor.h"
+
+namespace chorale {
+
+Outcome check_ranking_file(const CheckCommand&, Supervisor&);
+Outcome show_ranking_file(const ShowCommand&, Supervisor&);
+
+}  // namespace chorale
