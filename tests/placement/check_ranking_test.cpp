@@ -87,7 +87,7 @@ TEST(CheckRanking, AcceptsWhatPlaceWrites) {
     ++checked;
   }
   EXPECT_GT(checked, 80);
-  EXPECT_GT(strategies, 200);
+  EXPECT_GT(strategies, 100);
 }
 
 // Every number and every word that could be forged, on a job that has one of each goal.
@@ -101,9 +101,11 @@ TEST(CheckRanking, RefusesForgedOnes) {
   for (const Goal goal : kAllGoals)
     job.reductions.push_back({.name = name(goal), .goal = goal, .axes = {0}, .bytes = 1e6});
   const Ranking honest = rank_placements(
-      machine, job, {.strategies = 3, .own = parse_strategy("(root, InsideGroup, AllReduce)", "test")});
+      machine, job, {.strategies = 8, .own = parse_strategy("(root, InsideGroup, AllReduce)", "test")});
   ASSERT_TRUE(check_ranking(honest).faults.empty());
   ASSERT_GE(honest.best.size(), 3U);
+  ASSERT_LT(honest.best[0].reductions[0].strategies.front().us,
+            honest.best[0].reductions[0].strategies.back().us);
   const auto strategy = [](Ranking& r) -> RankedStrategy& { return r.best[0].reductions[0].strategies[0]; };
   const std::vector<std::pair<std::string, std::function<void(Ranking&)>>> forgeries = {
       {"", [](Ranking& r) { r.best[0].us *= 0.99; }},
@@ -136,12 +138,12 @@ TEST(CheckRanking, RefusesForgedOnes) {
        [&](Ranking& r) { std::swap(strategy(r).lowered[0].groups[0], strategy(r).lowered[0].groups[1]); }},
       {"",
        [&](Ranking& r) {
-         std::swap(r.best[0].reductions[0].strategies[0], r.best[0].reductions[0].strategies[1]);
+         std::swap(r.best[0].reductions[0].strategies.front(), r.best[0].reductions[0].strategies.back());
        }},
       {"next cheapest",
        [](Ranking& r) {
          auto& all = r.best[0].reductions[0].strategies;
-         all.erase(all.begin() + 1);
+         all.erase(all.begin(), all.end() - 1);
        }},
       {"is there twice",
        [](Ranking& r) {
@@ -155,7 +157,7 @@ TEST(CheckRanking, RefusesForgedOnes) {
       {"not over the levels", [](Ranking& r) { r.best[0].reductions[0].levels.back() = "hub"; }},
       {"not over the levels", [](Ranking& r) { r.best[0].reductions[0].sizes.back() += 1; }},
       {"single instruction", [](Ranking& r) { r.best[0].reductions[1].allreduce_us *= 2; }},
-      {"only scatter",
+      {"",
        [](Ranking& r) { r.best[0].reductions[1].strategies = r.best[0].reductions[2].strategies; }},
       {"only gather",
        [](Ranking& r) { r.best[0].reductions[2].strategies = r.best[0].reductions[1].strategies; }},
@@ -198,7 +200,7 @@ TEST(CheckRanking, BelievesACutRankingToBeOne) {
   const Hierarchy machine = {.name = "m",
                              .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
                              .node_level = 1};
-  const Job job{.axes = {{"a", 4}, {"b", 4}}, .reductions = {{.name = "r", .axes = {0}, .bytes = 1e6}}};
+  const Job job{.axes = {{"a", 4}, {"b", 4}}, .reductions = {{.name = "r", .axes = {1}, .bytes = 1e6}}};
   const Ranking cut = rank_placements(machine, job, {.progress = [](int done, int) { return done < 1; }});
   ASSERT_EQ(cut.priced, 1);
   EXPECT_TRUE(check_ranking(cut).faults.empty());
