@@ -15,7 +15,9 @@
 #include "api/inputs.h"
 #include "api/library.h"
 #include "codegen/passes/lower.h"
+#include "codegen/passes/turns.h"
 #include "cost/program_time.h"
+#include "cost/turns.h"
 #include "ir/error.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
@@ -41,8 +43,17 @@ std::vector<int> groups_of(const AnswerPlace& place, int ranks) {
   return numbers;
 }
 
+// As the preload libraries lower it for blocks of this size.
+Program on_processes(const Topology& topology, const Point& point, MeasuredOver over, double block_bytes) {
+  Program program = lower(topology, point.collective, point.schedule);
+  if (over == MeasuredOver::Nccl || !worth_turns(topology, block_bytes / point.collective.chunks_per_block))
+    return program;
+  return in_turns(topology, point.collective, point.schedule, std::move(program));
+}
+
 // Those of this collective that should be the fastest, as programs.
-std::vector<std::pair<int, Program>> contestants(const Result& result, double bytes, int most) {
+std::vector<std::pair<int, Program>> contestants(const Result& result, MeasuredOver over, double bytes,
+                                                 int most) {
   std::vector<std::pair<double, int>> points;
   for (int p = 0; p < std::ssize(result.points); ++p)
     if (const Point& point = result.points[p]; point.collective.kind == result.collective.kind)
@@ -51,7 +62,7 @@ std::vector<std::pair<int, Program>> contestants(const Result& result, double by
   if (std::ssize(points) > most) points.resize(most);
   std::vector<std::pair<int, Program>> programs;
   for (const auto& [us, p] : points)
-    programs.emplace_back(p, lower(result.topology, result.points[p].collective, result.points[p].schedule));
+    programs.emplace_back(p, on_processes(result.topology, result.points[p], over, bytes));
   return programs;
 }
 
@@ -120,7 +131,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
     for (const std::int64_t bytes : options.bytes) {
       if (options.progress && session.rank() == 0)
         options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), bytes));
-      const auto programs = contestants(result, static_cast<double>(bytes), options.points);
+      const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
       const Collective own =
           make_collective(result.collective.kind, result.collective.ranks, 1, result.collective.root);

@@ -14,7 +14,9 @@
 #include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/peer_lowering.h"
+#include "codegen/passes/turns.h"
 #include "cost/busbw.h"
+#include "cost/turns.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "runtime/gpu_run.h"
@@ -106,6 +108,25 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
 
 namespace {
 
+// For each size as it should be the fastest: in turns, or all at once.
+std::vector<RunRow> run_on_processes(const Topology& topology, const Point& point, const Program& program,
+                                     MpiSession& session, const RunOptions& options) {
+  if (options.bytes.empty()) return run_on_mpi(session, program, point.collective, options);
+  const Program turned = in_turns(topology, point.collective, point.schedule, program);
+  std::vector<std::vector<RunRow>> of_size;
+  for (const std::int64_t bytes : options.bytes) {
+    RunOptions one = options;
+    one.bytes = {bytes};
+    const double chunk_bytes = static_cast<double>(bytes) / point.collective.chunks_per_block;
+    of_size.push_back(
+        run_on_mpi(session, worth_turns(topology, chunk_bytes) ? turned : program, point.collective, one));
+  }
+  std::vector<RunRow> rows;  // by types and operations, then by size
+  for (std::size_t i = 0; !of_size.empty() && i < of_size.front().size(); ++i)
+    for (std::vector<RunRow>& each : of_size) rows.push_back(each[i]);
+  return rows;
+}
+
 std::vector<RunRow> executed(const Topology& topology, const Point& point, const RunWhere& where,
                              const RunOptions& options) {
   const Collective& does = point.collective;
@@ -124,7 +145,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
   require_memory(program, options, !is_many_processes(where.executor));
   switch (where.executor) {
     case Executor::Mpi:
-      return run_on_mpi(*where.session, program, does, options);
+      return run_on_processes(topology, point, program, *where.session, options);
     case Executor::Nccl:
       return run_on_nccl(*where.session, program, does, options, where.in_place);
     case Executor::Kernel:

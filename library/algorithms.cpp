@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "cost/turns.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -284,7 +285,10 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       return nullptr;
     }
     const std::vector<Rank>& ranks = all[best->result].ranks;
-    std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, ranks}];
+    const bool turns =
+        worth_turns(loaded.result.topology,
+                    call.block_bytes / loaded.result.points[best->point].collective.chunks_per_block);
+    std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, turns, ranks}];
     try {
       if (!algorithm) {
         const Result& result = loaded.result;
@@ -292,9 +296,9 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
         auto made = std::make_unique<LoadedAlgorithm>(
             LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
         made->program = std::make_shared<Program>(
-            ranks.empty()
-                ? lowered(result.topology, point.collective, point.schedule)
-                : lowered(renamed(result.topology, ranks), renamed(point.collective, ranks), point.schedule));
+            ranks.empty() ? lowered(result.topology, point.collective, point.schedule, turns)
+                          : lowered(renamed(result.topology, ranks), renamed(point.collective, ranks),
+                                    point.schedule, turns));
         algorithm = std::move(made);
       }
       if (chosen_.size() >= kMostRemembered) chosen_.clear();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,9 @@ struct LoadedAlgorithm {
   std::shared_ptr<const Program> program = {};
 };
 
-// A schedule of a collective on a machine as a program; throws InputError where there is none.
-using Lowering = std::function<Program(const Topology&, const Collective&, const Schedule&)>;
+// A schedule of a collective on a machine as a program; throws InputError where there is none. `turns`: messages are so long that
+// those that share a port had better take turns (cost/turns.h).
+using Lowering = std::function<Program(const Topology&, const Collective&, const Schedule&, bool turns)>;
 
 class Algorithms {
  public:
@@ -65,8 +67,8 @@ class Algorithms {
     std::vector<MeasuredTime> measured = {};         // over our library
     std::vector<std::string> why_not = {};           // by point, where it cannot be lowered
     std::vector<std::vector<Rank>> symmetries = {};  // carrying(its root), when it was first asked for
-    // By point and what its ranks are called; empty where they are called as they are.
-    std::map<std::pair<int, std::vector<Rank>>, std::unique_ptr<LoadedAlgorithm>> lowered = {};
+    // By point, whether in turns, and what its ranks are called; empty where they are called as they are.
+    std::map<std::tuple<int, bool, std::vector<Rank>>, std::unique_ptr<LoadedAlgorithm>> lowered = {};
   };
   // An algorithm for a call, its ranks called otherwise.
   struct Candidate {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "codegen/passes/lower.h"
+#include "codegen/passes/turns.h"
 #include "preload/bound_cores.h"
 #include "runtime/mpi_transport.h"
 #include "runtime/rank_plan.h"
@@ -88,8 +89,10 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
 }
 
-Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule) {
-  return lower(topology, collective, schedule);
+Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule,
+                bool turns) {
+  Program program = lower(topology, collective, schedule);
+  return turns ? in_turns(topology, collective, schedule, std::move(program)) : program;
 }
 
 // Do elements lie one after the other without gaps, so that their bytes can be copied? Asked of named types

@@ -223,8 +223,8 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
       seats,
-      [](const Topology& topology, const Collective& collective, const Schedule& schedule) {
-        return lower(topology, collective, schedule);
+      [](const Topology& topology, const Collective& collective, const Schedule& schedule, bool) {
+        return lower(topology, collective, schedule);  // NCCL deals a group's messages out by itself
       },
       why);
   if (algorithm == nullptr) return nullptr;

@@ -51,7 +51,7 @@ class Library : public ::testing::Test {
                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-Program named(const Topology&, const Collective& collective, const Schedule& schedule) {
+Program named(const Topology&, const Collective& collective, const Schedule& schedule, bool /*turns*/) {
   return {.collective = collective.kind, .steps = static_cast<int>(schedule.steps.size())};
 }
 
@@ -62,9 +62,9 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   EXPECT_EQ(library.size(), 2);
   EXPECT_EQ(library.complaints(), std::vector<std::string>{});
   int lowered = 0;
-  const auto counted = [&](const Topology& t, const Collective& c, const Schedule& s) {
+  const auto counted = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
     ++lowered;
-    return named(t, c, s);
+    return named(t, c, s, turns);
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
@@ -76,15 +76,32 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   EXPECT_EQ(lowered, 1);
 }
 
+// A latency of 1 us, 1,000 bytes a us: from 100,000 bytes a chunk on, what shares a port goes in turn; lowered once for each.
+TEST_F(Library, LongMessagesTakeTurns) {
+  Algorithms library(write("a.json", to_json(exchange())));
+  std::vector<bool> asked;
+  const auto noted = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
+    asked.push_back(turns);
+    return named(t, c, s, turns);
+  };
+  std::string why;
+  CollectiveCall call = kAsked;
+  for (const std::int64_t bytes : {1000, 2000, 99'000, 101'000, 200'000, 1000}) {
+    call.block_bytes = bytes;
+    ASSERT_NE(library.choose(call, {}, noted, why), nullptr) << why;
+  }
+  EXPECT_EQ(asked, std::vector({false, true}));
+}
+
 TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   Algorithms library(write("a.json", to_json(exchange())));
   int refused = 0;
-  const auto refusing = [&](const Topology& t, const Collective& c, const Schedule& s) {
+  const auto refusing = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
     if (s.steps.size() == 1) {
       ++refused;
       throw InputError("a point", "cannot be lowered");
     }
-    return named(t, c, s);
+    return named(t, c, s, turns);
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
@@ -95,7 +112,7 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
     EXPECT_THAT(why, HasSubstr("cannot be lowered"));
   }
   EXPECT_EQ(refused, 1);
-  const auto never = [](const Topology&, const Collective&, const Schedule&) -> Program {
+  const auto never = [](const Topology&, const Collective&, const Schedule&, bool) -> Program {
     throw InputError("a point", "cannot be lowered");
   };
   Algorithms other(directory_);
@@ -153,7 +170,8 @@ Result along_a_line(Rank root) {
 }
 
 // What was lowered is judged by the referee.
-Program judged(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+Program judged(const Topology& topology, const Collective& collective, const Schedule& schedule,
+               bool /*turns*/) {
   EXPECT_TRUE(violations(topology, collective, schedule).empty());
   return {.collective = collective.kind,
           .steps = static_cast<int>(schedule.steps.size()),

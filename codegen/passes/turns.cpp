@@ -1,0 +1,114 @@
+#include "codegen/passes/turns.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "ir/posting_order.h"
+#include "semantics/verify_program.h"
+
+namespace chorale {
+namespace {
+
+// What one round of a step carries over the links and limits of a machine.
+class Turn {
+ public:
+  explicit Turn(const Topology& topology) : links_(topology.links.size()), limits_(topology.limits.size()) {}
+
+  bool take(const Topology& topology, LinkId link, const std::vector<int>& limits) {
+    if (links_[link] == topology.links[link].bandwidth) return false;
+    for (const int limit : limits)
+      if (limits_[limit] == topology.limits[limit].bandwidth) return false;
+    ++links_[link];
+    for (const int limit : limits) ++limits_[limit];
+    return true;
+  }
+
+ private:
+  std::vector<int> links_, limits_;
+};
+
+std::vector<std::vector<int>> limits_by_link(const Topology& topology) {
+  std::vector<std::vector<int>> limits(topology.links.size());
+  for (int i = 0; i < std::ssize(topology.limits); ++i)
+    for (const LinkId link : topology.limits[i].links) limits[link].push_back(i);
+  return limits;
+}
+
+// Do sends over several links share more of a limit than a round has?
+bool shares(const Topology& topology, const Step& step) {
+  std::vector<int> sends(topology.links.size());
+  for (const Send& send : step.sends) ++sends[send.link];
+  return std::ranges::any_of(topology.limits, [&](const SharedLimit& limit) {
+    int all = 0, links = 0;
+    for (const LinkId link : limit.links) {
+      all += sends[link];
+      links += sends[link] > 0;
+    }
+    return links > 1 && all > limit.bandwidth;
+  });
+}
+
+// By send of the step; all 0: it stays as it is.
+std::vector<int> turns_of(const Topology& topology, const std::vector<std::vector<int>>& limits,
+                          const Step& step) {
+  std::vector<int> turns(step.sends.size(), 0);
+  if (!shares(topology, step)) return turns;
+  std::vector<int> order(step.sends.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](int i) {
+    const Link& link = topology.links[step.sends[i].link];
+    return posting_distance(link.src, link.dst, topology.ranks);
+  });
+  const auto most = static_cast<std::size_t>(needed_rounds(topology, step));
+  std::vector<Turn> taken;
+  for (const int i : order) {
+    const LinkId link = step.sends[i].link;
+    std::size_t turn = 0;
+    while (turn < taken.size() && !taken[turn].take(topology, link, limits[link])) ++turn;
+    if (turn == taken.size()) {
+      if (turn == most) return std::vector<int>(step.sends.size(), 0);
+      taken.emplace_back(topology);
+      taken.back().take(topology, link, limits[link]);
+    }
+    turns[i] = static_cast<int>(turn);
+  }
+  return turns;
+}
+
+}  // namespace
+
+Program in_turns(const Topology& topology, const Collective& collective, const Schedule& schedule,
+                 Program program) {
+  if (abilities_of(topology).any()) return program;
+  const auto limits = limits_by_link(topology);
+  std::vector<int> turn_of_message;
+  for (const Step& step : schedule.steps) {
+    const std::vector<int> turns = turns_of(topology, limits, step);
+    turn_of_message.insert(turn_of_message.end(), turns.begin(), turns.end());
+  }
+  std::vector<int> last_turn(program.steps);
+  const auto each_instruction = [&](const auto& use) {
+    for (RankProgram& rank : program.ranks)
+      for (ThreadBlock& block : rank.blocks)
+        for (Instruction& i : block.instructions) use(i);
+  };
+  each_instruction([&](const Instruction& i) {
+    if (!is_local(i.does)) last_turn[i.step] = std::max(last_turn[i.step], turn_of_message.at(i.message));
+  });
+  std::vector<int> first = {0};
+  for (const int last : last_turn) first.push_back(first.back() + last + 1);
+  if (first.back() == program.steps) return program;
+  each_instruction([&](Instruction& i) {
+    i.step = is_local(i.does) ? first[i.step + 1] - 1 : first[i.step] + turn_of_message[i.message];
+  });
+  for (RankProgram& rank : program.ranks)
+    for (ThreadBlock& block : rank.blocks)
+      std::ranges::stable_sort(block.instructions, {}, &Instruction::step);
+  program.steps = first.back();
+  if (const auto faults = violations(topology, collective, program, 1); !faults.empty())
+    throw std::logic_error("turns of " + program.name + " are wrong: " + faults.front().words);
+  return program;
+}
+
+}  // namespace chorale
