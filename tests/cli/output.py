@@ -140,7 +140,9 @@ texts = [["--help"], *([*name, "--help"] for name in commands), ["topology", "sh
          ["frontier", "switch.json", "allreduce", "--max-chunks", 2], ["frontier", "ring:4", "allreduce", "--max-chunks", 3, "--all"],
          ["synthesize", "dgx1", "allgather", "--chunks", 6, "--steps", 3, "--rounds", 7], ["bounds", "dgx2", "allreduce", "--steps", 3],
          ["bounds", "line:2", "broadcast"], ["classic", "ring_allreduce", "full:16"], ["show", "f.json"], ["check", "f.json"],
-         ["run", "ring.json", "--bytes", "1K:64M:65536", "--type", "all", "--iterations", 1], ["program", "ring_3_allreduce_0.json", "--bytes", "1M"],
+         ["run", "ring.json", "--bytes", "1K", "--type", "all", "--iterations", 1],  # every name of a type, and the slowest one's times
+        ["run", "ring.json", "--bytes", "1K:64M:65536", "--type", "bfloat16", "--iterations", 1, "--warmup", 0],
+        ["program", "ring_3_allreduce_0.json", "--bytes", "1M"],
          ["program", "ring_3_allreduce_0.json", "--topology", "ring:3"], ["place", "a100:4", *axes, "--strategies", 3, "--explain"],
          ["place", "h100:128", "--job", examples / "gpt3-175b.json"]]
 for arguments in texts:

@@ -61,17 +61,23 @@ TEST(BlockExecutor, EveryTypeAndOperationInAndOutOfPlace) {
     const Point point = classic_algorithm(name, topology, {.chunks = 2});
     const Program program = lower(topology, point.collective, point.schedule);
     const RunOptions options{
-        .bytes = {1, 8, 24, 8 * 101}, .types = all_types, .ops = all_ops, .iterations = 2, .warm_up = 1};
+        .bytes = {1, 8, 24, 8 * 101}, .types = all_types, .ops = all_ops, .iterations = 1, .warm_up = 1};
+    // How deep queues are and how many channels there are is nothing to a type: a few do.
+    RunOptions few = options;
+    few.types = {ElementType::Int8, ElementType::Float16, ElementType::Float64};
+    few.ops = {ReduceOp::Sum, ReduceOp::Avg};
     for (bool in_place : {false, true})
       for (int channels : {1, 2}) {
         const BlockProgram blocks =
             relax(point.collective, program, {.channels = channels, .in_place = in_place});
-        EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options, {.in_place = in_place})), 0)
+        EXPECT_EQ(
+            wrong(run_blocks_on_threads(blocks, point.collective, in_place == (channels == 2) ? options : few,
+                                        {.in_place = in_place})),
+            0)
             << name << in_place;
       }
     const BlockProgram shallow = relax(point.collective, program, {.queue_depth = 1});
-    EXPECT_EQ(wrong(run_blocks_on_threads(shallow, point.collective, options, {.queue_depth = 1})), 0)
-        << name;
+    EXPECT_EQ(wrong(run_blocks_on_threads(shallow, point.collective, few, {.queue_depth = 1})), 0) << name;
   }
 }
 
