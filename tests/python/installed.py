@@ -38,7 +38,7 @@ if code != 0:
 for component in ("libchorale", "chorale-clp", "chorale-crypto", "chorale-z3", "chorale-sqlite"):
     must(cmake, "--install", build, "--prefix", str(work / "usr"), "--component", component)
 (config,) = work.glob("usr/lib*/**/choraleConfig.cmake")
-must(python, "-m", "pip", "install", "-q", f"{source}[notebook]", "-C", f"cmake.define.chorale_DIR={config.parent}")
+must(python, "-m", "pip", "install", "-q", "--no-compile", f"{source}[notebook]", "-C", f"cmake.define.chorale_DIR={config.parent}")
 where = must(python, "-c", "import chorale; print(chorale.__file__)").strip()
 assert where.startswith(str(work / "fresh")), where
 text = must(python, f"{source}/tests/python/package.py", chorale, source)
