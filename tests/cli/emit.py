@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is emitted for other runtimes: the XML and JSON are read back and refereed, the MPI source is compiled and run.
 
-Usage: emit.py CHORALE MPICXX SHARED
+Usage: emit.py CHORALE MPICXX SHARED FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import os
 import pathlib
@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ElementTree
 import mscclpp
 
 chorale, mpicxx = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+flags = pathlib.Path(sys.argv[4]).resolve()
 samples = pathlib.Path(sys.argv[3]).resolve() / "data/msccl-xml"
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_emit_"))
@@ -95,7 +96,8 @@ for name in results:
                 assert pathlib.Path(path).read_text().count("->") > 3
             if target == "mpi":
                 ranks = re.search(r"kRanks = (\d+)", pathlib.Path(path).read_text())[1]
-                run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", path, "-o", "x")
+                quick = [f"@{flags}/quick17"] if name != results[0] else ["-O1", "-std=c++17"]
+                run(mpicxx, *quick, "-Wall", "-Wextra", "-Werror", path, "-o", "x")
                 for elements in ["0", "1", "10007"]:
                     text = run("mpirun", "--oversubscribe", "-n", ranks, "./x", elements, "2")
                     assert ", 0 wrong" in text, text

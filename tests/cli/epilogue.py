@@ -2,7 +2,7 @@
 """A function that follows sums, from the shipped example through every executor and target of this machine. Over NCCL:
 tests/nccl/emit.py.
 
-Usage: epilogue.py CHORALE MPICXX EXAMPLES
+Usage: epilogue.py CHORALE MPICXX EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
 import os
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+flags = pathlib.Path(sys.argv[4]).resolve()
 example = str(examples / "epilogue.json")
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_epilogue_"))
@@ -58,7 +59,7 @@ for name in ("ring", "scatter", "found", "root"):
     text = run(chorale, "emit", results[name], "--target", "mpi", "--epilogue", example, "-o", out)
     assert re.search("completed by", text), text
     source = sorted(out.glob("*.cpp"))[-1]
-    run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", source.with_suffix(""))
+    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", source, "-o", source.with_suffix(""))
     ranks = 3 if name == "ring" else 4
     for elements in (0, 1, 1001):
         assert " 0 wrong" in run("mpirun", "--oversubscribe", "-n", ranks, source.with_suffix(""), elements, 2)
@@ -68,7 +69,7 @@ for name in ("ring", "scatter", "found", "root"):
     place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},", table)
     changed = source.with_name("changed.cpp")
     changed.write_text(text.replace(place[0], place[1] + "-1},", 1))
-    run(mpicxx, "-O1", "-std=c++17", changed, "-o", changed.with_suffix(""))
+    run(mpicxx, f"@{flags}/quick17", changed, "-o", changed.with_suffix(""))
     assert re.search(r"[1-9]\d* wrong", run("mpirun", "--oversubscribe", "-n", ranks, changed.with_suffix(""), 1001, 1, code=1))
 for name in ("ring", "scatter"):
     out = work / f"{name}_cuda"
@@ -77,14 +78,14 @@ for name in ("ring", "scatter"):
     assert not (directory / "multimem.cu").exists()
     for defines in ("", "-DIN_PLACE", "-DELEMENT=chorale::Float16 -DWIDEN"):
         (directory / "virtual_ranks_cpu").unlink(missing_ok=True)
-        run("make", "cpu", f"DEFINES={defines}", cwd=directory)
+        run("make", "cpu", f"DEFINES=@{flags}/quick20 {defines}", cwd=directory)
         rows_right(run("./virtual_ranks_cpu", "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K", cwd=directory))
     header = directory / "out_of_place.h"
     text = header.read_text()
     header.write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
     assert header.read_text() != text
     (directory / "virtual_ranks_cpu").unlink()
-    run("make", "cpu", cwd=directory)
+    run("make", "cpu", f"DEFINES=@{flags}/quick20", cwd=directory)
     run("./virtual_ranks_cpu", "-b", "4K", "-e", "4K", cwd=directory, code=1)
 run(chorale, "emit", results["scatter"], "--target", "json", "--epilogue", example, "-o", "json")
 program = next((work / "json").iterdir())

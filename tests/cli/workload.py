@@ -2,7 +2,7 @@
 """Tensor programs on the command line: transformed, tuned, compiled, run over threads and MPI, and everything wrong refused in a
 line.
 
-Usage: workload.py CHORALE EXAMPLES
+Usage: workload.py CHORALE EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
 import os
@@ -14,12 +14,13 @@ import tempfile
 
 chorale, examples = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
+QUICK = {"CXX": f"{pathlib.Path(sys.argv[3]).resolve()}/quick_cxx", "OMPI_CXX": f"{pathlib.Path(sys.argv[3]).resolve()}/quick_cxx"}
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_workload_"))
 FUSED = "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v); fuse(all; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)"
 
 
-def run(*command, code=0, cwd=work):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=280)
+def run(*command, code=0, cwd=work, env=None):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=280, env={**os.environ, **(env or {})})
     assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
     return done.stdout if code == 0 else done.stdout + done.stderr
 
@@ -55,7 +56,7 @@ assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "-
 # Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run measures nothing.
 small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--variations", "2", "--runs", "1", "--log", "adam.log")
 for transport in ("threads", "mpi"):
-    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
+    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-", env=QUICK))
     again = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
     assert [c.get("measurements") for c in again["candidates"]] == [c.get("measurements") for c in found["candidates"]]
     best = found["candidates"][found["ranking"][0]]
@@ -89,7 +90,7 @@ refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda:
 results = {}
 for name, script in {"plain": "", "fused": FUSED}.items():
     run(chorale, "compile", adam, "--machine", "ring:3", "--ranks", "3", "-o", name, *(["--apply", script] if script else []))
-    run("make", "-s", "threads", "mpi", cwd=work / name)
+    run("make", "-s", "threads", "mpi", cwd=work / name, env={} if name == "plain" else QUICK)
     for n in (1, 2, 1001, 65537):
         for start in (["./adam_threads"], ["mpirun", "--oversubscribe", "-n", "3", "./adam_mpi"]):
             text = run(*start, f"N={n}", "--runs", "0", cwd=work / name)

@@ -109,7 +109,7 @@ int differences(const std::vector<Program>& programs, Carrier carrier) {
   const std::string said = run_command(
       fmt::format("cd {} && {} -O0 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
                   "-fno-trapping-math -I. main.cpp -o w -pthread",
-                  folder.path().string(), compiler_for(carrier)),
+                  folder.path().string(), compiler_for(carrier, Build::Plain)),
       code);
   if (code != 0) {
     fmt::print("programs {} to {} do not compile: {}\n", programs.front().number, programs.back().number,

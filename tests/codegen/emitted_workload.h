@@ -27,14 +27,21 @@ namespace chorale::test {
 // Of those on GPUs, the calls of CUDA and NCCL are those of the stand-in in tests/nccl/shim.
 enum class Carrier { Threads, Mpi, Cuda, Nccl };
 
-// What compiles an emitted source for it, up to its flags.
-inline std::string compiler_for(Carrier carrier, bool races = false) {
-  if (carrier == Carrier::Mpi) return "mpicxx -std=c++17 -DCHORALE_MPI";
-  if (carrier == Carrier::Threads) return fmt::format("{} -std=c++17", CHORALE_CXX);
-  const std::string shim = CHORALE_SOURCE "/tests/nccl/shim";
-  return fmt::format("{} -std=c++20 -DCHORALE_{} -I. -I{} {}", CHORALE_CXX,
-                     carrier == Carrier::Cuda ? "CUDA" : "NCCL", shim,
-                     races ? shim + "/shim.cpp"
+// How it is compiled. The last two with flags, and the standard library's headers, of tests/scripts/emitted.cmake.
+enum class Build { None, Plain, Quick, Races };
+
+// What compiles an emitted source for it, up to warnings.
+inline std::string compiler_for(Carrier carrier, Build build) {
+  const bool host = carrier == Carrier::Threads || carrier == Carrier::Mpi, races = build == Build::Races;
+  std::string flags = build == Build::Quick ? "@" CHORALE_EMITTED "/quick"
+                      : races               ? "@" CHORALE_EMITTED "/races"
+                              : "-O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -std=c++";
+  flags += host ? "17" : "20";
+  if (host)
+    return fmt::format("{} {}", carrier == Carrier::Mpi ? "mpicxx -DCHORALE_MPI" : CHORALE_CXX, flags);
+  return fmt::format("{} {} -DCHORALE_{} -I. -I{}/tests/nccl/shim {}", CHORALE_CXX, flags,
+                     carrier == Carrier::Cuda ? "CUDA" : "NCCL", CHORALE_SOURCE,
+                     races ? CHORALE_EMITTED "/shim_races.o"
                            : fmt::format("-Wl,--no-as-needed {0} -Wl,-rpath,$(dirname {0})", CHORALE_SHIM));
 }
 
@@ -118,28 +125,24 @@ inline std::string run_command(const std::string& command, int& code) {
   return text;
 }
 
-inline const std::string kNotCompiled = "only printed";
-
 // One workload, printed and compiled once, to be run with several sizes.
 class Emitted {
  public:
-  Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, const std::string& flags = "-O1",
-          const Execution& execution = {})
-      : Emitted(workload, some_algorithms(workload, chunks, ring), carrier, flags, execution) {}
+  Emitted(const Workload& workload, int chunks, bool ring, Carrier carrier, Build build = Build::Quick,
+          const Execution& execution = {}, const std::string& defines = "")
+      : Emitted(workload, some_algorithms(workload, chunks, ring), carrier, build, execution, defines) {}
   Emitted(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms, Carrier carrier,
-          const std::string& flags, const Execution& execution = {})
+          Build build, const Execution& execution = {}, const std::string& defines = "")
       : workload_(workload), carrier_(carrier) {
     for (NamedText file : to_workload_sources(workload, algorithms, {.name = "w", .execution = execution})) {
       file.path = folder_.path() / file.path;
       write_files({file});
     }
-    if (flags == kNotCompiled) return;
-    const bool races = flags.find("sanitize") != flags.npos;
+    if (build == Build::None) return;
     int code = 0;
     const std::string said = run_command(
-        fmt::format("cd {} && {} {} -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
-                    "-fno-trapping-math -I. w_main.cpp -o w -pthread",
-                    folder_.path().string(), compiler_for(carrier, races), flags),
+        fmt::format("cd {} && {} {} -Wall -Wextra -Wpedantic -Werror -I. w_main.cpp -o w -pthread",
+                    folder_.path().string(), compiler_for(carrier, build), defines),
         code);
     if (code != 0) throw std::runtime_error(said);
   }

@@ -171,15 +171,13 @@ return back
 inline const std::vector<std::map<std::string, std::int64_t>> kTokens = {
     {{"T", 6}, {"H", 4}, {"F", 5}}, {{"T", 3}, {"H", 3}, {"F", 1}}, {{"T", 369}, {"H", 160}, {"F", 3}}};
 
-inline const std::string kPlainFlags = "-O1", kSanitized = "-O1 -g -fsanitize=thread";
-
 // Printed for sizes[0], and run for all of them, with each of these arguments.
 inline void expect_what_it_means(const std::string& text, const std::string& script, int ranks,
                                  const std::vector<std::map<std::string, std::int64_t>>& sizes, int chunks,
-                                 Carrier carrier, const std::string& flags, double tolerance = 0,
+                                 Carrier carrier, Build build, double tolerance = 0,
                                  const std::vector<std::string>& arguments = {""}) {
   const auto sized = [&](const auto& some) { return parsed(text, script, some, ranks); };
-  const Emitted emitted(sized(sizes[0]), chunks, chunks == 1, carrier, flags);
+  const Emitted emitted(sized(sizes[0]), chunks, chunks == 1, carrier, build);
   for (unsigned seed = 0; seed < sizes.size(); ++seed)
     for (const std::string& each : arguments)
       EXPECT_EQ(emitted.difference(sized(sizes[seed]), seed, tolerance, true, each), "") << seed << each;

@@ -37,7 +37,7 @@ TEST(EmittedWorkload, LeavesProductsToABlas) {
   const auto sized = [](const std::map<std::string, std::int64_t>& sizes) {
     return parsed(kElements, "", sizes);
   };
-  const Emitted emitted(sized({}), 1, true, Carrier::Threads, kNotCompiled);
+  const Emitted emitted(sized({}), 1, true, Carrier::Threads, Build::None);
   int code = 0;
   const std::string said = run_command(
       fmt::format(

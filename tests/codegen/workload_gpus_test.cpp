@@ -9,8 +9,6 @@
 namespace chorale::test {
 namespace {
 
-const std::string kQuick = "-O0";  // to compile
-
 std::string example(const std::string& name) {
   return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
 }
@@ -48,7 +46,7 @@ return r1, c2, r3
 
 // Two ranks on one of them, one on the other; and one each.
 TEST(EmittedOnGpus, RunsOnSeveral) {
-  const Emitted emitted(adam(100), 2, true, Carrier::Cuda, kQuick);
+  const Emitted emitted(adam(100), 2, true, Carrier::Cuda, Build::Quick);
   for (const std::int64_t n : {2, 100, 5003})
     for (const char* gpus : {"--gpus 2", "--gpus 3"})
       EXPECT_EQ(emitted.difference(adam(n), 7, 1e-6, true, gpus), "") << n << gpus;
@@ -67,7 +65,7 @@ TEST(EmittedOnGpus, RunsOnSeveral) {
   says("--gpus 0", "", "--gpus: 3 ranks go on 1 to 3 GPUs");
 }
 TEST(EmittedOnGpus, HasNoRacesBetweenThem) {
-  const Emitted emitted(adam(5003), 2, false, Carrier::Cuda, kSanitized);
+  const Emitted emitted(adam(5003), 2, false, Carrier::Cuda, Build::Races);
   EXPECT_EQ(emitted.difference(adam(5003), 7, 1e-6, true, "--gpus 2"), "");
 }
 
@@ -83,7 +81,7 @@ sum = AllReduce("+", x)
 p_ = Update(p, p + f * sum)
 return p_, sum
 )");
-  const Emitted emitted(workload, 1, true, Carrier::Nccl, kNotCompiled);
+  const Emitted emitted(workload, 1, true, Carrier::Nccl, Build::None);
   write_file(emitted.folder() / "drive.cpp", R"(
 #include <cstdio>
 #include <thread>
@@ -125,9 +123,9 @@ int main() {
 )");
   int code = 0;
   EXPECT_EQ(
-      run_command(fmt::format("cd {} && {} -O0 -DCHORALE_LIBRARY -Wall -Wextra -Wpedantic -Werror drive.cpp "
+      run_command(fmt::format("cd {} && {} -DCHORALE_LIBRARY -Wall -Wextra -Wpedantic -Werror drive.cpp "
                               "-o drive -pthread && ./drive",
-                              emitted.folder().string(), compiler_for(Carrier::Nccl)),
+                              emitted.folder().string(), compiler_for(Carrier::Nccl, Build::Quick)),
                   code),
       "0 wrong");
 }
@@ -141,7 +139,7 @@ TEST(EmittedOnGpus, ReplaysAStepAsAGraph) {
     return said.substr(0, said.find(" ranks, best of"));
   };
   for (const Workload& workload : {adam(5003), parsed(kFew)}) {
-    const Emitted emitted(workload, 2, true, Carrier::Cuda, kQuick);
+    const Emitted emitted(workload, 2, true, Carrier::Cuda, Build::Quick);
     for (const char* gpus : {"--gpus 1", "--gpus 2"})
       EXPECT_EQ(printed(emitted, fmt::format("{} --graph", gpus)), printed(emitted, gpus)) << gpus;
     int code = 0;
@@ -152,21 +150,22 @@ TEST(EmittedOnGpus, ReplaysAStepAsAGraph) {
 
 // Products on a stream of their own, on one GPU and on several, and over NCCL.
 TEST(EmittedOnGpus, ComputesProductsBesideCommunication) {
-  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Cuda, kQuick, 0, {"", "--gpus 2"});
-  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Nccl, kQuick);
+  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Cuda, Build::Quick, 0, {"", "--gpus 2"});
+  expect_what_it_means(kProducts, "", 3, kProductSizes, 2, Carrier::Nccl, Build::Quick);
 }
 TEST(EmittedOnGpus, ComputesConvolutionsBesideCommunication) {
-  expect_what_it_means(kConvolutions, "", 3, kConvolutionSizes, 1, Carrier::Cuda, kQuick, 0, {"--gpus 3"});
+  expect_what_it_means(kConvolutions, "", 3, kConvolutionSizes, 1, Carrier::Cuda, Build::Quick, 0,
+                       {"--gpus 3"});
 }
 TEST(EmittedOnGpus, ComputesExpertsBetweenTheirTokens) {
-  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Cuda, kQuick, 1e-2, {"--gpus 2"});
-  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Nccl, kQuick, 1e-2);
+  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Cuda, Build::Quick, 1e-2, {"--gpus 2"});
+  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Nccl, Build::Quick, 1e-2);
 }
 // Of an algorithm that takes tiles of the product in later steps, too: a launch that tells too early that it is there for the
 // next one, while the other GPU still makes what that reads, is seen in one run of four.
 TEST(EmittedOnGpus, HasNoRacesBesideProducts) {
   const Workload few = parsed(kFew, "", {}, 4);
-  const Emitted emitted(few, some_algorithms(few, 4, true, true), Carrier::Cuda, kSanitized);
+  const Emitted emitted(few, some_algorithms(few, 4, true, true), Carrier::Cuda, Build::Races);
   const std::string header = read_file(emitted.folder() / "w.h");
   const std::size_t messages = header.find("kMessages_r1[]");
   EXPECT_THAT(header.substr(messages, header.find("};", messages) - messages),

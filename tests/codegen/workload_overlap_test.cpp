@@ -15,8 +15,8 @@ int count(const std::string& text, const std::string& word) {
 }
 
 TEST(EmittedOverlap, OfProductsGivesWhatItMeans) {
-  expect_what_it_means(kProducts, "", 3, kProductSizes, 1, Carrier::Threads, kPlainFlags);
-  expect_what_it_means(kProducts, "", 4, kProductSizes, 2, Carrier::Mpi, kPlainFlags);
+  expect_what_it_means(kProducts, "", 3, kProductSizes, 1, Carrier::Threads, Build::Quick);
+  expect_what_it_means(kProducts, "", 4, kProductSizes, 2, Carrier::Mpi, Build::Quick);
 }
 TEST(EmittedOverlap, OfConvolutionsGivesWhatItMeans) {
   const auto sized = [&](const auto& some) { return parsed(kConvolutions, "", some, 3); };
@@ -30,30 +30,30 @@ TEST(EmittedOverlap, OfConvolutionsGivesWhatItMeans) {
   EXPECT_NE(code, 0);
 }
 TEST(EmittedOverlap, OfSlicesOfColumnsGivesWhatItMeans) {
-  expect_what_it_means(kColumnTiles, "", 2, kTileSizes, 2, Carrier::Threads, kPlainFlags);
+  expect_what_it_means(kColumnTiles, "", 2, kTileSizes, 2, Carrier::Threads, Build::Quick);
 }
 TEST(EmittedOverlap, OfExpertsGivesWhatItMeans) {
-  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Threads, kPlainFlags, 1e-2);
-  expect_what_it_means(kOneExpert, "", 3, kTokens, 2, Carrier::Mpi, kPlainFlags);
+  expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Threads, Build::Quick, 1e-2);
+  expect_what_it_means(kOneExpert, "", 3, kTokens, 2, Carrier::Mpi, Build::Quick);
 }
 // Where tokens are there, work waits for none of them.
 TEST(EmittedOverlap, OfExpertsOnOneSideGivesWhatItMeans) {
   for (const char* script : {"overlap(o; up, inner, down, back)", "overlap(o; there, up, inner, down)"})
-    expect_what_it_means(moe(), script, 3, kTokens, 1, Carrier::Threads, kPlainFlags, 1e-2);
-  expect_what_it_means(moe(), "overlap(o; up, inner, down, back)", 3, {kTokens[0]}, 1, Carrier::Cuda, "-O0",
-                       1e-2);
+    expect_what_it_means(moe(), script, 3, kTokens, 1, Carrier::Threads, Build::Quick, 1e-2);
+  expect_what_it_means(moe(), "overlap(o; up, inner, down, back)", 3, {kTokens[0]}, 1, Carrier::Cuda,
+                       Build::Quick, 1e-2);
 }
 TEST(EmittedOverlap, OfProductsHasNoRaces) {
-  expect_what_it_means(kProducts, "", 3, {kProductSizes.back()}, 2, Carrier::Threads, kSanitized);
+  expect_what_it_means(kProducts, "", 3, {kProductSizes.back()}, 2, Carrier::Threads, Build::Races);
 }
 TEST(EmittedOverlap, OfConvolutionsHasNoRaces) {
-  expect_what_it_means(kConvolutions, "", 3, {kConvolutionSizes.back()}, 1, Carrier::Threads, kSanitized);
+  expect_what_it_means(kConvolutions, "", 3, {kConvolutionSizes.back()}, 1, Carrier::Threads, Build::Races);
 }
 TEST(EmittedOverlap, OfSlicesOfColumnsHasNoRaces) {
-  expect_what_it_means(kColumnTiles, "", 2, {kTileSizes.back()}, 2, Carrier::Threads, kSanitized);
+  expect_what_it_means(kColumnTiles, "", 2, {kTileSizes.back()}, 2, Carrier::Threads, Build::Races);
 }
 TEST(EmittedOverlap, OfExpertsHasNoRaces) {
-  expect_what_it_means(moe(), kExperts, 3, {kTokens.back()}, 1, Carrier::Threads, kSanitized, 1e-2);
+  expect_what_it_means(moe(), kExperts, 3, {kTokens.back()}, 1, Carrier::Threads, Build::Races, 1e-2);
 }
 
 std::string header_of(const Workload& workload) {
@@ -110,7 +110,7 @@ TEST(EmittedScalars, OfLambAreItsNorms) {
 
 // A program that is run by a transport which looks at each message that leaves.
 std::string watched(const Workload& workload, bool ring, const std::string& body) {
-  const Emitted emitted(workload, 1, ring, Carrier::Threads, kNotCompiled);
+  const Emitted emitted(workload, 1, ring, Carrier::Threads, Build::None);
   write_file(emitted.folder() / "watch.cpp", R"(
 #include <cstdio>
 #include "device/workload_threads.h"
@@ -147,9 +147,9 @@ int main() {
 }
 )");
   int code = 0;
-  return run_command(fmt::format("cd {} && {} -std=c++17 -O1 -Wall -Wextra -Wpedantic -Werror -I. watch.cpp "
+  return run_command(fmt::format("cd {} && {} -Wall -Wextra -Wpedantic -Werror -I. watch.cpp "
                                  "-o watch -pthread && ./watch",
-                                 emitted.folder().string(), CHORALE_CXX),
+                                 emitted.folder().string(), compiler_for(Carrier::Threads, Build::Quick)),
                      code);
 }
 

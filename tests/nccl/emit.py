@@ -2,7 +2,7 @@
 """The printed programs over NCCL: compiled as they are against tests/nccl/shim and run with a thread a rank. Changed tables must
 be seen.
 
-Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY
+Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
 import os
@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-chorale, cxx, headers, library = sys.argv[1:5]
-chorale, headers, library = [pathlib.Path(each).absolute() for each in (chorale, headers, library)]
+chorale, cxx, headers, library, ready = sys.argv[1:6]
+chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_emit_"))
 
 
@@ -24,10 +24,10 @@ def run(*command, code=0, env=None):
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-def compiled(source):
+def compiled(source, *flags):
     program = source.with_suffix("")
-    run(cxx, "-x", "c++", "-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none", library,
-        f"-Wl,-rpath,{library.parent}", "-pthread", "-o", program)
+    run(cxx, "-x", "c++", *(flags or [f"@{ready}/quick17"]), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none",
+        library, f"-Wl,-rpath,{library.parent}", "-pthread", "-o", program)
     return program
 
 
@@ -57,7 +57,7 @@ for number, (command, first, second, rows, epilogue) in enumerate(results):
     run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", out, *epilogue)
     sources = sorted(out.iterdir())
     assert sources
-    program = compiled(sources[-1])
+    program = compiled(sources[-1], *([] if programs else ["-std=c++17", "-O0"]))
     programs.append(sources[-1])
     for elements, kind in [(0, "float32"), (1, "float64"), (7, "bfloat16"), (1009, "float32"), (1009, "float16"), (4096, "int8"),
                            (61, "uint64")]:
@@ -68,34 +68,50 @@ first = programs[0].with_suffix("")
 assert "usage" in run(first, "5", "0", code=2)
 assert "needs 4 GPUs in this machine, found 2" in run(first, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
 
-# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements.
+# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one number, and all
+# of a program's are compiled into one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
 message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), (\d+)\},\n", tables)
 added = re.search(r"\{(\d+), (\d+), 1, ", tables)
 changed = re.search(r"kMessageCount = (\d+)", text)
-mutations = {
+mutations = [(text, {
     "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, {message[5]}}}",
                                                              f", {(int(message[4]) + 1) % 4}, {message[5]}}}"), 1),
     "missing": text.replace(changed[0], f"kMessageCount = {int(changed[1]) - 1}"),
     "copied": text.replace(added[0], f"{{{added[1]}, {added[2]}, 0, ", 1),
-}
+})]
 # And of the last, which applies a function: one place where it is not applied, another index, another slice.
 text = programs[-1].read_text()
 place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},\n", text[text.index("StepWork kWork[]"):])
 slices = re.search(r"kSlices\[\] = \{0, (\d+), ", text)
-mutations |= {
+mutations.append((text, {
     "not applied": text.replace(place[0], f"{place[1]}-1}},\n", 1),
     "another position": text.replace(place[0], f"{place[1]}{int(place[2]) ^ 1}}},\n", 1),
     "another slice": text.replace(slices[0], f"kSlices[] = {{0, {int(slices[1]) - 1}, ", 1),
-}
-for name, mutated in mutations.items():
-    assert mutated != text, name
-    (work / f"{name}.cu").write_text(mutated)
-    output = run(compiled(work / f"{name}.cu"), 1009, 1, code=1, env={"CHORALE_SHIM_TIMEOUT_MS": "2000"})
-    assert re.search(r"[1-9]\d* wrong", output), (name, output)
+}))
+noticed = 0
+for number, (text, mutants) in enumerate(mutations):
+    numbers, instead = re.split(r"(-?\d+)", text), {}
+    for name, mutant in mutants.items():
+        others = re.split(r"(-?\d+)", mutant)
+        (at,) = [i for i, (one, other) in enumerate(zip(numbers, others, strict=True)) if one != other]
+        instead.setdefault(at, []).append(f'told("{name}") ? {others[at]} : ')
+    for at, choices in instead.items():
+        numbers[at] = f"({''.join(choices)}{numbers[at]})"
+    merged = re.sub(r"constexpr (StepMessage kMessages|StepWork kWork|int kSlices|std::size_t kMessageCount)", r"const \1", "".join(numbers))
+    (work / f"changed{number}.cu").write_text("""#include <cstdlib>
+#include <string>
+static bool told(const std::string& name) { return std::getenv("CHANGE") && std::getenv("CHANGE") == name; }
+""" + merged)
+    program = compiled(work / f"changed{number}.cu")
+    rights(run(program, 1009, 1), 2)
+    for name in mutants:
+        output = run(program, 1009, 1, code=1, env={"CHORALE_SHIM_TIMEOUT_MS": "2000", "CHANGE": name})
+        assert re.search(r"[1-9]\d* wrong", output), (name, output)
+        noticed += 1
 
 # The function alone.
 run(cxx, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-DCHORALE_NO_MAIN",
     "-I", headers, programs[0])
-print(f"{len(results)} programs over NCCL run on the CPU, 0 wrong; {len(mutations)} changed ones noticed")
+print(f"{len(results)} programs over NCCL run on the CPU, 0 wrong; {noticed} changed ones noticed")

@@ -2,7 +2,7 @@
 """The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they are against stand-ins for CUDA, NCCL's device interface and
 MPI, under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its data must be seen.
 
-Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/.
+Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/, FLAGS, that of tests/scripts/emitted.cmake.
 """
 import os
 import pathlib
@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-chorale, cxx, shims = sys.argv[1:4]
-chorale, shims = pathlib.Path(chorale).absolute(), pathlib.Path(shims).absolute()
+chorale, cxx, shims, ready = sys.argv[1:5]
+chorale, shims, ready = (pathlib.Path(each).absolute() for each in (chorale, shims, ready))
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_peers_"))
-flags = ["-std=c++20", "-O1", "-g1", "-fsanitize=thread", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{shims / 'shim'}"]
+warned = ["-Wall", "-Wextra", "-Werror", f"-I{shims / 'shim'}"]
 
 
 def run(*command, code=0, cwd=work, env=None):
@@ -30,9 +30,9 @@ def emitted(name, *command):
     return work / run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", work / name).stdout.splitlines()[-1]
 
 
-def compiled(directory, *defines, program="peers"):
-    run(cxx, "-x", "c++", *flags, *defines, f"-I{directory}", f"-I{shims / 'shim_mpi'}", directory / f"{program}.cu", "-x", "none",
-        *(work / f"{name}.o" for name in ["shim", "device"]), "-o", directory / f"{program}_cpu")
+def compiled(directory, *defines, program="peers", flags=(f"@{ready}/races20",)):
+    run(cxx, "-x", "c++", *flags, *warned, *defines, f"-I{directory}", f"-I{shims / 'shim_mpi'}", directory / f"{program}.cu", "-x", "none",
+        *(ready / f"{name}_races.o" for name in ["shim", "device"]), "-o", directory / f"{program}_cpu")
 
 
 def execute(directory, ranks, node, sizes, code=0, program="peers", **more):
@@ -46,8 +46,6 @@ def right(text):
     return len(found)
 
 
-for name in ["shim", "device"]:
-    run(cxx, *flags, f"-I{shims.parents[1]}", "-c", shims / f"shim/{name}.cpp", "-o", work / f"{name}.o")
 rows, algorithms = 0, [
     ("direct", 4, ["classic", "direct_allreduce", "full:4"], []),
     ("ring", 4, ["classic", "ring_allreduce", "full:4"], ["-DIN_PLACE", "-DELEMENT=chorale::Float16", "-DREDUCTION=Max"]),
@@ -56,7 +54,7 @@ rows, algorithms = 0, [
 ]
 for name, ranks, command, defines in algorithms:
     directory = emitted(name, *command)
-    compiled(directory, *defines)
+    compiled(directory, *defines, **({"flags": ["-std=c++20", "-O1", "-fsanitize=thread", "-pthread"]} if name == "direct" else {}))
     for node in [ranks, 2, 1]:
         rows += right(execute(directory, ranks, node, ["-b", 64, "-e", "64K", "-g", "8K"]).stdout)
 

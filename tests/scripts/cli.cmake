@@ -13,23 +13,23 @@ add_test(NAME cli.output COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR
 set_tests_properties(cli.output PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/emit.py $<TARGET_FILE:chorale>
-                               ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)
+                               ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared ${emitted})
 set_tests_properties(cli.emit PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.epilogue COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/epilogue.py $<TARGET_FILE:chorale>
-                                   ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/examples)
+                                   ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/examples ${emitted})
 set_tests_properties(cli.epilogue PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.hang COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/hang.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.hang PROPERTIES TIMEOUT 300 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.bench COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/bench.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.bench PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
-add_test(NAME cli.cuda COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.py $<TARGET_FILE:chorale>)
+add_test(NAME cli.cuda COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/cuda.py $<TARGET_FILE:chorale> ${emitted})
 set_tests_properties(cli.cuda PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 add_test(NAME cli.parts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/parts.py $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER})
 set_tests_properties(cli.parts PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.pages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/pages.py $<TARGET_FILE:chorale>)
 set_tests_properties(cli.pages PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.workload COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/workload.py $<TARGET_FILE:chorale>
-                                   ${PROJECT_SOURCE_DIR}/examples)
+                                   ${PROJECT_SOURCE_DIR}/examples ${emitted})
 set_tests_properties(cli.workload PROPERTIES TIMEOUT 600)
 add_test(NAME cli.import COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/import.py $<TARGET_FILE:chorale>
                                  ${PROJECT_SOURCE_DIR}/../shared)

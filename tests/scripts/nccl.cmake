@@ -28,8 +28,8 @@ add_test(NAME preload.nccl COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_D
                                    $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
 set_tests_properties(preload.nccl PROPERTIES TIMEOUT 600 ENVIRONMENT "${late_sanitizer}")
 add_test(NAME nccl.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/emit.py $<TARGET_FILE:chorale>
-                                ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim>)
+                                ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
 set_tests_properties(nccl.emit PROPERTIES TIMEOUT 900 ENVIRONMENT "${late_sanitizer}")
 add_test(NAME nccl.peers COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/peers.py $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER}
-                                 ${CMAKE_CURRENT_SOURCE_DIR}/nccl)
+                                 ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
 set_tests_properties(nccl.peers PROPERTIES TIMEOUT 900 ENVIRONMENT "${late_sanitizer}")

@@ -7,7 +7,8 @@ set_tests_properties(workload.preserve PROPERTIES TIMEOUT 300)
 add_executable(emit_random codegen/emit_random.cpp)
 target_link_libraries(emit_random PRIVATE codegen construct workload semantics fmt::fmt chorale_warnings)
 target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}"
-                                               CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>")
+                                               CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>"
+                                               CHORALE_EMITTED="${emitted}")
 add_dependencies(emit_random nccl_shim)
 add_test(NAME codegen.emit_random COMMAND emit_random 24 1)
 foreach(carrier cuda nccl)

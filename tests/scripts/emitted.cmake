@@ -1,0 +1,37 @@
+# To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give the compiler
+# @${emitted}/quick17 (20: the standard), or races17, in the place of flags, which have those headers precompiled. Without
+# this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload, benchmarks.compile,
+# codegen.workloads_nvcc and emit_random_*, by codegen.Of/EmittedExample, and as the first one of each other test.
+set(quick -O0)
+set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
+foreach(standard 17 20)
+  foreach(kind quick races)
+    set(at ${emitted}/${kind}${standard})
+    set(flags -std=c++${standard} ${${kind}} -Wpedantic -ffp-contract=off -fno-math-errno -fno-trapping-math -pthread)
+    list(JOIN flags " " text)
+    file(CONFIGURE OUTPUT ${at} CONTENT "${text} -include ${at}_headers/standard.h\n" @ONLY)
+    configure_file(emitted/standard.h ${at}_headers/standard.h COPYONLY)
+    add_custom_command(OUTPUT ${at}_headers/standard.h.gch COMMAND ${CMAKE_CXX_COMPILER} ${flags} -x c++-header ${at}_headers/standard.h
+                                                                   -o ${at}_headers/standard.h.gch
+                       DEPENDS ${at}_headers/standard.h VERBATIM)
+    list(APPEND precompiled ${at}_headers/standard.h.gch)
+  endforeach()
+endforeach()
+# As a compiler for Makefiles of emitted workloads, which ask for all optimization.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(generic "-march=x86-64 -mtune=generic")
+endif()
+file(CONFIGURE OUTPUT ${emitted}/quick_cxx CONTENT "#!/bin/sh\nexec '${CMAKE_CXX_COMPILER}' \"$@\" @${emitted}/quick17 ${generic}\n" @ONLY)
+file(CHMOD ${emitted}/quick_cxx PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+# And the stand-in for CUDA and NCCL under ThreadSanitizer, whatever this build is under.
+foreach(file shim device)
+  set(object ${emitted}/${file}_races.o)
+  add_custom_command(OUTPUT ${object} COMMAND ${CMAKE_CXX_COMPILER} @${emitted}/races20 -Wall -Wextra -Werror
+                       -I${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim -I${PROJECT_SOURCE_DIR} -MD -MF ${object}.d -MT ${object}
+                       -c ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim/${file}.cpp -o ${object}
+                     DEPENDS nccl/shim/${file}.cpp ${emitted}/races20_headers/standard.h.gch DEPFILE ${object}.d VERBATIM)
+  list(APPEND precompiled ${object})
+endforeach()
+add_custom_target(emitted_headers ALL DEPENDS ${precompiled})
+add_dependencies(test_codegen emitted_headers)
+target_compile_definitions(test_codegen PRIVATE CHORALE_EMITTED="${emitted}")
