@@ -1,15 +1,16 @@
 # The kernel's source under ThreadSanitizer, in every build: what shares memory is instrumented, the rest is linked as it is.
+# Without -g, which took as long again: a report names functions without it.
 if(NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "-fsanitize=" OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_executable(kernel_races runtime/peer_executor_test.cpp ${PROJECT_SOURCE_DIR}/runtime/peer_executor.cpp
                               ${PROJECT_SOURCE_DIR}/runtime/test_data.cpp)
-  target_compile_options(kernel_races PRIVATE -fsanitize=thread -g)
+  target_compile_options(kernel_races PRIVATE -fsanitize=thread)
   target_link_options(kernel_races PRIVATE -fsanitize=thread)
   target_link_libraries(kernel_races PRIVATE construct codegen runtime topology GTest::gtest_main GTest::gmock fmt::fmt chorale_warnings)
   add_test(NAME runtime.kernel_races COMMAND kernel_races)
   set_tests_properties(runtime.kernel_races PROPERTIES TIMEOUT 300 ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
   # So are exchanges of emitted workloads, which are headers.
   add_executable(exchange_races codegen/exchange_test.cpp)
-  target_compile_options(exchange_races PRIVATE -fsanitize=thread -g)
+  target_compile_options(exchange_races PRIVATE -fsanitize=thread)
   target_link_options(exchange_races PRIVATE -fsanitize=thread)
   target_link_libraries(exchange_races PRIVATE construct codegen topology GTest::gtest_main GTest::gmock fmt::fmt chorale_warnings)
   add_test(NAME codegen.exchange_races COMMAND exchange_races)

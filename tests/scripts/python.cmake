@@ -14,7 +14,7 @@ if(NOT python_with_torch)
 endif()
 add_test(NAME python.optim COMMAND ${python_with_torch} ${CMAKE_CURRENT_SOURCE_DIR}/python/optim.py $<TARGET_FILE:chorale>
                                    ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
-set_tests_properties(python.optim PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 COST 100)
+set_tests_properties(python.optim PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 
 # The package with its extension: with an interpreter that has numpy, in the build tree and as pip installs it. Both skip where
 # something is missing, and say what.
@@ -50,5 +50,5 @@ if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not
   set_tests_properties(python.build PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
   add_test(NAME python.installed COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/python/installed.py ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
                                          $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
-  set_tests_properties(python.installed PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 COST 100)
+  set_tests_properties(python.installed PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77)
 endif()

@@ -9,6 +9,7 @@ target_link_libraries(emit_random PRIVATE codegen construct workload semantics f
 target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}"
                                                CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>"
                                                CHORALE_EMITTED="${emitted}")
+target_compile_options(emit_random PRIVATE $<$<CONFIG:Release>:-O0>)
 add_dependencies(emit_random nccl_shim)
 add_test(NAME codegen.emit_random COMMAND emit_random 24 1)
 foreach(carrier cuda nccl)
