@@ -82,6 +82,17 @@ std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& mat
   return text;
 }
 
+// Where some run side by side: ", after gradients".
+std::string after_in_words(const Job& job, const Reduction& reduction) {
+  if (!reduction.after) return &reduction == job.reductions.data() ? ", at once" : ", after all before it";
+  std::string text;
+  for (int before : *reduction.after) {
+    const std::string& name = job.reductions[before].name;
+    text += (text.empty() ? ", after " : " and ") + (name.empty() ? "reduction" : name);
+  }
+  return text.empty() ? ", at once" : text;
+}
+
 // What became of the strategy that the user brought.
 std::string own_in_words(const OwnStrategy& own, const ReductionRanking& reduction) {
   if (!own.fault.empty()) return "     yours is not valid here: " + own.fault + "\n";
@@ -150,22 +161,25 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const Reduction& reduction : job.reductions) {
     std::string over;
     for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
-    text += fmt::format("{}: {} a device, {} {}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
+    text += fmt::format("{}: {} a device, {} {}{}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
                         format_bytes(reduction.bytes), in_words(reduction.goal), over,
-                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times));
+                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
+                        overlaps(job) ? after_in_words(job, reduction) : "");
   }
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
                                 [](const Reduction& each) { return each.goal == Goal::AllReduce; });
   std::vector<std::vector<std::string>> rows = {
       {"#", "matrix", sums ? "AllReduce" : "undivided", "best", "gain", "behind the first"}};
+  if (overlaps(job)) rows.front().push_back("one by one");
   for (std::size_t m = 0; m < ranking.best.size(); ++m) {
     const RankedMatrix& ranked = ranking.best[m];
     rows.push_back(
         {fmt::format("{}", m + 1), to_text(ranked.matrix) + orders_in_words(ranking, ranked.matrix),
          format_us(ranked.allreduce_us), format_us(ranked.us), gain(ranked.allreduce_us, ranked.us),
          m == 0 ? "-" : gain(ranked.us, ranking.best.front().us)});
+    if (overlaps(job)) rows.back().push_back(format_us(ranked.one_by_one_us));
   }
-  text += table(rows, "rlrrrr");
+  text += table(rows, overlaps(job) ? "rlrrrrr" : "rlrrrr");
   for (std::size_t m = 0; m < ranking.best.size(); ++m)
     for (const ReductionRanking& reduction : ranking.best[m].reductions) {
       if (reduction.exchange)
@@ -181,6 +195,8 @@ std::string in_words(const Ranking& ranking, bool explain) {
                             to_text(strategy.strategy(), reduction.levels));
         text += explain ? explained(strategy, reduction) : groups_in_words(strategy);
       }
+      if (overlaps(job))
+        text += fmt::format("     from {} to {}\n", format_us(reduction.from_us), format_us(reduction.to_us));
       if (reduction.own) text += own_in_words(*reduction.own, reduction);
       if (reduction.programs > 0)
         text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",

@@ -35,6 +35,8 @@ struct Busiest {
   }
 };
 
+enum class PathKind { PortOut, PortIn, ExitOut, ExitIn, Forward, Backward, Detour };
+
 // Loads of one level under the traffic of all groups.
 struct LevelLoad {
   const Level& level;
@@ -43,6 +45,21 @@ struct LevelLoad {
   double first_bytes = 0, rest_bytes = 0;
   double stream_bytes = 0;  // and for the most loaded single group
   Busiest& busiest;
+  int number = 0;                         // of the level
+  std::vector<PathUse>* paths = nullptr;  // where each is to be listed
+
+  void list(PathKind kind, int index, double bytes, double gbs) const {
+    if (paths == nullptr || bytes <= 0) return;
+    paths->push_back({(static_cast<std::int64_t>(number) * 16 + static_cast<int>(kind)) << 32 | index,
+                      bytes / (gbs * 1e3)});
+  }
+
+  // The port of a member, at all places that the group is at.
+  void list_ports(PathKind kind, std::size_t member, double bytes) const {
+    if (paths == nullptr) return;
+    for (int base : split.bases)
+      list(kind, base + split.members[member], bytes, level.link.bandwidth_gbs * level.link.ports);
+  }
 
   void port(double bytes, const char* direction) const {
     busiest.load(bytes, level.link.bandwidth_gbs * level.link.ports,
@@ -50,7 +67,7 @@ struct LevelLoad {
   }
 
   // Bytes that leave from each member, or enter it, gathered by the path that consecutive children share.
-  void exits(const std::vector<double>& leaving, const char* direction) const {
+  void exits(const std::vector<double>& leaving, const char* direction, PathKind kind) const {
     const SharedPath& path = *level.link.exit;
     std::vector<double> loads(level.fan_out / path.children + 1, 0.0);
     for (int base : split.bases)
@@ -58,6 +75,8 @@ struct LevelLoad {
         loads[(base + split.members[d]) / path.children] += leaving[d];
     busiest.load(*std::max_element(loads.begin(), loads.end()), path.bandwidth_gbs,
                  [&] { return fmt::format("{} exit {}", level.name, direction); });
+    for (std::size_t block = 0; block < loads.size(); ++block)
+      list(kind, static_cast<int>(block), loads[block], path.bandwidth_gbs);
   }
 
   // Pairs of children on the level's ring. Neighbours use their link; others the detour, or, without one, the
@@ -84,7 +103,11 @@ struct LevelLoad {
                    [&] { return fmt::format("{} ring link {}->{}", level.name, p, (p + 1) % n); });
       busiest.load(backward[p] * first_bytes, level.link.bandwidth_gbs,
                    [&] { return fmt::format("{} ring link {}->{}", level.name, p, (p + n - 1) % n); });
+      list(PathKind::Forward, p, forward[p] * first_bytes, level.link.bandwidth_gbs);
+      list(PathKind::Backward, p, backward[p] * first_bytes, level.link.bandwidth_gbs);
     }
+    for (std::size_t block = 0; block < detours.size(); ++block)
+      list(PathKind::Detour, static_cast<int>(block), detours[block] * first_bytes, detour->bandwidth_gbs);
     for (double load : detours)
       busiest.load(load * first_bytes, detour->bandwidth_gbs, [&] { return level.name + " detour"; });
   }
@@ -97,13 +120,17 @@ struct LevelLoad {
       ring_links(traffic.pairs);
     } else {
       for (std::size_t d = 0; d < traffic.all_out.size(); ++d) {
-        port((link.exit ? traffic.own_out[d] : traffic.all_out[d]) * first_bytes, "out");
-        port((link.exit ? traffic.own_in[d] : traffic.all_in[d]) * first_bytes, "in");
+        const double out = (link.exit ? traffic.own_out[d] : traffic.all_out[d]) * first_bytes;
+        const double in = (link.exit ? traffic.own_in[d] : traffic.all_in[d]) * first_bytes;
+        port(out, "out");
+        port(in, "in");
+        list_ports(PathKind::PortOut, d, out);
+        list_ports(PathKind::PortIn, d, in);
       }
     }
     if (link.exit) {
-      exits(scaled(traffic.leaving_out), "out");
-      exits(scaled(traffic.leaving_in), "in");
+      exits(scaled(traffic.leaving_out), "out", PathKind::ExitOut);
+      exits(scaled(traffic.leaving_in), "in", PathKind::ExitIn);
     }
     if (link.stream_gbs <= 0) return;
     // A group's flow is as many streams as it has devices in a child.
@@ -115,12 +142,16 @@ struct LevelLoad {
   // The group's devices are at one place of this level; this much passes on its way to levels outside.
   void passed(double out, double in) const {
     if (level.link.exit) {
-      exits(scaled(std::vector<double>(split.members.size(), out)), "out");
-      exits(scaled(std::vector<double>(split.members.size(), in)), "in");
+      exits(scaled(std::vector<double>(split.members.size(), out)), "out", PathKind::ExitOut);
+      exits(scaled(std::vector<double>(split.members.size(), in)), "in", PathKind::ExitIn);
     } else if (level.link.shape == LinkModel::Shape::Switch) {
       const double bytes = split.members.size() > 1 ? std::max(first_bytes, rest_bytes) : first_bytes;
       port(out * bytes, "out");
       port(in * bytes, "in");
+      for (std::size_t d = 0; d < split.members.size() && paths != nullptr; ++d) {
+        list_ports(PathKind::PortOut, d, out * (d == 0 ? first_bytes : rest_bytes));
+        list_ports(PathKind::PortIn, d, in * (d == 0 ? first_bytes : rest_bytes));
+      }
     }
   }
 
@@ -187,7 +218,7 @@ std::vector<int> joined_sizes(const std::vector<LevelSplit>& splits, const std::
 // weight 1.
 Busiest busiest_link(const Hierarchy& hierarchy, const std::vector<LevelSplit>& splits,
                      const std::vector<bool>& joined, const std::vector<GroupLoad>& groups,
-                     const GroupTraffic& traffic, double share) {
+                     const GroupTraffic& traffic, double share, std::vector<PathUse>* paths = nullptr) {
   const std::vector<Meeting> meeting = meetings(splits, joined, groups);
   double most = 0;
   for (const GroupLoad& group : groups) most = std::max(most, group.bytes);
@@ -197,8 +228,8 @@ Busiest busiest_link(const Hierarchy& hierarchy, const std::vector<LevelSplit>& 
   Busiest busiest;
   int seen = 0;  // joined levels so far
   for (std::size_t j = 0; j < splits.size(); ++j) {
-    const LevelLoad load{hierarchy.levels[j],     splits[j],    share * meeting[j].first,
-                         share * meeting[j].rest, share * most, busiest};
+    const LevelLoad load{hierarchy.levels[j], splits[j], share * meeting[j].first, share * meeting[j].rest,
+                         share * most,        busiest,   static_cast<int>(j),      paths};
     if (joined[j]) {
       devices /= static_cast<double>(splits[j].members.size());
       load.joined(traffic[seen++], devices);
@@ -209,20 +240,24 @@ Busiest busiest_link(const Hierarchy& hierarchy, const std::vector<LevelSplit>& 
   return busiest;
 }
 
-// The first of all possibilities has no time yet. What is as fast with fewer rings stays.
-void take_faster(StepTime& so_far, const Busiest& busiest, int rings) {
-  const double us = so_far.latency_us + busiest.us;
-  if (so_far.rings > 0 && us >= so_far.us * (1 - 1e-12)) return;
-  so_far.us = us;
-  so_far.binding = busiest.what;
-  so_far.rings = rings;
-}
-
 }  // namespace
 
 Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
     : hierarchy_(hierarchy), splits_(std::move(splits)) {
   assert(splits_.size() == hierarchy_.levels.size());
+}
+
+// The first of all possibilities has no time yet. What is as fast with fewer rings stays.
+void Simulator::take_faster(Way& so_far, const Pattern& pattern, double share, int rings,
+                            const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
+  const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share);
+  const double us = so_far.time.latency_us + busiest.us;
+  if (so_far.time.rings > 0 && us >= so_far.time.us * (1 - 1e-12)) return;
+  so_far.time.us = us;
+  so_far.time.binding = busiest.what;
+  so_far.time.rings = rings;
+  so_far.pattern = pattern;
+  so_far.share = share;
 }
 
 std::vector<Simulator::Pattern> Simulator::rings(const std::vector<bool>& joined, bool closed) const {
@@ -255,8 +290,8 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   return at->second = tree_traffic(sizes, outer, pairs, pattern.cycles.turned);
 }
 
-StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
-                         const std::vector<GroupLoad>& groups) const {
+Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joined,
+                               const std::vector<GroupLoad>& groups) const {
   const std::vector<int> sizes = joined_sizes(splits_, joined);
   double n = 1;
   for (int size : sizes) n *= size;
@@ -281,25 +316,24 @@ StepTime Simulator::ring(Operation operation, const std::vector<bool>& joined,
     case Operation::Broadcast:
       break;
   }
-  StepTime result{.rings = 0};
+  Way result;
   bool outermost = true;
   double chains = 1;
   for (std::size_t j = 0; j < splits_.size(); ++j) {
     if (!joined[j]) continue;
     const double latency = hierarchy_.levels[j].link.latency_us;
     const double size = static_cast<double>(splits_[j].members.size());
-    if (closed && outermost) result.latency_us = messages * latency;
-    if (!closed) result.latency_us += chains * (size - 1) * latency;
+    if (closed && outermost) result.time.latency_us = messages * latency;
+    if (!closed) result.time.latency_us += chains * (size - 1) * latency;
     chains *= size;
     outermost = false;
   }
   for (const Pattern& pattern : rings(joined, closed))
-    take_faster(result, busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share),
-                count(pattern.cycles, sizes));
+    take_faster(result, pattern, share, count(pattern.cycles, sizes), joined, groups);
   return result;
 }
 
-StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
+Simulator::Way Simulator::tree(const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   int outer = 0;
   unsigned nodes = 1;
   // Up and down: along the chains inside a node, and between nodes over as many hops as the tree is high,
@@ -317,42 +351,66 @@ StepTime Simulator::tree(const std::vector<bool>& joined, const std::vector<Grou
       chains *= size;
     }
   }
-  StepTime result{.rings = 0};
-  result.latency_us = 2 * (chain_us + hop_us * static_cast<double>(std::bit_width(nodes - 1)));
+  Way result;
+  result.time.latency_us = 2 * (chain_us + hop_us * static_cast<double>(std::bit_width(nodes - 1)));
   // Inside of one node there is nothing to leave.
   for (int turned = 0; turned < (outer > 0 && chains > 1 ? 2 : 1); ++turned) {
     const Pattern pattern{Shape::Tree, {turned != 0, false}};
-    take_faster(result, busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), 1),
-                turned != 0 ? static_cast<int>(chains) : 1);
+    take_faster(result, pattern, 1, turned != 0 ? static_cast<int>(chains) : 1, joined, groups);
   }
   return result;
 }
 
-StepTime Simulator::time(Goal goal, const std::vector<bool>& joined,
-                         const std::vector<GroupLoad>& groups) const {
+Simulator::Way Simulator::best_way(Goal goal, const std::vector<bool>& joined,
+                                   const std::vector<GroupLoad>& groups) const {
   assert(goal == Goal::AllToAll || goal == Goal::Shift);
   double n = 1;
   for (int size : joined_sizes(splits_, joined)) n *= size;
   const bool all = goal == Goal::AllToAll;
   // Messages do not wait for each other, so the slowest counts once.
-  StepTime result{.rings = 0};
+  Way result;
   for (std::size_t j = 0; j < splits_.size(); ++j)
-    if (joined[j]) result.latency_us = std::max(result.latency_us, hierarchy_.levels[j].link.latency_us);
-  take_faster(result,
-              busiest_link(hierarchy_, splits_, joined, groups,
-                           traffic(joined, {all ? Shape::AllToAll : Shape::Chain, {}}), all ? 1 / n : 1),
-              1);
+    if (joined[j])
+      result.time.latency_us = std::max(result.time.latency_us, hierarchy_.levels[j].link.latency_us);
+  take_faster(result, {all ? Shape::AllToAll : Shape::Chain, {}}, all ? 1 / n : 1, 1, joined, groups);
   return result;
+}
+
+Simulator::Way Simulator::best_way(Operation operation, const std::vector<bool>& joined,
+                                   const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
+  if (operation != Operation::AllReduce || algorithm == Algorithm::Ring)
+    return ring(operation, joined, groups);
+  Way by_tree = tree(joined, groups);
+  if (algorithm == Algorithm::Tree) return by_tree;
+  Way by_ring = ring(operation, joined, groups);
+  return by_tree.time.us < by_ring.time.us ? by_tree : by_ring;
+}
+
+StepTime Simulator::time(Goal goal, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups) const {
+  return best_way(goal, joined, groups).time;
 }
 
 StepTime Simulator::time(Operation operation, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
-  if (operation != Operation::AllReduce || algorithm == Algorithm::Ring)
-    return ring(operation, joined, groups);
-  const StepTime by_tree = tree(joined, groups);
-  if (algorithm == Algorithm::Tree) return by_tree;
-  const StepTime by_ring = ring(operation, joined, groups);
-  return by_tree.us < by_ring.us ? by_tree : by_ring;
+  return best_way(operation, joined, groups, algorithm).time;
+}
+
+StepLoad Simulator::load(const Way& way, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups) const {
+  StepLoad result{.latency_us = way.time.latency_us, .sending_us = way.time.us - way.time.latency_us};
+  busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, way.pattern), way.share, &result.paths);
+  return result;
+}
+
+StepLoad Simulator::load(Operation operation, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
+  return load(best_way(operation, joined, groups, algorithm), joined, groups);
+}
+
+StepLoad Simulator::load(Goal goal, const std::vector<bool>& joined,
+                         const std::vector<GroupLoad>& groups) const {
+  return load(best_way(goal, joined, groups), joined, groups);
 }
 
 }  // namespace chorale

@@ -20,6 +20,8 @@
 // Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at
 // the levels inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where
 // units of a level are loaded differently, the busiest counts.
+//
+// Several operations side by side: cost/overlap.h, with the paths of load().
 #pragma once
 
 #include <compare>
@@ -29,6 +31,7 @@
 #include <vector>
 
 #include "cost/group_traffic.h"
+#include "cost/overlap.h"
 #include "ir/hierarchy.h"
 #include "ir/place_options.h"
 
@@ -70,10 +73,21 @@ class Simulator {
   // Goal::AllToAll or Goal::Shift, which are one step.
   StepTime time(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
+  // The same as what it does to each path, in the way that is fastest alone. Paths have the same numbers for all splits of the
+  // hierarchy; of a path that all units of a level have, the busiest one counts.
+  StepLoad load(StrategyInstruction::Operation, const std::vector<bool>& joined,
+                const std::vector<GroupLoad>&, Algorithm) const;
+  StepLoad load(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+
  private:
-  StepTime ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
-                const std::vector<GroupLoad>&) const;
-  StepTime tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  struct Way;  // of doing it
+  Way best_way(StrategyInstruction::Operation, const std::vector<bool>& joined, const std::vector<GroupLoad>&,
+               Algorithm) const;
+  Way best_way(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  Way ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
+           const std::vector<GroupLoad>&) const;
+  Way tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  StepLoad load(const Way&, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
   enum class Shape { Cycle, Chain, Tree, AllToAll };
   struct Pattern {
@@ -82,6 +96,13 @@ class Simulator {
     auto operator<=>(const Pattern&) const = default;
   };
   std::vector<Pattern> rings(const std::vector<bool>& joined, bool closed) const;  // to choose from
+  struct Way {
+    StepTime time = {.rings = 0};
+    Pattern pattern = {};
+    double share = 1;  // of a device's bytes, on an edge of weight 1
+  };
+  void take_faster(Way& so_far, const Pattern&, double share, int rings, const std::vector<bool>& joined,
+                   const std::vector<GroupLoad>&) const;
   const GroupTraffic& traffic(const std::vector<bool>& joined, const Pattern&) const;
 
   const Hierarchy& hierarchy_;

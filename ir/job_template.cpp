@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/epilogue.h"
 #include "ir/expression_value.h"
@@ -56,12 +57,15 @@ void require_new_name(const JsonReader& json, const std::string& name, const Job
 }
 
 OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
-  json.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes"});
+  json.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes", "after"});
   OpenReduction open{.bytes = read_quantity(json["bytes"], job)};
   open.times = json.has("times") ? read_quantity(json["times"], job) : Quantity{"1", {{.constant = 1}}};
   std::vector<Axis> axes;
   for (const OpenAxis& axis : job.axes) axes.push_back({.name = axis.name});
   open.reduction = read_reduction_over(json, axes);
+  std::vector<std::string> before;
+  for (const OpenReduction& each : job.reductions) before.push_back(each.reduction.name);
+  read_after(json, before, open.reduction);
   return open;
 }
 
@@ -158,13 +162,25 @@ SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
                                       job.room_bytes / 1e9),
            result;
   result.compute_us = value(job.compute_us);
+  // Of what is left out, those that wait for it wait for what it would have waited for.
+  std::vector<std::vector<int>> stand_for;  // by reduction of the template: numbers in the job
   for (const OpenReduction& open : job.reductions) {
     Reduction reduction = open.reduction;
+    std::set<int> waits_for;
+    for (std::size_t before = 0; before < stand_for.size(); ++before)
+      if (!reduction.after ||
+          std::ranges::find(*reduction.after, static_cast<int>(before)) != reduction.after->end())
+        waits_for.insert(stand_for[before].begin(), stand_for[before].end());
+    if (reduction.after) reduction.after = std::vector<int>(waits_for.begin(), waits_for.end());
     reduction.bytes = value(open.bytes);
     reduction.times = value(open.times);
     const bool alone = std::ranges::all_of(reduction.axes, [&](int axis) { return sizes[axis] == 1; });
-    if (!alone && reduction.bytes > 0 && reduction.times > 0)
+    if (!alone && reduction.bytes > 0 && reduction.times > 0) {
+      stand_for.push_back({static_cast<int>(result.job.reductions.size())});
       result.job.reductions.push_back(std::move(reduction));
+    } else {
+      stand_for.emplace_back(waits_for.begin(), waits_for.end());
+    }
   }
   return result;
 }

@@ -26,5 +26,7 @@ Job read_job(const JsonReader&, bool may_be_idle = false);  // idle: without red
 
 // Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be formulas.
 Reduction read_reduction_over(const JsonReader&, const std::vector<Axis>&);
+// Its "after", by the names of those before it.
+void read_after(const JsonReader&, const std::vector<std::string>& before, Reduction&);
 
 }  // namespace chorale

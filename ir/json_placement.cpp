@@ -82,6 +82,13 @@ Goal read_goal(const JsonReader& json) {
   json.fail("'" + text + "' is no goal", "use allreduce, reducescatter, allgather, alltoall or shift");
 }
 
+std::string write_after(const Job& job, const Reduction& reduction) {
+  if (!reduction.after) return "";
+  std::vector<std::string> names;
+  for (int before : *reduction.after) names.push_back(quoted(job.reductions[before].name));
+  return fmt::format(R"(,"after":[{}])", fmt::join(names, ","));
+}
+
 }  // namespace
 
 std::string to_json(const Hierarchy& hierarchy) {
@@ -121,9 +128,9 @@ std::string to_json(const Job& job) {
     std::vector<std::string> over;
     for (int axis : reduction.axes) over.push_back(quoted(job.axes[axis].name));
     reductions.push_back(
-        fmt::format(R"({{"name":{},"goal":"{}","axes":[{}],"bytes":{},"times":{},"element_bytes":{}}})",
+        fmt::format(R"({{"name":{},"goal":"{}","axes":[{}],"bytes":{},"times":{},"element_bytes":{}{}}})",
                     quoted(reduction.name), name(reduction.goal), fmt::join(over, ","), reduction.bytes,
-                    reduction.times, reduction.element_bytes));
+                    reduction.times, reduction.element_bytes, write_after(job, reduction)));
   }
   return fmt::format("{{\n  \"job\": {},\n  \"axes\": {},\n  \"reductions\": {}\n}}\n", quoted(job.name),
                      lines(axes, "  "), lines(reductions, "  "));
@@ -141,6 +148,26 @@ Reduction read_reduction_over(const JsonReader& json, const std::vector<Axis>& a
   if (std::adjacent_find(reduction.axes.begin(), reduction.axes.end()) != reduction.axes.end())
     over.fail("names an axis twice", "name each once");
   return reduction;
+}
+
+void read_after(const JsonReader& json, const std::vector<std::string>& before, Reduction& reduction) {
+  if (!json.has("after")) return;
+  const JsonReader after = json["after"];
+  reduction.after.emplace();
+  for (std::size_t k = 0; k < after.size(1000); ++k) {
+    const std::string name = after.at(k).text();
+    const auto at = std::ranges::find(before, name);
+    if (at == before.end())
+      after.at(k).fail("no reduction before this one is called '" + name + "'",
+                       "name earlier ones, or put this one behind them");
+    if (std::ranges::count(before, name) > 1)
+      after.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
+    const int number = static_cast<int>(at - before.begin());
+    if (std::ranges::find(*reduction.after, number) != reduction.after->end())
+      after.at(k).fail("names '" + name + "' twice", "name each once");
+    reduction.after->push_back(number);
+  }
+  std::ranges::sort(*reduction.after);
 }
 
 Job job_from_json(std::string_view text, const std::string& file) {
@@ -161,12 +188,15 @@ Job read_job(const JsonReader& json, bool may_be_idle) {
   }
   if (job.axes.empty()) axes.fail("is empty", "list at least one axis");
   const JsonReader reductions = json["reductions"];
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < reductions.size(1000); ++i) {
     const JsonReader each = reductions.at(i);
-    each.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes"});
+    each.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes", "after"});
     Reduction reduction = read_reduction_over(each, job.axes);
     reduction.bytes = each["bytes"].number(1, kMostReductionBytes);
     if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
+    read_after(each, names, reduction);
+    names.push_back(reduction.name);
     job.reductions.push_back(std::move(reduction));
   }
   if (job.reductions.empty() && !may_be_idle) reductions.fail("is empty", "list at least one reduction");

@@ -68,11 +68,13 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
   std::vector<std::string> strategies;
   for (const RankedStrategy& strategy : reduction.strategies)
     strategies.push_back(write(strategy, reduction));
+  const std::string span =
+      overlaps(job) ? fmt::format(R"(,"from_us":{},"to_us":{})", reduction.from_us, reduction.to_us) : "";
   if (reduction.exchange)
     return fmt::format(
-        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{}}}}})",
+        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{}}}{}}})",
         quoted(job.reductions[reduction.reduction].name), reduction.allreduce_us, reduction.exchange->us,
-        reduction.exchange->latency_us, quoted(reduction.exchange->binding));
+        reduction.exchange->latency_us, quoted(reduction.exchange->binding), span);
   std::string own;
   if (reduction.own && !reduction.own->fault.empty())
     own = fmt::format(R"(,"own":{{"fault":{}}})", quoted(reduction.own->fault));
@@ -80,10 +82,10 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
     own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels},
                                reduction.own->levels != reduction.levels);
   return fmt::format(
-      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}}})",
+      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}{}}})",
       quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
       reduction.allreduce_us, reduction.programs, reduction.faster, programs_over(reduction),
-      lines(strategies, "        "), own);
+      lines(strategies, "        "), own, span);
 }
 
 std::string write(const RankedMatrix& ranked, const Job& job) {
@@ -91,8 +93,9 @@ std::string write(const RankedMatrix& ranked, const Job& job) {
   for (const ReductionRanking& reduction : ranked.reductions) reductions.push_back(write(reduction, job));
   const std::string orders =
       ranked.matrix.orders.empty() ? "" : fmt::format(R"(,"orders":{})", lists(ranked.matrix.orders));
-  return fmt::format(R"({{"matrix":{}{},"us":{},"allreduce_us":{},"reductions":{}}})",
-                     lists(ranked.matrix.factors), orders, ranked.us, ranked.allreduce_us,
+  const std::string sum = overlaps(job) ? fmt::format(R"(,"one_by_one_us":{})", ranked.one_by_one_us) : "";
+  return fmt::format(R"({{"matrix":{}{},"us":{}{},"allreduce_us":{},"reductions":{}}})",
+                     lists(ranked.matrix.factors), orders, ranked.us, sum, ranked.allreduce_us,
                      lines(reductions, "      "));
 }
 

@@ -176,7 +176,7 @@ void read_programs(const JsonReader& json, ReductionRanking& reduction) {
 
 ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, int number) {
   json.require_object({"reduction", "levels", "sizes", "allreduce_us", "programs", "faster", "programs_over",
-                       "strategies", "exchange", "own"});
+                       "strategies", "exchange", "own", "from_us", "to_us"});
   ReductionRanking reduction{.reduction = number, .allreduce_us = microseconds(json["allreduce_us"])};
   if (json["reduction"].text() != ranking.job.reductions[number].name)
     json["reduction"].fail("is not the job's reduction of this number", "make the ranking again");
@@ -187,6 +187,10 @@ ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, 
   for (std::size_t l = 0; l < reduction.levels.size(); ++l)
     reduction.sizes.push_back(sizes.at(l).integer(1, 1 << 24));
   read_programs(json, reduction);
+  if (overlaps(ranking.job)) {
+    reduction.from_us = microseconds(json["from_us"]);
+    reduction.to_us = microseconds(json["to_us"]);
+  }
   const long long all = devices(ranking.hierarchy);
   const JsonReader strategies = json["strategies"];
   for (std::size_t s = 0; s < strategies.size(kMostRankedStrategies); ++s) {
@@ -215,10 +219,11 @@ ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, 
 }
 
 RankedMatrix read_ranked(const JsonReader& json, const Ranking& ranking) {
-  json.require_object({"matrix", "orders", "us", "allreduce_us", "reductions"});
+  json.require_object({"matrix", "orders", "us", "one_by_one_us", "allreduce_us", "reductions"});
   RankedMatrix ranked{.matrix = read_matrix(json, ranking),
                       .us = microseconds(json["us"]),
                       .allreduce_us = microseconds(json["allreduce_us"])};
+  if (overlaps(ranking.job)) ranked.one_by_one_us = microseconds(json["one_by_one_us"]);
   const JsonReader reductions = json["reductions"];
   const std::size_t all = ranking.job.reductions.size();
   if (reductions.size(1000) != all)

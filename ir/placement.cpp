@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/ranking.h"
@@ -13,6 +14,20 @@ long long devices(const Hierarchy& hierarchy) {
   long long product = 1;
   for (const Level& level : hierarchy.levels) product *= level.fan_out;
   return product;
+}
+
+bool overlaps(const Job& job) {
+  return std::ranges::any_of(job.reductions, [](const Reduction& each) { return each.after.has_value(); });
+}
+
+std::vector<std::vector<int>> predecessors(const Job& job) {
+  std::vector<std::vector<int>> result;
+  for (const Reduction& each : job.reductions) {
+    std::vector<int> all(result.size());
+    std::iota(all.begin(), all.end(), 0);
+    result.push_back(each.after.value_or(all));
+  }
+  return result;
 }
 
 const char* name(StrategyInstruction::Operation operation) {

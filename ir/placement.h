@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,8 @@ struct Reduction {
   double bytes = 0;            // per device
   double times = 1;            // per iteration of the job
   double element_bytes = 4;    // nothing is scattered finer
+  // Earlier ones of the job: it begins when these have ended. Not said: all that are before it.
+  std::optional<std::vector<int>> after = {};
   bool operator==(const Reduction&) const = default;
 };
 
@@ -79,6 +82,11 @@ struct Job {
   std::vector<Reduction> reductions = {};
   bool operator==(const Job&) const = default;
 };
+
+// Does any reduction of the job say what it comes after, so that some may run side by side?
+bool overlaps(const Job&);
+// By reduction: those that it waits for.
+std::vector<std::vector<int>> predecessors(const Job&);
 
 Job job_from_json(std::string_view text, const std::string& file);
 std::string to_json(const Job&);

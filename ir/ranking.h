@@ -57,6 +57,7 @@ struct ReductionRanking {
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of strategies.
   std::optional<PricedInstruction> exchange = {};
   std::optional<OwnStrategy> own = {};  // where there is one, and something to sum
+  double from_us = 0, to_us = 0;  // in the iteration, by its first strategy; only where the job overlaps
   bool operator==(const ReductionRanking&) const = default;
 };
 
@@ -64,6 +65,8 @@ struct RankedMatrix {
   ParallelismMatrix matrix = {};
   double us = 0;            // of all reductions of an iteration, each by its best strategy
   double allreduce_us = 0;  // and each by a single instruction
+  // Where the job says what comes after what (overlaps()), `us` is until all have ended, and this their sum; else 0.
+  double one_by_one_us = 0;
   std::vector<ReductionRanking> reductions = {};
   bool operator==(const RankedMatrix&) const = default;
 };

@@ -14,6 +14,7 @@
 
 #include "ir/words.h"
 #include "placement/charged_strategy.h"
+#include "placement/iteration.h"
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/place.h"
@@ -57,6 +58,8 @@ class Placement {
     ++report_.placements;
     if (!fits()) return;
     double us = 0, allreduce_us = 0;
+    const std::size_t faults = report_.faults.size();
+    doings_.resize(ranking_.job.reductions.size());
     for (const ReductionRanking& reduction : ranked_.reductions) {
       place_ = ranking_.job.reductions[reduction.reduction].name;
       if (place_.empty()) place_ = "the reduction";
@@ -69,6 +72,13 @@ class Placement {
         us += times * reduction.strategies.front().us;
     }
     place_ = {};
+    if (overlaps(ranking_.job)) {
+      if (!same(us, ranked_.one_by_one_us))
+        refuse("takes {} us one by one, not {}", us, ranked_.one_by_one_us);
+      // What each takes alone is known to be true by now, and what all of them do.
+      if (faults == report_.faults.size()) check_spans();
+      return;
+    }
     if (!same(us, ranked_.us)) refuse("takes {} us by its strategies, not {}", us, ranked_.us);
     if (!same(allreduce_us, ranked_.allreduce_us))
       refuse("takes {} us undivided, not {}", allreduce_us, ranked_.allreduce_us);
@@ -102,6 +112,30 @@ class Placement {
     }
     if (!obeys(ranked_.matrix, ranking_.conditions)) return refuse("does not obey the conditions"), false;
     return true;
+  }
+
+  void check_spans() {
+    const Iteration all =
+        iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_);
+    for (std::size_t r = 0; r < doings_.size(); ++r) {
+      const ReductionRanking& reduction = ranked_.reductions[r];
+      if (!same(reduction.from_us, all.spans[r].from_us) || !same(reduction.to_us, all.spans[r].to_us))
+        refuse("reduction {} runs from {} to {} us, not from {} to {}", r + 1, all.spans[r].from_us,
+               all.spans[r].to_us, reduction.from_us, reduction.to_us);
+      if (doings_[r].cut.empty()) continue;
+      const Reduction& wanted = ranking_.job.reductions[r];
+      const ReductionPrice price(ranking_.hierarchy, ranked_.matrix, wanted, options_.algorithm,
+                                 doings_[r].cut);
+      doings_[r].steps = {
+          {{},
+           price.whole(wanted.goal == Goal::AllReduce ? StrategyInstruction::Operation::AllReduce
+                                                      : StrategyInstruction::Operation::ReduceScatter)}};
+    }
+    if (!same(all.us, ranked_.us)) refuse("takes {} us side by side, not {}", all.us, ranked_.us);
+    const double whole =
+        iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_).us;
+    if (!same(whole, ranked_.allreduce_us))
+      refuse("takes {} us undivided, not {}", whole, ranked_.allreduce_us);
   }
 
   // How neighbouring levels are joined so that these names and sizes come out.
@@ -201,6 +235,9 @@ class Placement {
             listed.instructions[i].latency_us, listed.instructions[i].binding, listed.instructions[i].rings);
     }
     if (!same(us, listed.us)) refuse("takes {} us, not {}", us, listed.us);
+    // The first is what the iteration does.
+    ReductionSteps& doing = doings_[static_cast<std::size_t>(&wanted - ranking_.job.reductions.data())];
+    if (doing.cut.empty()) doing = {cut, std::move(steps)};
   }
 
   void check_own(const ReductionRanking& reduction) {
@@ -226,6 +263,7 @@ class Placement {
   RankingReport& report_;
   const PlaceOptions options_;
   std::string place_ = {};
+  std::vector<ReductionSteps> doings_ = {};  // what was judged, by reduction
 };
 
 void refuse(RankingReport& report, std::string words) {
@@ -270,6 +308,9 @@ void check_against_all(const Ranking& ranking, const std::function<bool(int, int
                        RankingReport& report) {
   PlaceOptions options = options_of(ranking);
   options.top = std::max<int>(1, static_cast<int>(ranking.best.size()));
+  for (const RankedMatrix& ranked : ranking.best)
+    for (const ReductionRanking& reduction : ranked.reductions)
+      options.strategies = std::max<int>(options.strategies, static_cast<int>(reduction.strategies.size()));
   // Where not all were priced, nothing is said of the others.
   options.progress = [&](int done, int of) {
     return ranking.priced == ranking.matrices && (!progress || progress(done, of));

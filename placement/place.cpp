@@ -20,6 +20,7 @@
 
 #include "ir/error.h"
 #include "placement/charged_strategy.h"
+#include "placement/iteration.h"
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/reduction_price.h"
@@ -74,9 +75,67 @@ StepTime exchange(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, c
   return ReductionPrice(hierarchy, matrix, reduction, Algorithm::Auto, each).exchange(reduction.goal);
 }
 
+// As the job is done by the cheapest strategy of each; none where one of them has none.
+std::vector<ReductionSteps> cheapest_steps(const Hierarchy& hierarchy, const Job& job,
+                                           const ParallelismMatrix& matrix, const PlaceOptions& options) {
+  std::vector<ReductionSteps> result;
+  for (const Reduction& reduction : job.reductions) {
+    result.emplace_back();
+    if (is_exchange(reduction.goal) || reduced_levels(matrix, reduction.axes).empty()) continue;
+    // As many as will be listed, since of equal ones the first is another then.
+    Cheapest found = cheapest(hierarchy, matrix, reduction, options, std::max(options.strategies, 1));
+    if (found.strategies.empty()) return {};
+    const auto space = space_of(options.synthesis, matrix, reduction, found.cut);
+    std::vector<ChargedInstruction> steps = steps_of(found.strategies.front(), *space);
+    if (reduction.goal == Goal::AllGather) steps = backwards(std::move(steps));
+    result.back() = {std::move(found.cut), std::move(steps)};
+  }
+  return result;
+}
+
+// The same by a single instruction each.
+std::vector<ReductionSteps> undivided(const Hierarchy& hierarchy, const Job& job,
+                                      const ParallelismMatrix& matrix, const PlaceOptions& options,
+                                      std::vector<ReductionSteps> doings) {
+  for (std::size_t r = 0; r < doings.size(); ++r) {
+    if (doings[r].cut.empty()) continue;
+    const ReductionPrice price(hierarchy, matrix, job.reductions[r], options.algorithm, doings[r].cut);
+    doings[r].steps = {{{},
+                        price.whole(job.reductions[r].goal == Goal::AllReduce
+                                        ? StrategyInstruction::Operation::AllReduce
+                                        : StrategyInstruction::Operation::ReduceScatter)}};
+  }
+  return doings;
+}
+
+// Of reductions that run side by side: when each does, and what that makes of the sums.
+void lay_side_by_side(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options,
+                      RankedMatrix& ranked) {
+  const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, ranked.matrix, options);
+  const Iteration all = iteration(hierarchy, job, ranked.matrix, options.algorithm, doings);
+  for (std::size_t r = 0; r < job.reductions.size(); ++r) {
+    ReductionRanking& reduction = ranked.reductions[r];
+    const double us = reduction.exchange             ? reduction.exchange->us
+                      : reduction.strategies.empty() ? 0
+                                                     : reduction.strategies.front().us;
+    ranked.one_by_one_us += job.reductions[r].times * us;
+    reduction.from_us = all.spans[r].from_us;
+    reduction.to_us = all.spans[r].to_us;
+  }
+  ranked.us = all.us;
+  ranked.allreduce_us = iteration(hierarchy, job, ranked.matrix, options.algorithm,
+                                  undivided(hierarchy, job, ranked.matrix, options, doings))
+                            .us;
+}
+
 // The least time of each reduction; only the sum is kept while matrices are compared.
 double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMatrix& matrix,
                 const PlaceOptions& options) {
+  if (overlaps(job)) {
+    const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, matrix, options);
+    return doings.empty() ? std::numeric_limits<double>::infinity()
+                          : iteration(hierarchy, job, matrix, options.algorithm, doings).us;
+  }
   double sum = 0;
   for (const Reduction& reduction : job.reductions) {
     // Not split over anything: every device has its sum already.
@@ -249,6 +308,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
           !reduced_levels(matrix, job.reductions[r].axes).empty())
         ranked.reductions.back().own = judged(hierarchy, job, r, matrix, options.algorithm, options.own);
     }
+    if (overlaps(job)) lay_side_by_side(hierarchy, job, options, ranked);
     ranking.best.push_back(std::move(ranked));
     if (options.ranked) options.ranked(ranking);
   }

@@ -14,6 +14,8 @@ namespace chorale {
 // model of cost/simulator.h: a matrix costs the sum over the job's reductions of times * time of the cheapest strategy. Of a
 // reduction over more than StrategySpace::kMostLevels levels, strategies treat neighbouring ones as one, in the way that is
 // cheapest. Ties are broken by the matrix. The
+// Where the job says what comes after what, its reductions run side by side, each by the strategy that is cheapest alone
+// (placement/iteration.h), and the matrix costs what all of them together take.
 // Where strategies are asked for over another hierarchy than the default, a matrix that has none there is left out
 // (Ranking::without_strategy). The
 // strategies that are returned were refereed, on the whole machine where it has at most kMostRefereedDevices

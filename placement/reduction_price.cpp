@@ -77,36 +77,54 @@ int ReductionPrice::size(int level) const {
   return static_cast<int>(product);
 }
 
-StepTime ReductionPrice::time(const Charge& charge) const {
-  std::vector<bool> joined(splits_.size(), false);
+std::vector<bool> ReductionPrice::joined(const Charge& charge) const {
+  std::vector<bool> result(splits_.size(), false);
+  for (int l = 0; l < levels(); ++l)
+    for (int j : parts_[l]) result[j] = charge.joined[l];
+  return result;
+}
+
+// None where an element would be cut for no need.
+std::vector<GroupLoad> ReductionPrice::groups(const Charge& charge) const {
   double size_of_groups = 1;
-  for (int l = 0; l < levels(); ++l) {
-    for (int j : parts_[l]) joined[j] = charge.joined[l];
+  for (int l = 0; l < levels(); ++l)
     if (charge.joined[l]) size_of_groups *= size(l);
-  }
-  std::vector<GroupLoad> groups;
+  std::vector<GroupLoad> result;
   for (const Charge::Part& part : charge.parts) {
     double bytes = bytes_;
     for (int l = 0; l < levels(); ++l) bytes *= std::pow(size(l), -part.scattered[l]);
     if (!padded_ && charge.operation == StrategyInstruction::Operation::ReduceScatter &&
         bytes < size_of_groups * element_)
-      return {.us = std::numeric_limits<double>::infinity()};
-    for (std::vector<Place>& places : boxes(part.places)) groups.push_back({std::move(places), bytes});
+      return {};
+    for (std::vector<Place>& places : boxes(part.places)) result.push_back({std::move(places), bytes});
   }
-  return simulator_.time(charge.operation, joined, groups, algorithm_);
+  return result;
 }
 
-StepTime ReductionPrice::single(StrategyInstruction::Operation operation) const {
-  return time({.operation = operation,
-               .joined = std::vector<bool>(levels(), true),
-               .parts = {{std::vector<Place>(levels(), Place::All), std::vector<int>(levels(), 0)}}});
+StepTime ReductionPrice::time(const Charge& charge) const {
+  const std::vector<GroupLoad> loads = groups(charge);
+  if (loads.empty()) return {.us = std::numeric_limits<double>::infinity()};
+  return simulator_.time(charge.operation, joined(charge), loads, algorithm_);
+}
+
+StepLoad ReductionPrice::load(const Charge& charge) const {
+  return simulator_.load(charge.operation, joined(charge), groups(charge), algorithm_);
+}
+
+Charge ReductionPrice::whole(StrategyInstruction::Operation operation) const {
+  return {.operation = operation,
+          .joined = std::vector<bool>(levels(), true),
+          .parts = {{std::vector<Place>(levels(), Place::All), std::vector<int>(levels(), 0)}}};
 }
 
 StepTime ReductionPrice::exchange(Goal goal) const {
-  std::vector<bool> joined(splits_.size(), false);
-  for (const std::vector<int>& part : parts_)
-    for (int j : part) joined[j] = true;
-  return simulator_.time(goal, joined, {{std::vector<Place>(splits_.size(), Place::All), bytes_}});
+  const Charge all = whole({});
+  return simulator_.time(goal, joined(all), groups(all));
+}
+
+StepLoad ReductionPrice::exchange_load(Goal goal) const {
+  const Charge all = whole({});
+  return simulator_.load(goal, joined(all), groups(all));
 }
 
 // Places by level of the space, as places by level of the machine. The rest of several levels is the rest of the first of

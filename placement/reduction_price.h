@@ -35,11 +35,18 @@ class ReductionPrice {
   // groups do the same. Infinite where an element would be cut for no need.
   StepTime time(const Charge&) const;
   // Of a single instruction over whole groups.
-  StepTime single(StrategyInstruction::Operation) const;
+  StepTime single(StrategyInstruction::Operation operation) const { return time(whole(operation)); }
+  Charge whole(StrategyInstruction::Operation) const;
   // Of what is done in one step: Goal::AllToAll, Goal::Shift.
   StepTime exchange(Goal) const;
 
+  // The same as what they do to each path. The time is finite.
+  StepLoad load(const Charge&) const;
+  StepLoad exchange_load(Goal) const;
+
  private:
+  std::vector<bool> joined(const Charge&) const;  // by level of the machine
+  std::vector<GroupLoad> groups(const Charge&) const;
   std::vector<std::vector<Place>> boxes(const std::vector<Place>&) const;
 
   const std::vector<LevelSplit> splits_;

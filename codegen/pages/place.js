@@ -103,6 +103,24 @@ function drawMachine(instruction) {
   $('machine').replaceChildren(unit(0, 0));
 }
 
+// When each reduction runs, where some run side by side: a bar each, to be chosen by.
+function showSpans(matrix) {
+  const all = matrix.one_by_one_us === undefined ? [] : matrix.reductions;
+  $('spans').replaceChildren(...all.map((r, i) => {
+    const row = element('div', undefined, `span${i === chosen.reduction ? ' chosen' : ''}`);
+    row.append(element('span', `${r.reduction || 'reduction'}: ${time(r.from_us)} to ${time(r.to_us)}`));
+    const lane = element('div', undefined, 'lane'), bar = element('div', undefined, 'bar');
+    const whole = Math.max(matrix.us, 1e-9);
+    bar.style.marginLeft = `${100 * r.from_us / whole}%`;
+    bar.style.width = `${Math.max(0.5, 100 * (r.to_us - r.from_us) / whole)}%`;
+    lane.append(bar);
+    row.append(lane);
+    row.onclick = () => { Object.assign(chosen, {reduction: i, strategy: 0, step: 0}); show(); };
+    return row;
+  }));
+  if (all.length) $('spans').append(element('p', `${time(matrix.us)} side by side, ${time(matrix.one_by_one_us)} one by one`, 'soft'));
+}
+
 function show() {
   showMatrices();
   const matrix = data.best[chosen.matrix];
@@ -111,6 +129,7 @@ function show() {
   $('chosen').textContent = `Number ${chosen.matrix + 1}: ${matrixText(matrix.matrix)}${ordersText(matrix)}` +
     (reduction.programs > 0 ? `; ${counted(reduction.programs, 'strategy', 'strategies')} of at most five instructions, ` +
       `${reduction.faster} faster than one AllReduce` : '');
+  showSpans(matrix);
   buttons('reductions', matrix.reductions.map(r => r.reduction || 'reduction'), 'reduction');
   buttons('strategies', reduction.strategies.map((s, i) => `strategy ${i + 1}: ${time(s.us)}`), 'strategy');
   const strategy = reduction.strategies[chosen.strategy];

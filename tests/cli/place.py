@@ -203,6 +203,34 @@ for path, value in [(("best", 0, "us"), 1), (("best", 0, "matrix"), honest["best
 assert "is for results" in run("check", "p.json", "--proofs", ".", code=2) and "is for results" in run("show", "p.json", "--point", "0", code=2)
 run("place", "a100:4", "--job", str(examples / "gpt-22b-sizes.json"), "--devices", "all", "--json", "p.json")
 assert "their template is not in the file" in run("check", "p.json")
+# Side by side: between the longest and the sum, and exactly these where nothing or everything is shared.
+def job_of(*reductions, **sizes):
+    (work / "job.json").write_text(json.dumps({"job": "j", "axes": [{"name": n, "size": s} for n, s in sizes.items()], "reductions": list(reductions)}))
+    return "job.json"
+
+
+(work / "two.json").write_text(json.dumps({"hierarchy": "two", "levels": [{"name": "node", "fan_out": 4, "bandwidth_gbs": 10},
+                                                                          {"name": "gpu", "fan_out": 4, "bandwidth_gbs": 100, "exit": {"bandwidth_gbs": 50}}]}))
+apart = [{"name": "g", "axes": ["a"], "bytes": 1e9}, {"name": "h", "axes": ["b"], "bytes": 2e9}]
+alone = [ranking("./two.json", "--axes", "a=4,b=4", "--reduce", axis, "--bytes", size, "--inside", "b=node")["best"][0]["us"]
+         for axis, size in (("a", "1000000000"), ("b", "2000000000"))]
+for after, expected in ((None, sum(alone)), ([], max(alone)), (["g"], sum(alone))):
+    second = apart[1] if after is None else apart[1] | {"after": after}
+    best = ranking("./two.json", "--job", job_of(apart[0], second, a=4, b=4), "--inside", "b=node")["best"][0]
+    assert abs(best["us"] - expected) < 1e-6 * expected, (after, best["us"], alone)
+    assert ("one_by_one_us" in best) == (after is not None) and abs(best.get("one_by_one_us", sum(alone)) - sum(alone)) < 1e-6 * sum(alone)
+    assert "priced again" in run("check", "p.json")
+same = ranking("./two.json", "--job", job_of(apart[0], apart[0] | {"name": "again", "after": []}, a=4, b=4), "--inside", "b=node")["best"][0]
+assert abs(same["us"] - 2 * alone[0]) < 1e-6 * alone[0] and [r["from_us"] for r in same["reductions"]] == [0, 0], same
+text = run("place", "a100:4", "--job", str(examples / "overlap.json"), "--html", "side.html", "--json", "p.json")
+assert "one by one" in text and "gradients, activations" not in text and "from 0 us to" in text and "at once" in text, text
+assert "priced again" in run("check", "p.json")
+forged = json.loads((work / "p.json").read_text())
+forged["best"][0]["reductions"][1]["to_us"] *= 0.5
+(work / "forged.json").write_text(json.dumps(forged))
+assert "runs from" in run("check", "forged.json", code=2)
+for bad, why in (({"after": ["later"]}, "no reduction before this one"), ({"after": ["g", "g"]}, "twice"), ({"after": "g"}, "after")):
+    assert why in run("place", "./two.json", "--job", job_of(apart[0], apart[1] | bad, a=4, b=4), code=2)
 # Over each of the four hierarchies: what there is, is right, and a richer one is never worse.
 by_kind = {kind: ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--synthesis", kind, "--strategies", "5")
            for kind in ("system", "columns", "rows", "reduction")}

@@ -68,12 +68,16 @@ std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int
   return edges;
 }
 
-// The busiest port, link or path when all of these are sent at once, in microseconds.
-double busiest_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, double>>& edges) {
+enum What { PortOut, PortIn, ExitOut, ExitIn, Forward, Backward, Detour };
+
+// How long each port, link or path is busy when all of these are sent at once, in microseconds: what it is, of which level, at which
+// place of its unit; of the units the busiest.
+using Busy = std::map<std::tuple<int, int, int>, double>;
+
+Busy busy_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, double>>& edges) {
   const int levels = static_cast<int>(hierarchy.levels.size());
   std::vector<int> below(levels, 1);
   for (int j = levels - 1; j > 0; --j) below[j - 1] = below[j] * hierarchy.levels[j].fan_out;
-  enum What { PortOut, PortIn, Forward, Backward, Detour, ExitOut, ExitIn };
   std::map<std::tuple<int, int, int>, double> bytes;  // what, level, which
   const auto leave = [&](int device, int level, bool out, double amount) {
     const Level& l = hierarchy.levels[level];
@@ -109,15 +113,23 @@ double busiest_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, 
       leave(edge.to, inner, false, amount);
     }
   }
-  double most = 0;
+  Busy busy;
   for (const auto& [where, amount] : bytes) {
     const LinkModel& link = hierarchy.levels[std::get<1>(where)].link;
     double gbs = link.bandwidth_gbs;
     if (std::get<0>(where) == PortOut || std::get<0>(where) == PortIn) gbs *= link.ports;
     if (std::get<0>(where) == Detour) gbs = link.detour->bandwidth_gbs;
     if (std::get<0>(where) == ExitOut || std::get<0>(where) == ExitIn) gbs = link.exit->bandwidth_gbs;
+    double& most = busy[{std::get<0>(where), std::get<1>(where),
+                         std::get<2>(where) % hierarchy.levels[std::get<1>(where)].fan_out}];
     most = std::max(most, amount / (gbs * 1e3));
   }
+  return busy;
+}
+
+double busiest_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, double>>& edges) {
+  double most = 0;
+  for (const auto& [where, us] : busy_us(hierarchy, edges)) most = std::max(most, us);
   return most;
 }
 
@@ -234,13 +246,17 @@ bool is_here(const Setting& s, const std::vector<int>& key, const GroupLoad& loa
   return here;
 }
 
-double by_hand(const Setting& s, Goal goal) {
+std::vector<std::pair<Edge, double>> messages(const Setting& s, Goal goal) {
   std::vector<std::pair<Edge, double>> edges;
   for (const auto& [key, group] : groups_of_setting(s))
     for (const GroupLoad& load : s.loads)
       if (is_here(s, key, load))
         for (const Edge& edge : edges_of(goal, group)) edges.emplace_back(edge, load.bytes);
-  return busiest_us(s.hierarchy, edges);
+  return edges;
+}
+
+double by_hand(const Setting& s, Goal goal) {
+  return busiest_us(s.hierarchy, messages(s, goal));
 }
 
 double by_hand(const Setting& s, Operation operation, bool tree) {
@@ -314,6 +330,48 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
     equal += tree.us <= exact * (1 + 1e-6);
   }
   EXPECT_GT(equal, 3600);
+}
+
+// What is said of each path is what it carries; and of two operations over different devices of one machine, both together.
+TEST(Simulator, PathsAddUp) {
+  std::mt19937 random(23);
+  int paths = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const Setting one = random_setting(random);
+    Setting other = one;  // joins what the first does not
+    bool any = false;
+    for (std::size_t j = 0; j < one.splits.size(); ++j) {
+      std::swap(other.splits[j].members, other.splits[j].bases);
+      other.joined[j] = other.splits[j].members.size() > 1;
+      any = any || other.joined[j];
+    }
+    other.loads = {{.places = std::vector<Place>(one.splits.size(), Place::All), .bytes = 3 * kBytes}};
+    std::vector<std::pair<Edge, double>> edges = messages(one, Goal::AllToAll);
+    Busy ours;
+    const auto add = [&](const StepLoad& load) {
+      for (const PathUse& use : load.paths) {
+        EXPECT_LE(use.us, load.sending_us * (1 + 1e-9));
+        ours[{static_cast<int>(use.path >> 32) % 16, static_cast<int>(use.path >> 32) / 16,
+              static_cast<int>(use.path & 0xffffffff)}] += use.us;
+      }
+    };
+    add(Simulator(one.hierarchy, one.splits).load(Goal::AllToAll, one.joined, one.loads));
+    if (any) {
+      add(Simulator(one.hierarchy, other.splits).load(Goal::Shift, other.joined, other.loads));
+      for (const auto& message : messages(other, Goal::Shift)) edges.push_back(message);
+    }
+    const Busy exact = busy_us(one.hierarchy, edges);
+    ASSERT_EQ(ours.size(), exact.size()) << "case " << i;
+    for (const auto& [where, us] : exact) {
+      // Of two operations the busiest units may be different ones.
+      ASSERT_GE(ours[where], us * (1 - 1e-9)) << "case " << i;
+      if (!any) {
+        ASSERT_NEAR(ours[where], us, 1e-9 * us) << "case " << i;
+      }
+      ++paths;
+    }
+  }
+  EXPECT_GT(paths, 10000);
 }
 
 // Where every port carries the same, the numbers of reference tables: an AllReduce of b bytes by n GPUs moves

@@ -98,6 +98,7 @@ WRITTEN = [
     ("ranking", ["place", "a100:2", "--axes", "data=2,tensor=16", "--reduce", "tensor", "--bytes", "1GB", "--json", "l.json"]),
     ("ranking", ["place", "a100:2", "--axes", "expert=32", "--reduce", "expert", "--bytes", "1GB", "--goal", "alltoall", "--json", "m.json"]),
     ("ranking", ["place", "a100:2", "--job", source / "examples/gpt-22b-sizes.json", "--devices", "all", "--json", "n.json"]),
+    ("ranking", ["place", "a100:4", "--job", source / "examples/overlap.json", "--top", "1", "--json", "q.json"]),
     ("ranking", ["place", "rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a", "--bytes", "1M", "--inside", "b=server", "--order", "b<a",
                  "--memory", "server:a:1G:512G", "--strategy", "(root, InsideGroup, AllReduce)", "--json", "o.json"]),
     ("check", ["check", "o.json", "--json", "p.json"]),

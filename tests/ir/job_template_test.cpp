@@ -40,6 +40,24 @@ TEST(JobTemplate, LeavesOutWhatHasNothingToDo) {
   EXPECT_EQ(sized(small(), {1, 2}).job.reductions.size(), 1u);
 }
 
+// a waits for nothing, b for a, c for b, d for all before it. Without b, c waits for a.
+TEST(JobTemplate, WhatWaitsForWhatIsLeftOutWaitsForWhatThatWaitedFor) {
+  const JobTemplate job = job_template_from_json(R"_({
+    "job_template": "chain", "axes": [{"name": "x"}, {"name": "y"}],
+    "reductions": [{"name": "a", "axes": ["x"], "bytes": 8}, {"name": "b", "axes": ["y"], "bytes": "8 * (y - 1)", "after": ["a"]},
+                   {"name": "c", "axes": ["x"], "bytes": 8, "after": ["b"]}, {"name": "d", "axes": ["x"], "bytes": 8}]})_",
+                                                 "chain.json");
+  using After = std::optional<std::vector<int>>;
+  const auto after = [&](const std::vector<int>& sizes) {
+    std::vector<After> result;
+    for (const Reduction& each : sized(job, sizes).job.reductions) result.push_back(each.after);
+    return result;
+  };
+  EXPECT_EQ(after({2, 2}), (std::vector<After>{{}, {{0}}, {{1}}, {}}));
+  EXPECT_EQ(after({2, 1}), (std::vector<After>{{}, {{0}}, {}}));
+  EXPECT_EQ(predecessors(sized(job, {2, 1}).job), (std::vector<std::vector<int>>{{}, {0}, {0, 1}}));
+}
+
 TEST(JobTemplate, SaysWhichConditionSizesDoNotObey) {
   EXPECT_EQ(sized(small(), {2, 4}).unfit, "layers / tensor is 1.5, not whole");
   EXPECT_EQ(sized(small(), {8, 2}).unfit, "data <= 4 does not hold");

@@ -50,6 +50,9 @@ Question random_question(std::mt19937& random) {
                                 .axes = below(3) == 0 ? std::vector<int>{0, 1} : std::vector<int>{below(2)},
                                 .bytes = 1.0 + below(1'000'000),
                                 .times = 0.5 + below(4)});
+  if (below(3) == 0)
+    for (int r = 1; r < reductions; ++r)
+      if (below(2)) q.job.reductions[r].after = below(2) ? std::vector<int>{} : std::vector<int>{r - 1};
   q.options = {.algorithm = std::vector{Algorithm::Ring, Algorithm::Tree, Algorithm::Auto}[below(3)],
                .rules = below(2) ? Rules::Paper : Rules::Full,
                .synthesis = kSynthesisChoices[1 + random() % 3],
@@ -177,6 +180,33 @@ TEST(CheckRanking, RefusesForgedOnes) {
     EXPECT_THAT(report.faults.front().words, HasSubstr(forgeries[i].first)) << "forgery " << i;
     EXPECT_EQ(report.faults.front().words.find('\n'), std::string::npos);
   }
+}
+
+TEST(CheckRanking, RefusesForgedOverlaps) {
+  const Hierarchy machine = {.name = "m",
+                             .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
+                             .node_level = 1};
+  const Job job{.axes = {{"a", 4}, {"b", 4}},
+                .reductions = {{.name = "r", .axes = {0}, .bytes = 1e6},
+                               {.name = "s", .axes = {1}, .bytes = 1e6, .after = std::vector<int>()}}};
+  // b stays inside of nodes, so a is between them.
+  const Ranking honest = rank_placements(machine, job, {.conditions = {.inside = {{.axis = 1, .level = 0}}}});
+  ASSERT_TRUE(check_ranking(honest).faults.empty());
+  ASSERT_LT(honest.best[0].us, honest.best[0].one_by_one_us);
+  for (double RankedMatrix::*const number :
+       {&RankedMatrix::us, &RankedMatrix::one_by_one_us, &RankedMatrix::allreduce_us}) {
+    Ranking forged = honest;
+    forged.best[0].*number *= 0.9;
+    EXPECT_FALSE(check_ranking(forged).faults.empty());
+  }
+  for (double ReductionRanking::*const number : {&ReductionRanking::from_us, &ReductionRanking::to_us}) {
+    Ranking forged = honest;
+    forged.best[0].reductions[1].*number += 1;
+    EXPECT_FALSE(check_ranking(forged).faults.empty());
+  }
+  Ranking forged = honest;
+  forged.job.reductions[1].after.reset();
+  EXPECT_FALSE(check_ranking(forged).faults.empty());
 }
 
 // A cheaper hierarchy than the one that is named is no excuse.
