@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kMostNamesOfASpec = 1000;
 constexpr int kMostChunksOfASpec = 4096;
+constexpr int kMostCubesOfASpec = 4096;
 constexpr long long kMostBytesOfASpec = 1LL << 40;
 
 bool has_numbers_of_its_own(const Topology& topology, const Collective& collective) {
@@ -58,7 +59,7 @@ std::string text_of(const std::string& subject, const FrontierOptions& asked) {
                     .max_chunks = asked.max_chunks,
                     .max_steps = asked.max_steps,
                     .extra_rounds = asked.extra_rounds};
-  return head_of(subject, space) +
+  return head_of(subject, space) + (how.cubes > 0 ? fmt::format("cubes {} ", how.cubes) : "") +
          fmt::format("conflicts {} ms {} bounds {} symmetry {} seed {} version {}\n", how.limits.conflicts,
                      asked.time_limit.count(), how.use_bounds, how.use_symmetry, how.seed, kResultVersion);
 }
@@ -128,6 +129,11 @@ FrontierOptions options_in(const JsonReader& json) {
   if (json.has("max_steps")) options.max_steps = json["max_steps"].integer(1, 100'000);
   if (json.has("conflicts"))
     options.synthesis.limits.conflicts = json["conflicts"].long_integer(0, 1'000'000'000'000);
+  if (json.has("cubes")) {
+    options.synthesis.cubes = json["cubes"].integer(2, kMostCubesOfASpec);
+    if (!json.has("conflicts"))
+      json["cubes"].fail("has no conflicts, and what takes more of them is cut", "add \"conflicts\"");
+  }
   if (json.has("seconds"))
     options.time_limit = std::chrono::milliseconds(
         static_cast<long long>(std::max(1.0, 1000 * json["seconds"].number(0.001, 3.6e6))));
@@ -238,7 +244,7 @@ LibraryQuestion library_question(const Topology& topology, const Collective& col
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   json.require_object({"machines", "collectives", "groups", "roots", "bytes", "min_chunks", "max_chunks", "k",
-                       "max_steps", "conflicts", "seconds"});
+                       "max_steps", "conflicts", "cubes", "seconds"});
   const FrontierOptions options = options_in(json);
   const std::vector<std::int64_t> bytes =
       json.has("bytes") ? sizes_in(json["bytes"]) : std::vector<std::int64_t>{};

@@ -12,6 +12,7 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "pareto/check.h"
+#include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
 #include "semantics/verify_ways.h"
@@ -46,6 +47,19 @@ SynthesisResult synthesize(const Topology& topology, const Collective& collectiv
                            const SynthesisQuestion& question, const FrontierOptions& options) {
   require_question(topology, collective);
   return search_synthesis(flatten(topology), collective, question, options);
+}
+
+CubeAnswer solve_cube(const Topology& machine, const Collective& collective, const CutQuestion& question,
+                      const Cube& cube, const SynthesisOptions& options) {
+  require_question(machine, collective);
+  const Topology topology = flatten(machine);
+  const Collective asked = part_of(collective, question.collective, question.chunks);
+  for (const Decision& decision : cube.decisions)
+    if (decision.chunk < 0 || decision.chunk >= std::ssize(asked.chunks) || decision.link < 0 ||
+        decision.link >= std::ssize(topology.links))
+      throw InputError("a cube", "is of another question",
+                       "give the machine and collective that were searched");
+  return solve_cube(topology, asked, question.budget, cube, options, Deadline(options.limits));
 }
 
 Result classic(const Topology& machine, const ClassicQuestion& question) {

@@ -26,6 +26,11 @@ Result frontier(const Topology&, const Collective&, const FrontierOptions& = {})
 SynthesisResult synthesize(const Topology&, const Collective&, const SynthesisQuestion&,
                            const FrontierOptions& = {});
 
+// One cube of a question that a search has left to others (SynthesisOptions::hard), of the same machine and collective; its
+// answer goes back by SynthesisOptions::cut. Throws InputError where that is no cube of such a question.
+CubeAnswer solve_cube(const Topology&, const Collective&, const CutQuestion&, const Cube&,
+                      const SynthesisOptions& = {});
+
 // A hand-written algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds of
 // its collective, so that one sees how far from the best it is. `chunks`: pieces of a block; 0: the fewest that use all
 // links which it wants to use at once.

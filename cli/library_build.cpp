@@ -59,7 +59,7 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
 
 // The words of the command that answers it.
 std::vector<std::string> words_for(const LibraryQuestion& question, const fs::path& folder,
-                                   std::int64_t memory) {
+                                   std::int64_t memory, int cube_jobs) {
   const FrontierOptions& asked = question.options;
   std::vector<std::string> words = {
       "chorale", "frontier", (folder / "machine.json").string(), name_of(question.collective),
@@ -75,6 +75,10 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const fs::pa
   if (asked.max_steps != kAnySteps) add("--max-steps", std::to_string(asked.max_steps));
   if (asked.synthesis.limits.conflicts >= 0)
     add("--conflicts", std::to_string(asked.synthesis.limits.conflicts));
+  if (asked.synthesis.cubes > 0) {
+    add("--cubes", std::to_string(asked.synthesis.cubes));
+    add("--jobs", std::to_string(cube_jobs));
+  }
   if (asked.time_limit.count() >= 0) add("--time-limit", fmt::format("{}ms", asked.time_limit.count()));
   add("--memory-limit", std::to_string(memory));
   return words;
@@ -142,7 +146,10 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
     const LibraryQuestion& question = questions[worker.question];
     fs::create_directory(worker.folder);
     write_file((worker.folder / "machine.json").string(), to_json(without_names(question.topology)));
-    worker.process = started(words_for(question, worker.folder, memory));
+    // The last questions have the processors of those that are answered, for their cubes.
+    const int side_by_side = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(command.jobs),
+                                                                    open.size() - next + workers.size() + 1));
+    worker.process = started(words_for(question, worker.folder, memory, command.jobs / side_by_side));
     if (worker.process < 0)
       throw InputError("library build", "no process can be started", "use fewer --jobs");
     workers.push_back(worker);

@@ -23,6 +23,7 @@ using Text = std::string;
 // More chunks a block than any network could fill; beyond, formulas do not fit into memory anyway.
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;
+inline constexpr int kMostCubes = 4096;
 inline constexpr int kMostRank = 1'000'000;
 inline constexpr std::size_t kLongestValueName = 24;
 

@@ -87,6 +87,8 @@ struct SearchSettings {  // what synthesize and frontier share
   bool use_bounds = true;
   bool use_symmetry = true;
   std::int64_t conflicts = -1;
+  int cubes = 0;  // that a question is cut into which takes more
+  int jobs = 1;
   Limits limits = {};
   int seed = 0;
   std::string json = {};    // where to write the result, if anywhere; "-": to standard output
@@ -108,7 +110,6 @@ struct FrontierCommand {
   int max_chunks = 1;
   int extra_rounds = kAnyRounds;
   int max_steps = kAnySteps;
-  int jobs = 1;
   std::string library = {};  // where the answer is looked for, and kept
   std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};

@@ -8,7 +8,7 @@ constexpr const char* kExitCodes =
     "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
     "2 bad input";
 
-void search_settings(CLI::App* app, SearchSettings& search) {
+void search_settings(CLI::App* app, SearchSettings& search, const char* jobs) {
   machine_and_communication(app, search.topology, search.changes, search.collective, search.root);
   app->add_flag_callback(
       "--no-bounds", [&] { search.use_bounds = false; },
@@ -17,6 +17,9 @@ void search_settings(CLI::App* app, SearchSettings& search) {
       "--no-symmetry", [&] { search.use_symmetry = false; },
       "Do not look for symmetric schedules first: slower, for comparison");
   conflicts(app, search.conflicts);
+  integer(app, "--cubes", search.cubes, 2, kMostCubes, "N",
+          "Cut a question that --conflicts do not answer into N parts, and ask each for as many");
+  integer(app, "--jobs", search.jobs, 1, 256, "J", jobs);
   limits(app, search.limits, " and keep what was found, marked unproven");
   integer(app, "--seed", search.seed, 0, INT_MAX, "N",
           "Seed of the solver (0); the same seed gives the same result");
@@ -25,6 +28,12 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   text(app, "--proofs", search.proofs, "DIR",
        "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256");
   progress(app, search.progress);
+}
+
+void require_conflicts(const SearchSettings& search) {
+  if (search.cubes > 0 && search.conflicts < 0)
+    throw InputError("--cubes", "needs --conflicts: what takes more of them is cut",
+                     "add --conflicts 100000");
 }
 
 void synthesize_options(CLI::App& app, Command& parsed) {
@@ -37,7 +46,7 @@ void synthesize_options(CLI::App& app, Command& parsed) {
           "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
           "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
   auto options = std::make_shared<SynthesizeCommand>();
-  search_settings(sub, options->search);
+  search_settings(sub, options->search, "Ask J cubes side by side (1)");
   choice<Engine>(
       sub, "--engine", options->engine,
       {{"sat", Engine::Sat}, {"smt", Engine::Smt}, {"sat-partition", Engine::SatPartition}},
@@ -45,7 +54,12 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "At most S steps");
   integer(sub, "--rounds", options->rounds, 1, kMostSteps, "R", "At most R rounds over all steps");
-  sub->final_callback([options, &parsed] { parsed = *options; });
+  sub->final_callback([options, &parsed] {
+    require_conflicts(options->search);
+    if (options->search.cubes > 0 && options->engine != Engine::Sat)
+      throw InputError("--cubes", "cuts questions of ours only", "drop it, or --engine");
+    parsed = *options;
+  });
 }
 
 void chunk_counts(CLI::App* sub, int& least, int& most) {
@@ -68,12 +82,11 @@ void frontier_options(CLI::App& app, Command& parsed) {
                   "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
                   "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
-  search_settings(sub, options->search);
+  search_settings(sub, options->search, "Search J chunk counts, or cubes, side by side (1)");
   chunk_counts(sub, options->min_chunks, options->max_chunks);
   integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
           "Only schedules with at most steps + K rounds");
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
-  integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   text(sub, "--library", options->library, "FILE",
        "Take the answer from this library if it has it, else search and keep it there");
   text(sub, "--repair", options->repair, "OLD",
@@ -86,6 +99,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     require_chunk_counts(sub, options->min_chunks, options->max_chunks);
+    require_conflicts(options->search);
     if (!options->library.empty() && !options->repair.empty())
       throw InputError("--library", "has no repaired answers", "drop it, or --repair");
     parsed = *options;

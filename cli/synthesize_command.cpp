@@ -64,8 +64,10 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const Collective collective = communication(search.collective, topology, search.root);
   FrontierOptions options = {.time_limit = search.limits.time,
                              .memory_bytes = asked_memory(search.limits),
+                             .jobs = search.jobs,
                              .synthesis = {.engine = command.engine,
                                            .limits = {.conflicts = search.conflicts, .stop = stop},
+                                           .cubes = search.cubes,
                                            .use_bounds = search.use_bounds,
                                            .use_symmetry = search.use_symmetry,
                                            .proof_dir = search.proofs,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/collective.h"
+#include "ir/cube.h"
 #include "ir/named.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -69,7 +70,8 @@ struct Prices {
 //   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
 //               Where the claim says that there is no schedule at all (of a sum with several destinations):
 //               the formula of `chunk` alone with as many rounds as its steps can use (bounds.md).
-//               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof.
+//               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof. With `cubes`
+//               it was refuted with the decisions of each, one proof a cube, and the cubes are all schedules.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Growth, Entries, Refutation };
   Kind kind = Kind::None;
@@ -78,6 +80,7 @@ struct Certificate {
   std::vector<Prices> prices = {};
   std::vector<int> group = {};
   std::string formula_sha256 = {};
+  std::vector<Cube> cubes = {};
   bool operator==(const Certificate&) const = default;
 };
 

@@ -3,6 +3,7 @@
 // written for people and must agree when it is read (src and dst of a send, a gap).
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -19,6 +20,7 @@ constexpr int kMost = 1'000'000'000;
 constexpr int kMostChunkCount = 1'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
+constexpr std::size_t kMostCubes = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
 constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},
@@ -47,6 +49,38 @@ Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
   json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
+// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below zero.
+std::string write_cubes(std::span<const Cube> cubes) {
+  std::vector<std::string> texts;
+  for (const Cube& cube : cubes) {
+    std::vector<std::string> decisions;
+    for (const Decision& each : cube.decisions)
+      decisions.push_back(
+          fmt::format("[{},{},{}]", each.chunk, each.link, each.sent ? each.step : -each.step));
+    texts.push_back(fmt::format("[{}]", fmt::join(decisions, ",")));
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+std::vector<Cube> read_cubes(const JsonReader& json, const Topology& topology) {
+  std::vector<Cube> cubes(json.size(kMostCubes));
+  for (std::size_t i = 0; i < cubes.size(); ++i) {
+    const JsonReader cube = json.at(i);
+    for (std::size_t j = 0; j < cube.size(kMostDecisions); ++j) {
+      const JsonReader decision = cube.at(j);
+      if (decision.size(3) != 3) decision.fail("is no decision", "write [chunk, link, step]");
+      const int step = decision.at(2).integer(-kMost, kMost);
+      if (step == 0) decision.fail("is of step 0", "the first step is 1");
+      cubes[i].decisions.push_back(
+          {.chunk = decision.at(0).integer(0, kMost),
+           .link = decision.at(1).integer(0, static_cast<int>(topology.links.size()) - 1),
+           .step = std::abs(step),
+           .sent = step > 0});
+    }
+  }
+  return cubes;
+}
+
 std::string write_certificate(const Certificate& certificate) {
   std::string text = fmt::format(R"({{"kind":"{}")", name_in<Kind>(kKinds, certificate.kind));
   switch (certificate.kind) {
@@ -72,6 +106,7 @@ std::string write_certificate(const Certificate& certificate) {
     case Kind::Refutation:
       text += fmt::format(R"(,"chunk":{},"formula_sha256":{})", certificate.chunk,
                           quoted(certificate.formula_sha256));
+      if (!certificate.cubes.empty()) text += fmt::format(R"(,"cubes":[{}])", write_cubes(certificate.cubes));
       break;
   }
   return text + "}";
@@ -85,7 +120,7 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
 }
 
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
-  json.require_object({"kind", "chunk", "rank", "prices", "group", "formula_sha256"});
+  json.require_object({"kind", "chunk", "rank", "prices", "group", "formula_sha256", "cubes"});
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in<Kind>(kKinds, name);
   if (!kind) json["kind"].fail("unknown kind '" + name + "'");
@@ -111,6 +146,7 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   }
   if (certificate.kind == Kind::Refutation) {
     certificate.formula_sha256 = json["formula_sha256"].text();
+    if (json.has("cubes")) certificate.cubes = read_cubes(json["cubes"], topology);
   }
   return certificate;
 }

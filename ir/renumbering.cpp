@@ -143,6 +143,13 @@ class Mover {
       require(prices.links.size() == by_.links.size() && prices.limits.size() == limits_.size());
       prices = {.links = permuted(prices.links, by_.links), .limits = permuted(prices.limits, limits_)};
     }
+    for (Cube& cube : why.cubes)
+      for (Decision& decision : cube.decisions) {
+        require(decision.chunk >= 0 && decision.chunk < std::ssize(chunks) && decision.link >= 0 &&
+                decision.link < std::ssize(by_.links));
+        decision.chunk = chunks[decision.chunk];
+        decision.link = by_.links[decision.link];
+      }
     if (!why.group.empty()) {
       require(why.group.size() == by_.ranks.size());
       why.group = permuted(why.group, by_.ranks);

@@ -27,9 +27,35 @@ struct SolveLimits {
   const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
 };
 
+// What was found of one cube of a question; Unsat: its proof was checked.
+struct CubeAnswer {
+  Verdict verdict = Verdict::Unknown;
+  std::optional<Point> point = {};  // Sat: of the collective that is asked for
+  std::int64_t conflicts = 0;
+};
+
+// A question that its conflicts did not answer, with the cubes into which it is cut, and their answers in the same order; none
+// yet: nobody has answered.
+struct CutQuestion {
+  CollectiveKind collective = CollectiveKind::Custom;  // what was asked for, or a part of it
+  int chunks = 1;
+  Budget budget = {};
+  std::vector<Cube> cubes = {};
+  std::vector<CubeAnswer> answers = {};
+};
+
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
-  SolveLimits limits = {};   // for each question to a solver
+  SolveLimits limits = {};  // for each question to a solver
+  // A question that the conflicts of the limits do not answer is cut into so many cubes, each a question of its own; 0: it
+  // is left open. Only with a limit on conflicts.
+  int cubes = 0;
+  int cube_jobs = 1;  // cubes solved side by side
+  // Questions that somebody else has answered cube by cube: they are not asked here.
+  std::vector<CutQuestion> cut = {};
+  // With it nobody answers cubes here: it is told of each question that is cut and not among those, from any thread. It stays open,
+  // and what would follow of it is not searched.
+  std::function<void(const CutQuestion&)> hard = {};
   bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
   bool use_symmetry = true;  // off: no symmetric schedules first
   // Keep formulas (DIMACS) and their proofs (DRAT) here, both named by the SHA-256 of the formula; "": check

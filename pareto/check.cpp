@@ -215,6 +215,7 @@ class Checker {
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
       return fail(at, Kind::Claim,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
+    if (!claim.certificate.cubes.empty()) return check_cubes(claim, collective, at);
     const std::optional<std::string> proof = kept_proof(claim.certificate.formula_sha256);
     if (proof) {
       const std::string wrong = proof_fault(formula, *proof, limits_.stop);
@@ -240,6 +241,32 @@ class Checker {
         ++report_.undecided;
         break;
     }
+  }
+
+  // A refutation cube by cube: that these are all schedules, and that none has a model.
+  void check_cubes(const Claim& claim, const Collective& collective, const FaultPlace& at) {
+    for (const Cube& cube : claim.certificate.cubes)
+      for (const Decision& decision : cube.decisions)
+        if (claim.rounds == kNoSchedule || decision.chunk >= std::ssize(collective.chunks) ||
+            decision.link >= std::ssize(result_.topology.links))
+          return fail(at, Kind::Claim, "its cubes are of another question");
+    if (!is_partition(claim.certificate.cubes))
+      return fail(at, Kind::Claim, "its cubes are not all schedules, each once");
+    if (is_shown_plainly(claim, collective, at)) return;
+    for (const Cube& cube : claim.certificate.cubes) {
+      const Formula formula = refutable_formula(result_.topology, collective, claim, cube);
+      const std::optional<std::string> proof = kept_proof(sha256_hex(to_dimacs(formula)));
+      const std::string wrong = proof ? proof_fault(formula, *proof, limits_.stop) : "";
+      const bool stopped = limits_.stop != nullptr && *limits_.stop;
+      if (!wrong.empty() && !stopped)
+        return fail(at, Kind::Claim, "the kept proof of a cube does not hold: " + wrong);
+      const Verdict verdict = proof && !stopped ? Verdict::Unsat : solve_with_proof(formula, limits_).verdict;
+      if (verdict == Verdict::Sat) return fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
+      if (verdict == Verdict::Unsat) continue;
+      ++report_.undecided;
+      return;
+    }
+    ++report_.refutations;
   }
 
   // Is the refutation, or that it is wrong, shown by the plain formula? If not, nothing is said of it.

@@ -151,6 +151,7 @@ class ChunkSearch {
   }
 
   bool over() {
+    if (left_to_others_) return true;
     const Stopped why = clock_.why_stopped();
     if (why != Stopped::No) result_.given_up.insert(why);
     return why != Stopped::No;
@@ -289,6 +290,10 @@ class ChunkSearch {
     result_.conflicts += answer.conflicts;
     last_ = answer.verdict;
     if (answer.verdict == Verdict::Unknown && keep) give_up(answer);
+    if (answer.elsewhere) {
+      left_to_others_ = true;
+      clock_.leave_to_others();
+    }
     if (answer.claim) {
       answer.claim->seconds = seconds;
       add_claim(*answer.claim);
@@ -392,7 +397,8 @@ class ChunkSearch {
   Result known_ = {};
   ChunkFrontier result_ = {};
   int asked_any_ = 0;
-  bool walked_ = false;  // some number of steps was searched
+  bool walked_ = false;          // some number of steps was searched
+  bool left_to_others_ = false;  // a question of its own
   Budget asked_ = {.steps = kAnySteps, .rounds = kAnyRounds};
   Verdict last_ = Verdict::Unknown;
 };

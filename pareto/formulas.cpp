@@ -4,7 +4,10 @@
 #include "pareto/formulas.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "encoder/known_literals.h"
+#include "ir/files.h"
 #include "pareto/solved_question.h"
 
 namespace chorale {
@@ -12,6 +15,14 @@ namespace chorale {
 Formula with_units(const InstanceEncoding& encoding, const Budget& budget) {
   Formula formula = encoding.formula();
   for (Lit lit : encoding.assume(budget)) formula.add({lit});
+  return formula;
+}
+
+Formula with_cube(Formula formula, const InstanceEncoding& encoding, const Cube& cube) {
+  for (const Decision& decision : cube.decisions) {
+    const Lit sent = encoding.sent(decision);
+    add_unknown_of({decision.sent ? sent : -sent}, formula);
+  }
   return formula;
 }
 
@@ -45,14 +56,22 @@ double clauses(const Topology& topology, const Collective& collective, const Bud
   return step * budget.steps;
 }
 
-Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
-  if (claim.rounds == kNoSchedule) {
-    const Budget budget = ample(topology, claim.steps);
-    return with_units({topology, only(collective, claim.certificate.chunk), budget}, budget);
-  }
+Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim,
+                          const Cube& cube) {
+  const auto formula = [&](const Topology& on, const Collective& of, const Budget& budget) {
+    const InstanceEncoding encoding(on, of, budget);
+    return with_cube(with_units(encoding, budget), encoding, cube);
+  };
+  if (claim.rounds == kNoSchedule)
+    return formula(topology, only(collective, claim.certificate.chunk), ample(topology, claim.steps));
   const SolvedQuestion solved(topology, collective);
-  const Budget budget{.steps = claim.steps, .rounds = claim.rounds - 1};
-  return with_units({solved.topology, solved.collective, budget}, budget);
+  return formula(solved.topology, solved.collective, {.steps = claim.steps, .rounds = claim.rounds - 1});
+}
+
+void keep_proof(const std::string& folder, const Formula& formula, const Refutation& refutation) {
+  const std::filesystem::path path = std::filesystem::path(folder) / refutation.formula_sha256;
+  write_file(path.string() + ".cnf", to_dimacs(formula));
+  write_file(path.string() + ".drat", refutation.proof);
 }
 
 bool too_large_to_refute(const Topology& topology, const Collective& collective, const Claim& claim) {

@@ -12,7 +12,6 @@
 #include "pareto/instance_solver.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <set>
@@ -22,10 +21,10 @@
 #include "bounds/lower_bounds.h"
 #include "construct/greedy.h"
 #include "construct/plan_filling.h"
-#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/tidy.h"
 #include "pareto/baselines.h"
+#include "pareto/cubes.h"
 #include "pareto/narrowing.h"
 
 namespace chorale {
@@ -128,6 +127,10 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
   deadline_ = deadline;
   conflicts_ = 0;
   for (auto& one : narrower_) one->given_up = false;
+  if (const CutQuestion* const known = ours ? answered_elsewhere(options_, collective_, budget) : nullptr) {
+    forget();
+    return put_together(topology_, collective_, *known);
+  }
   // Turn after turn until something answers. The last one has all the conflicts that there are, and formulas
   // of any size; without a limit there is always another, and only the deadline ends it.
   const std::int64_t most = conflicts < 0 ? INT64_MAX / kMore : conflicts;
@@ -142,9 +145,41 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       if (answer.verdict != Verdict::Unknown) return answer;
     }
     // Where no formula was small enough to be asked, no later turn will ask one.
-    if (!limited_ || !ours || effort.conflicts == most || deadline_.over())
+    if (!limited_ || !ours || effort.conflicts == most || deadline_.over()) {
+      if (ours && is_hard(budget, conflicts)) return ask_cubes(budget);
       return {.too_large = !limited_, .conflicts = conflicts_};
+    }
   }
+}
+
+// Only the conflicts were too few, and they were all that the user gave.
+bool InstanceSolver::is_hard(const Budget& budget, std::int64_t conflicts) const {
+  return options_.cubes > 1 && conflicts >= 0 && conflicts == options_.limits.conflicts && limited_ &&
+         !deadline_.over() && !too_large(*full_, budget);
+}
+
+Answer InstanceSolver::ask_cubes(const Budget& budget) {
+  forget();
+  CutQuestion question{.collective = collective_.kind,
+                       .chunks = collective_.chunks_per_block,
+                       .budget = budget,
+                       .cubes = cut(topology_, collective_, budget, options_.cubes, deadline_)};
+  if (options_.hard) {
+    options_.hard(question);
+    return {.elsewhere = true, .conflicts = conflicts_};
+  }
+  solve_cubes(topology_, collective_, question, options_, deadline_);
+  Answer answer = put_together(topology_, collective_, question);
+  answer.conflicts += conflicts_;
+  return answer;
+}
+
+// What solvers have learnt. Whoever has a hard question answered elsewhere has not learnt it, and is to find the same
+// afterwards.
+void InstanceSolver::forget() {
+  narrower_.clear();
+  narrowed_ = false;
+  *full_ = Formulation();
 }
 
 Answer InstanceSolver::too_few_hops(const Budget& budget, const Effort&) {
@@ -313,11 +348,7 @@ Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation
   claim.chunks = collective_.chunks_per_block;
   claim.certificate.kind = Certificate::Kind::Refutation;
   claim.certificate.formula_sha256 = refutation.formula_sha256;
-  if (!options_.proof_dir.empty()) {
-    const std::filesystem::path path = std::filesystem::path(options_.proof_dir) / refutation.formula_sha256;
-    write_file(path.string() + ".cnf", to_dimacs(formula));
-    write_file(path.string() + ".drat", refutation.proof);
-  }
+  if (!options_.proof_dir.empty()) keep_proof(options_.proof_dir, formula, refutation);
   return claim;
 }
 
@@ -363,12 +394,7 @@ Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
 
 Answer InstanceSolver::found(std::optional<Schedule> of_solved) const {
   if (!of_solved) return {};
-  Point point{.method = solved_.method(), .collective = collective_};
-  point.schedule = solved_.answer(std::move(*of_solved));
-  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
-                .rounds = total_rounds(point.schedule),
-                .chunks = collective_.chunks_per_block};
-  return {.verdict = Verdict::Sat, .point = std::move(point)};
+  return {.verdict = Verdict::Sat, .point = solved_.point(std::move(*of_solved), collective_)};
 }
 
 }  // namespace chorale

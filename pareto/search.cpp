@@ -18,40 +18,12 @@
 
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
+#include "pareto/cubes.h"
 #include "pareto/findings.h"
+#include "pareto/side_by_side.h"
 
 namespace chorale {
 namespace {
-
-// The asked collective, or a part of it, in so many chunks.
-Collective part_of(const Collective& asked, CollectiveKind kind, int chunks) {
-  return kind == asked.kind ? with_chunks(asked, chunks) : make_collective(kind, asked.ranks, chunks);
-}
-
-using Task = std::function<void()>;
-
-// Runs the tasks in order on `jobs` threads; the first exception is thrown here.
-void run_all(const std::vector<Task>& tasks, int jobs) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < tasks.size(); i = next++) {
-      try {
-        tasks[i]();
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = tasks.size();
-      }
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (int j = 1; j < jobs; ++j) threads.emplace_back(work);
-  work();
-  threads.clear();
-  if (failure) std::rethrow_exception(failure);
-}
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
@@ -76,6 +48,7 @@ class FrontierSearch {
         asked_(found_->question().collective),
         space_(found_->question().space),
         halves_done_(options.max_chunks - options.min_chunks + 1) {
+    options_.synthesis.cube_jobs = std::max(1, options_.jobs / static_cast<int>(halves_done_.size()));
     for (std::promise<void>& done : halves_done_) halves_awaited_.push_back(done.get_future().share());
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
@@ -92,7 +65,7 @@ class FrontierSearch {
   // Chunk counts from the smallest on, each with all its families.
   Result run() {
     begin_all();
-    std::vector<Task> tasks;
+    std::vector<std::function<void()>> tasks;
     for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
       if (!found_->is_allreduce()) {
         tasks.push_back([this, chunks] { search(asked_.kind, chunks); });
@@ -101,7 +74,7 @@ class FrontierSearch {
       tasks.push_back([this, chunks] { halves(chunks); });
       tasks.push_back([this, chunks] { direct(chunks); });
     }
-    run_all(tasks, options_.jobs);
+    side_by_side(tasks, options_.jobs);
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
@@ -166,7 +139,7 @@ class FrontierSearch {
     };
     bool again = cut(found);
     int extra = most_extra(found.points) - 1;
-    while ((shares || again) && extra >= 0 && !clock_.over()) {
+    while ((shares || again) && extra >= 0 && !clock_.over() && !clock_.left_to_others()) {
       question.space.extra_rounds = extra;
       question.claims = again ? std::vector<Claim>{} : found.claims;
       const ChunkFrontier narrower = search_chunks(question, options_, clock_);
@@ -199,6 +172,7 @@ class FrontierSearch {
   // known yet, and what is found must not depend on who was faster.
   void direct(int chunks) {
     for (int c = space_.min_chunks; c <= chunks; ++c) halves_awaited_[c - space_.min_chunks].wait();
+    if (clock_.left_to_others()) return;  // what is to be beaten is not known
     const std::vector<Point> to_beat = found_->composed_points(space_.min_chunks, chunks);
     search(CollectiveKind::AllReduce, chunks,
            [&to_beat, chunks](int steps) { return rounds_to_beat(to_beat, steps, chunks); });
@@ -219,7 +193,9 @@ class FrontierSearch {
 }  // namespace
 
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
-                                 const SynthesisQuestion& asked, const FrontierOptions& options) {
+                                 const SynthesisQuestion& asked, const FrontierOptions& given) {
+  FrontierOptions options = given;
+  options.synthesis.cube_jobs = options.jobs;
   SearchClock clock(options);
   const Result empty{.kind = ResultKind::Synthesis,
                      .topology = topology,

@@ -3,6 +3,7 @@
 #include "pareto/solved_question.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace chorale {
 
@@ -14,6 +15,15 @@ SolvedQuestion::SolvedQuestion(const Topology& asked_on, const Collective& asked
 
 Schedule SolvedQuestion::answer(Schedule of_solved) const {
   return turned ? reversed(of_solved, true) : std::move(of_solved);
+}
+
+Point SolvedQuestion::point(Schedule of_solved, const Collective& asked) const {
+  Point point{.method = turned ? Method::Dual : Method::Direct, .collective = asked};
+  point.schedule = answer(std::move(of_solved));
+  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
+                .rounds = total_rounds(point.schedule),
+                .chunks = asked.chunks_per_block};
+  return point;
 }
 
 }  // namespace chorale

@@ -15,7 +15,7 @@ struct SolvedQuestion {
   SolvedQuestion(const Topology& asked_on, const Collective& asked);
 
   Schedule answer(Schedule of_solved) const;  // for what was asked
-  Method method() const { return turned ? Method::Dual : Method::Direct; }
+  Point point(Schedule of_solved, const Collective& asked) const;
 
   bool turned = false;
   Topology topology = {};

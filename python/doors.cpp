@@ -10,8 +10,8 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostChunksOfABlock = 4096, kMostStepsAsked = 100'000,
-              kMostJobs = 256;  // as the options have them
+constexpr int kMostChunksOfABlock = 4096, kMostStepsAsked = 100'000, kMostJobs = 256,
+              kMostCubes = 4096;  // as the options have them
 
 template <typename Number>
 void require_between(const char* name, std::optional<Number> value, Number least, Number most) {
@@ -39,6 +39,12 @@ FrontierOptions search_options(const py::kwargs& asked, const std::atomic<bool>&
   const auto conflicts = asked["conflicts"].cast<std::optional<std::int64_t>>();
   require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
   options.synthesis.limits = {.conflicts = conflicts.value_or(-1), .stop = &stop};
+  options.jobs = asked["jobs"].cast<int>();
+  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
+  options.synthesis.cubes = asked["cubes"].cast<int>();
+  require_between("cubes", std::optional(options.synthesis.cubes), 0, kMostCubes);
+  if (options.synthesis.cubes > 0 && !conflicts)
+    throw InputError("cubes", "needs conflicts: what takes more of them is cut", "give conflicts");
   options.synthesis.use_bounds = asked["use_bounds"].cast<bool>();
   options.synthesis.use_symmetry = asked["use_symmetry"].cast<bool>();
   options.synthesis.proof_dir = asked["proofs"].cast<std::string>();
@@ -225,11 +231,9 @@ FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool
   FrontierOptions options = search_options(asked, stop);
   options.min_chunks = asked["min_chunks"].cast<int>();
   options.max_chunks = asked["max_chunks"].cast<int>();
-  options.jobs = asked["jobs"].cast<int>();
   const auto k = asked["k"].cast<std::optional<int>>(), steps = asked["max_steps"].cast<std::optional<int>>();
   require_between("min_chunks", std::optional(options.min_chunks), 1, kMostChunksOfABlock);
   require_between("max_chunks", std::optional(options.max_chunks), 1, kMostChunksOfABlock);
-  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
   require_between("k", k, 0, kMostStepsAsked);
   require_between("max_steps", steps, 1, kMostStepsAsked);
   options.extra_rounds = k.value_or(kAnyRounds);

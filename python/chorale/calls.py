@@ -85,12 +85,13 @@ def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance:
 
 def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,
              k: Optional[int] = None, max_steps: Optional[int] = None, time_limit: Optional[float] = None,
-             conflicts: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "",
+             conflicts: Optional[int] = None, cubes: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "",
              seed: int = 0, progress: Listener = None) -> Result:
     """Every schedule that no other beats in steps and in rounds a chunk, with the claims that prove it.
 
     A block is cut into min_chunks to max_chunks chunks (max_chunks is min_chunks if not given). `k`: at most steps + k
-    rounds. `time_limit` is in seconds, `conflicts` of each question to a solver. `proofs`: a folder for formulas and proofs.
+    rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question that takes more is cut into `cubes`
+    parts, each asked for as many, `jobs` side by side. `proofs`: a folder for formulas and proofs.
     `progress`: True for a line on standard error, or a function that is called, in this thread, with what the search does
     (`doing`, `points`, `seconds`), at most twenty times a second; what it raises ends the search and is raised here.
 
@@ -100,18 +101,19 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     with _listening(progress) as listener:
         return _chorale.frontier(there, _collective(collective, there, root), listener, min_chunks=min_chunks,
                                  max_chunks=min_chunks if max_chunks is None else max_chunks, k=k, max_steps=max_steps, jobs=jobs,
-                                 **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed))
+                                 **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed, cubes))
 
 
 def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None,
-               rounds: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None, use_bounds: bool = True,
-               use_symmetry: bool = True, proofs: File = "", seed: int = 0, progress: Listener = None) -> Synthesis:
+               rounds: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None,
+               cubes: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "", seed: int = 0, progress: Listener = None) -> Synthesis:
     """One question instead of all: a schedule within a budget, or the proof that there is none. What is not given is taken as
     low as possible, first the steps, then the rounds. The rest is as in frontier()."""
     there = _machine(machine)
     with _listening(progress) as listener:
         return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, chunks=chunks, steps=steps,
-                                              rounds=rounds, **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed)))
+                                              rounds=rounds, jobs=jobs,
+                                              **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed, cubes)))
 
 
 def classic(name: str, machine: Machine, *, chunks: int = 0, root: Optional[int] = None) -> Result:
@@ -220,11 +222,12 @@ def _collective(given: Asked, there: Topology, root: Optional[int]) -> Collectiv
     return given
 
 
-def _search(time_limit: Optional[float], conflicts: Optional[int], use_bounds: bool, use_symmetry: bool, proofs: File, seed: int) -> Dict[str, Any]:
+def _search(time_limit: Optional[float], conflicts: Optional[int], use_bounds: bool, use_symmetry: bool, proofs: File, seed: int,
+            cubes: Optional[int] = None) -> Dict[str, Any]:
     folder = os.fspath(proofs)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    return dict(time_limit=time_limit, conflicts=conflicts, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
+    return dict(time_limit=time_limit, conflicts=conflicts, cubes=cubes or 0, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
 
 
 def _text(file: File) -> str:

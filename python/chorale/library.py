@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import multiprocessing
 import os
 import pathlib
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from chorale import _chorale
 from chorale._chorale import Result
@@ -65,12 +66,12 @@ class Library:
 
     def find(self, machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,
              k: Optional[int] = None, max_steps: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None,
-             use_bounds: bool = True, use_symmetry: bool = True, seed: int = 0) -> Optional[Result]:
+             cubes: Optional[int] = None, use_bounds: bool = True, use_symmetry: bool = True, seed: int = 0) -> Optional[Result]:
         """What frontier() would be asked with these arguments, if it was; with the numbers that the machine's ranks have here."""
         there = _machine(machine)
         question = _chorale.library_question(
             there, _collective(collective, there, root), min_chunks=min_chunks, max_chunks=min_chunks if max_chunks is None else max_chunks,
-            k=k, max_steps=max_steps, jobs=1, **_search(time_limit, conflicts, use_bounds, use_symmetry, "", seed))
+            k=k, max_steps=max_steps, jobs=1, **_search(time_limit, conflicts, use_bounds, use_symmetry, "", seed, cubes))
         return self._file.find(question)
 
     def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = ()) -> Chosen:
@@ -110,11 +111,30 @@ def merge(files: Sequence[File], into: File) -> Merged:
     return merged
 
 
-def answer(job: Dict[str, Any]) -> str:
-    """What a worker does: one search, from plain values to the text of a result."""
-    from chorale import Topology, frontier
+Hard = Dict[str, Any]  # a question that was cut: what it is, its cubes, and, by those who have them, their answers
 
-    return frontier(Topology.from_json(job.pop("machine")), job.pop("collective"), **job).to_json()
+
+def answer(job: Dict[str, Any], cut: Sequence[Hard] = ()) -> Union[str, List[Hard]]:
+    """What a worker does: one search, from plain values to the text of a result; or to the questions that it met, are hard, and have no
+    answer in `cut` yet."""
+    there, asked = _job(job)
+    if not asked["cubes"]:
+        return _chorale.frontier(*there, None, **asked).to_json()
+    text, hard = _chorale.search_with_others(*there, list(cut), **asked)
+    return hard or text
+
+
+def cube(job: Dict[str, Any], hard: Hard, number: int) -> Any:
+    """What a worker does, too: one cube of a hard question of that search, to its verdict, a schedule, and conflicts."""
+    there, asked = _job(job)
+    return _chorale.cube_answered(*there, hard, number, **asked)
+
+
+def _job(job: Dict[str, Any]) -> Any:
+    job = dict(job)
+    there = _machine(_chorale.Topology.from_json(job.pop("machine")))
+    asked = _search(job.pop("time_limit"), job.pop("conflicts"), True, True, "", 0, job.pop("cubes"))
+    return (there, _collective(job.pop("collective"), there, job.pop("root"))), dict(job, jobs=1, **asked)
 
 
 def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
@@ -134,32 +154,104 @@ def build(spec: File, file: File, executor: Optional[Executor] = None, *, retrie
     questions = _chorale.library_questions(_text(spec), os.fspath(spec))
     library = Library(file, make=True)
     left = [i for i, question in enumerate(questions) if not library._file.has(question)]
-    there, answered, why, tries = len(questions) - len(left), 0, {}, dict.fromkeys(left, 0)
-    while left:
+    work = _Work(questions, library, len(questions) - len(left), retries, tell)
+    for i in left:
+        work.ask(i)
+    while work.waiting:
         made = executor() if callable(executor) and not isinstance(executor, concurrent.futures.Executor) else executor
-        running = {made.submit(answer, questions[i].job): i for i in left}
-        left, broken = [], False
-        for future in concurrent.futures.as_completed(running):
-            i = running[future]
-            try:
-                if library._file.keep(questions[i], future.result()):
-                    answered += 1
-                else:
-                    why[i] = "not answered within the limits"
-            except InputError as error:
-                why[i] = str(error)
-            except Exception as error:  # a worker died, or what it was sent or sent back was lost
-                tries[i] += 1
-                broken = broken or isinstance(error, concurrent.futures.BrokenExecutor)
-                if tries[i] > retries:
-                    why[i] = f"given up after {tries[i]} times: {error!r}"
-                else:
-                    left.append(i)
-            if tell:
-                tell(there + answered, len(questions))
+        broken = work.go_on(made)
         if made is not executor:
             made.shutdown()
         elif broken:
-            why.update((i, "the executor is broken") for i in left)
-            left = []
-    return Built(there, answered, [f"{questions[i].words}: {why[i]}" for i in sorted(why)])
+            work.why.update((task[0], "the executor is broken") for task in work.waiting)
+            break
+    why = work.why
+    return Built(work.there, work.answered, [f"{questions[i].words}: {why[i]}" for i in sorted(why)])
+
+
+class _Work:
+    """What is to be done, as tasks: (question,), a search, and (question, hard question, cube). A search that comes back with hard
+    questions is asked again when all their cubes are answered, and then with these answers."""
+
+    def __init__(self, questions: Sequence[Any], library: Library, there: int, retries: int, tell: Optional[Callable[[int, int], Any]]) -> None:
+        self.questions, self.library, self.there, self.retries, self.tell = questions, library, there, retries, tell
+        self.answered, self.why = 0, {}  # type: int, Dict[int, str]
+        self.waiting: Deque[Any] = collections.deque()  # tasks that nobody has
+        self.tries: Dict[Any, int] = {}
+        self.cut: Dict[int, List[Hard]] = {}  # by question, what others have answered of it
+        self.open: Dict[int, int] = {}  # by question, cubes without an answer
+
+    def ask(self, i: int) -> None:
+        self.waiting.append((i,))
+
+    def go_on(self, executor: concurrent.futures.Executor) -> bool:
+        """Until nothing is left, or the executor is broken: then True, and what was not answered is waiting."""
+        running: Dict[concurrent.futures.Future[Any], Any] = {}
+        broken = False
+        while running or (self.waiting and not broken):
+            while self.waiting and not broken:
+                task = self.waiting.popleft()
+                try:
+                    running[self._begun(executor, task)] = task
+                except concurrent.futures.BrokenExecutor:
+                    self.waiting.appendleft(task)
+                    broken = True
+            done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                task = running.pop(future, None)
+                if task is None:  # called off, by what came with it
+                    continue
+                try:
+                    self._take(task, future.result())
+                    self._call_off_after(task, running, executor)
+                except InputError as error:
+                    self.why[task[0]] = str(error)
+                except Exception as error:  # a worker died, or what it was sent or sent back was lost
+                    broken = broken or isinstance(error, concurrent.futures.BrokenExecutor)
+                    self.tries[task] = self.tries.get(task, 0) + 1
+                    if self.tries[task] > self.retries:
+                        self.why[task[0]] = f"given up after {self.tries[task]} times: {error!r}"
+                    else:
+                        self.waiting.append(task)
+            if self.tell and done:
+                self.tell(self.there + self.answered, len(self.questions))
+        return broken
+
+    def _call_off_after(self, task: Any, running: Dict[concurrent.futures.Future[Any], Any], executor: concurrent.futures.Executor) -> None:
+        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's futures are left to end, since it
+        logs errors where they are cancelled."""
+        ours = isinstance(executor, (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor))
+        if len(task) < 3 or self.cut[task[0]][task[1]]["answers"][task[2]][0] != "sat":
+            return
+        for future, other in list(running.items()):
+            if other[:2] == task[:2] and other[2] > task[2]:
+                running.pop(future)
+                if ours:
+                    future.cancel()
+                self._take(other, ("unknown", "", 0))
+
+    def _begun(self, executor: concurrent.futures.Executor, task: Any) -> concurrent.futures.Future[Any]:
+        job = self.questions[task[0]].job
+        if len(task) == 1:
+            return executor.submit(answer, job, self.cut.get(task[0], ()))
+        hard = self.cut[task[0]][task[1]]
+        return executor.submit(cube, job, {key: value for key, value in hard.items() if key != "answers"}, task[2])
+
+    def _take(self, task: Any, found: Any) -> None:
+        i = task[0]
+        if len(task) == 3:
+            self.cut[i][task[1]]["answers"][task[2]] = found
+            self.open[i] -= 1
+            if self.open[i] == 0:
+                self.ask(i)
+        elif isinstance(found, str):
+            if self.library._file.keep(self.questions[i], found):
+                self.answered += 1
+            else:
+                self.why[i] = "not answered within the limits"
+        else:
+            known = self.cut.setdefault(i, [])
+            for hard in found:
+                known.append(dict(hard, answers=[("unknown", "", 0)] * len(hard["cubes"])))
+                self.waiting += [(i, len(known) - 1, number) for number in range(len(hard["cubes"]))]
+            self.open[i] = sum(len(hard["cubes"]) for hard in found)

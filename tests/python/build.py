@@ -5,6 +5,7 @@ Dask is), and processes of this machine.
 
 Usage: build.py CHORALE    (with the package on the path)
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -108,6 +109,32 @@ def main():
     assert contents("pool.db") == alone
     print(f"{questions} questions by processes, process {struck[0]} killed: the same answers")
 
+    # Hard questions are cut, and their cubes are tasks of their own: what one process answers by itself, whoever is killed.
+    hard = {"machines": ["mesh:2x2", "ring:5", "hub:4", "line:3"], "collectives": ["allreduce"], "max_chunks": 5, "conflicts": 5,
+            "cubes": 6}
+    (work / "hard.json").write_text(json.dumps(hard))
+    done = subprocess.run([PROGRAM, "library", "build", "hard.json", "-o", "hard.db", "--jobs", "2"], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    cut = contents("hard.db")
+    cubes = sum(len(claim["certificate"].get("cubes", [])) for answer in cut[0].values() for claim in answer["claims"])
+    assert cubes > 0
+    thread, struck = kill_one_when("hard_pool.db", lambda: list(pools[-1]._processes or {}))
+    made = len(pools)
+    tasks = []
+    submit = concurrent.futures.ProcessPoolExecutor.submit
+
+    def counted(self, function, *arguments):
+        tasks.append(function.__name__)
+        return submit(self, function, *arguments)
+
+    concurrent.futures.ProcessPoolExecutor.submit = counted
+    built = library.build("hard.json", "hard_pool.db", pool)
+    concurrent.futures.ProcessPoolExecutor.submit = submit
+    thread.join()
+    assert struck and len(pools) > made + 1 and built == (0, len(cut[0]), []), (struck, built)
+    assert contents("hard_pool.db") == cut and tasks.count("cube") >= cubes, (tasks.count("cube"), cubes)
+    print(f"{len(cut[0])} questions, {tasks.count('cube')} cubes by processes, process {struck[0]} killed: the same answers")
+
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -122,6 +149,8 @@ def main():
         assert struck and built == (0, questions, []), (struck, built)
         assert contents("dask.db") == alone and said[-1] == (questions, questions)
         print(f"{questions} questions by 4 workers of Dask, process {struck[0]} killed: the same answers")
+        assert library.build("hard.json", "hard_dask.db", client.get_executor(retries=3, pure=False)) == (0, len(cut[0]), [])
+        assert contents("hard_dask.db") == cut
         # As a program.
         line = [sys.executable, "-m", "chorale.build", "spec.json", "-o", "dask.db", "--scheduler", cluster.scheduler_address]
         done = subprocess.run(line, capture_output=True, text=True)
