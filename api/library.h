@@ -79,11 +79,13 @@ std::vector<Result> results_at(AnswerFile&, const std::string& name, const Answe
 std::string to_page(AnswerFile&, const std::string& name);
 
 // What is in several files, in one that has nothing yet. Of two answers the better one: what is complete; what has schedules
-// that others do not beat; what more is proven of; of equals the first. Throws InputError for what no check of its schedules accepts.
+// that others do not beat; what more is proven of; of equals the first. Unless that is complete it gets what the others have
+// more, schedules and claims, and what is proven is worked out anew. Throws InputError for what no check of its schedules accepts.
 struct MergeReport {
   int answers = 0;
   int alike = 0;                // of them found in several files, the same but for times
-  std::vector<int> taken = {};  // by file, of those that were not the same
+  int joined = 0;               // put together of several
+  std::vector<int> taken = {};  // by file, of the others
 };
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into);
 

@@ -1,24 +1,33 @@
-// Of several answers to a question the better one is kept. Where two have schedules that the other's do not beat, neither is
-// better, and it is the one of which more is proven; to put their schedules together would want their claims together, too.
+// Of several answers to a question the best one is kept, and, unless it is complete, with what others say more: schedules that
+// none of its own is as good as, and claims that exclude more. That can be, since it is the same question: a claim is about all
+// schedules of a machine and a collective in so many chunks, whoever found it, and which points are proven follows from the
+// claims alone. So it is worked out anew from all of them.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "api/inputs.h"
 #include "api/library.h"
+#include "api/report.h"
 #include "ir/error.h"
+#include "ir/json.h"
+#include "ir/renumbering.h"
+#include "pareto/findings.h"
+#include "pareto/optimality.h"
+#include "pareto/refereed.h"
 
 namespace chorale {
 namespace {
 
-// Is there for each point of the other's frontier one that is as good?
+// Has it one that is as good?
+bool has_as_good(const Result& result, const Point& point) {
+  return std::ranges::any_of(result.points, [&](const Point& ours) {
+    return ours.cost.steps <= point.cost.steps && compare_rate(ours.cost, point.cost) <= 0;
+  });
+}
+
 bool covers(const Result& one, const Result& other) {
-  const auto is_met = [&](const Point& theirs) {
-    return std::ranges::any_of(one.points, [&](const Point& ours) {
-      return ours.cost.steps <= theirs.cost.steps && compare_rate(ours.cost, theirs.cost) <= 0;
-    });
-  };
-  return std::ranges::all_of(other.points, is_met);
+  return std::ranges::all_of(other.points, [&](const Point& theirs) { return has_as_good(one, theirs); });
 }
 
 auto proven(const Result& result) {
@@ -44,6 +53,69 @@ struct Found {
   StoredAnswer stored = {};
   Result result = {};
 };
+
+// What was found, with the numbers of the best.
+Result renumbered_as(const Found& found, const Found& best, const std::string& where) {
+  const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
+                                 inverse(renumbering_from_json(best.stored.numbering, where)));
+  if (by == no_renumbering(best.result.topology)) return found.result;
+  return refereed(found.result, by, best.result.topology, where);
+}
+
+// Puts in what the other one has more, of the same machine. Returns whether that was anything.
+bool join(Result& result, const Result& other) {
+  bool more = false;
+  for (const Claim& claim : other.claims) {
+    if (rounds_left(result, claim.collective, claim.chunks, claim.steps) >= claim.rounds) continue;
+    result.claims.push_back(claim);
+    more = true;
+  }
+  std::vector<Point> added;
+  for (const Point& point : other.points)
+    if (point.on_frontier && !has_as_good(result, point)) added.push_back(point);
+  if (added.empty()) return more;
+  // What it has beyond its frontier is the fastest somewhere; what falls behind now is not.
+  std::erase_if(result.points, [&](const Point& ours) {
+    return ours.on_frontier &&
+           std::ranges::any_of(added, [&](const Point& theirs) { return dominates(theirs.cost, ours.cost); });
+  });
+  result.points.insert(result.points.end(), added.begin(), added.end());
+  return true;
+}
+
+// The best one with what the others have more, marked anew; none: they have nothing.
+std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
+                             const std::vector<std::string>& files) {
+  if (best.result.complete) return {};
+  Result all = best.result;
+  bool more = false;
+  for (const Found& each : found)
+    if (&each != &best) {
+      const Result other = renumbered_as(each, best, files[each.file] + ": an answer");
+      if (!join(all, other)) continue;
+      all.seconds += other.seconds;
+      more = true;
+    }
+  if (!more) return {};
+  finish_result(all);
+  return all;
+}
+
+// Times are of points by their numbers: those of the same schedules, where they are now. What was measured of MPI's own stays.
+void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
+  constexpr int kGone = MeasuredTime::kOwn - 1;
+  std::vector<int> now;
+  for (const Point& point : as_here.points) {
+    const auto at = std::ranges::find_if(all.points, [&](const Point& other) {
+      return other.schedule == point.schedule && other.collective == point.collective;
+    });
+    now.push_back(at == all.points.end() ? kGone : static_cast<int>(at - all.points.begin()));
+  }
+  for (MeasuredTime time : from.stored.measured) {
+    if (time.point != MeasuredTime::kOwn) time.point = time.point < std::ssize(now) ? now[time.point] : kGone;
+    if (time.point >= MeasuredTime::kOwn) into.put_measured(from.stored.question, time);
+  }
+}
 
 // The places by the numbers that they have in their groups.
 AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
@@ -86,19 +158,41 @@ MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& int
         return each.stored.numbering == best->stored.numbering &&
                without_times(each.result) == without_times(best->result);
       };
+      const std::optional<Result> all = joined(found, *best, files);
+      StoredAnswer kept = best->stored;
+      if (all) kept.answer = to_json(*all);
       into.together([&] {
-        into.put(best->stored);
+        into.put(kept);
+        std::vector<std::int64_t> sizes;
         for (const Found& each : found) {
           for (const AnswerPlace& place : each.stored.places)
             into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
+          for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
+          if (all) {
+            put_times(into, each, renumbered_as(each, *best, files[each.file] + ": an answer"), *all);
+            continue;
+          }
           if (!like_best(each)) continue;  // times of other points
           for (const PredictedTime& time : each.stored.predicted) into.put_predicted(stored.question, time);
           for (const MeasuredTime& time : each.stored.measured) into.put_measured(stored.question, time);
         }
-        for (const MeasuredTime& time : best->stored.measured) into.put_measured(stored.question, time);
+        if (all) {
+          std::ranges::sort(sizes);
+          sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+          for (const SizeRow& row : best_by_size(*all, sizes))
+            into.put_predicted(
+                stored.question,
+                {.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+        }
+        // They stand against those of others.
+        if (all) put_times(into, *best, best->result, *all);
+        for (const MeasuredTime& time : best->stored.measured)
+          if (!all) into.put_measured(stored.question, time);
       });
       ++report.answers;
-      if (found.size() > 1 && std::ranges::all_of(found, like_best))
+      if (all)
+        ++report.joined;
+      else if (found.size() > 1 && std::ranges::all_of(found, like_best))
         ++report.alike;
       else
         ++report.taken[best->file];

@@ -172,6 +172,7 @@ Outcome merge(const LibraryCommand& command) {
   }
   Outcome outcome{.text = fmt::format("{}: {} found alike in several files\n",
                                       counted(report.answers, "answer"), report.alike)};
+  if (report.joined > 0) outcome.text += fmt::format("{} put together of several\n", report.joined);
   for (std::size_t i = 0; i < command.files.size(); ++i)
     outcome.text += fmt::format("{} taken from {}\n", report.taken[i], command.files[i]);
   return outcome;

@@ -54,7 +54,7 @@ void build_options(CLI::App* app, Command& parsed) {
 
 void merge_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub = command(
-      *app, "merge", "Put libraries together; of two answers to a question the better one",
+      *app, "merge", "Put libraries together; two answers to a question become one, as good as both",
       "Better is what is complete, what no schedule of the other one beats, what more is proven of.\n" +
           kPlainExitCodes +
           "examples:\n  chorale frontier ring:4 allgather --library yours.db\n"

@@ -257,7 +257,7 @@ void bind_library(py::module_& module) {
       "merge_libraries",
       [](const std::vector<std::string>& files, const std::string& into) {
         const MergeReport report = merge_answers(files, *open_answers(into, true));
-        return std::tuple(report.answers, report.alike, report.taken);
+        return std::tuple(report.answers, report.alike, report.taken, report.joined);
       },
       others);
 }

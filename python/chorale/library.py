@@ -38,11 +38,13 @@ class Verified(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """How many answers there are, how many of them several files had alike, and by file those that were taken from it."""
+    """How many answers there are, how many of them several files had alike, by file those that were taken from it, and how many
+    were put together of several."""
 
     answers: int
     alike: int
     taken: List[int]
+    joined: int
 
 
 class Built(NamedTuple):
@@ -98,7 +100,7 @@ def open(file: File, make: bool = False) -> Library:
 
 
 def merge(files: Sequence[File], into: File) -> Merged:
-    """Puts libraries together in a new file; of two answers to a question the better one."""
+    """Puts libraries together in a new file; two answers to a question become one, as good as both."""
     target = pathlib.Path(into)
     if target.exists():
         raise InputError(f"{target}: is there; name a new file")

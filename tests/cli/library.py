@@ -262,6 +262,40 @@ for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.
     assert merged == whole
     with sqlite3.connect(work / "merged.db") as file:
         assert file.execute("SELECT count(*) FROM measured").fetchone() == (0,)  # of points that are not its
+
+
+def halves(drop, claims):
+    """The first answer of several points on its frontier, without one of them, and with these of its claims."""
+    def change(file):
+        for key, blob in file.execute("SELECT key, answer FROM answers ORDER BY key").fetchall():
+            answer = json.loads(unpacked(blob))
+            points = [point for point in answer["points"] if point["on_frontier"]]
+            if len(points) < 2 or len(answer["claims"]) < 2:
+                continue
+            answer["points"].remove(points[drop])
+            answer.update(complete=False, stopped="time limit", claims=answer["claims"][claims])
+            for point in answer["points"]:
+                point.update(proven=False, bound=[0, 1], gap=None)
+            file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
+            file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, ?, 1, 1, 1)", (key, 10 + drop))
+            return
+        raise AssertionError("no answer has two points")
+    return change
+
+
+# Of two of which neither is better one is made, as good as both: what was known before they were taken apart. Times go with their
+# points: the first of each is the second and the first of both.
+for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (slice(0, None, 2), slice(1, None, 2))]:
+    changed("one.db", halves(0, first))
+    changed("two.db", halves(-1, second))
+    text = run("library", "merge", "one.db", "two.db", "-o", "merged.db")
+    assert text.splitlines() == ["7 answers: 6 found alike in several files", "1 put together of several", "0 taken from one.db", "0 taken from two.db"], text
+    merged, its_places = contents("merged.db")
+    assert its_places == places and "7 answers: " in run("library", "verify", "merged.db")
+    ordered = lambda answers: {key: {**answer, "claims": sorted(map(json.dumps, answer["claims"]))} for key, answer in answers.items()}
+    assert ordered(merged) == ordered(whole)
+    with sqlite3.connect(work / "merged.db") as file:
+        assert sorted(file.execute("SELECT point, median_us FROM measured")) == [(0, 9), (1, 10)]
 text = run("library", "merge", "whole.db", "weak.db", "grows.db", "-o", "merged.db")
 assert f"{7 + len(questions) + 2} answers: 0 found alike" in text, text
 run("library", "verify", "merged.db")

@@ -93,7 +93,7 @@ def main():
         except chorale.InputError:
             pass
     merged = library.merge(["alone.db", "alone.db"], "merged.db")
-    assert merged == (questions, questions, [0, 0]) and contents("merged.db") == alone
+    assert merged == (questions, questions, [0, 0], 0) and contents("merged.db") == alone
 
     # Processes of this machine, one killed: the executor breaks, and is made anew.
     pools = []
