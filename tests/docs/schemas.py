@@ -6,6 +6,7 @@ Usage: schemas.py CHORALE SOURCE_DIRECTORY
 """
 import copy
 import json
+import os
 import pathlib
 import random
 import re
@@ -22,7 +23,7 @@ except ImportError:
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_schemas_"))
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 12, sorted(schemas)
+assert len(schemas) == 16, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -55,13 +56,17 @@ def must(document, name, where):
 
 
 def run(*arguments, codes=(0,)):
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=120)
+    # What ranks measure together is asked by mpirun.
+    ranks = ["mpirun", "--oversubscribe", "-n", "2"] if arguments[0] in ("bench", "calibrate") else []
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run([*ranks, chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=120, env=environment)
     assert done.returncode in codes, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("faults", "check"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+             ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
 
@@ -102,6 +107,12 @@ WRITTEN = [
     ("ranking", ["place", "rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a", "--bytes", "1M", "--inside", "b=server", "--order", "b<a",
                  "--memory", "server:a:1G:512G", "--strategy", "(root, InsideGroup, AllReduce)", "--json", "o.json"]),
     ("check", ["check", "o.json", "--json", "p.json"]),
+    ("import", ["topology", "import", source / "examples/node.xml", "--nodes", "2", "-o", "v.json", "--json", "w.json"]),
+    ("bench", ["bench", "broadcast", "mpi", "binomial", "-b", "64", "-e", "256", "-f", "4", "--json", "q.json"]),
+    ("bench", ["bench", "allreduce", "ring", "-b", "64", "-e", "64", "-c", "0", "--json", "r.json"]),
+    ("calibration", ["calibrate", "ring:2", "--json", "s.json"]),
+    ("tuning", ["tune", source / "examples/self_attention.chorale", "--machine", "ring:4", "--json", "t.json"]),
+    ("tuning", ["tune", source / "examples/adam.chorale", "--machine", "ring:4", "--candidates", "4", "--json", "u.json"]),
     ("program", ["emit", "a.json", "--point", "0", "--target", "json", "-o", "programs"]),
 ]
 known_names = run("hierarchy", "list").stdout
@@ -109,9 +120,10 @@ for number, (kind, arguments) in enumerate(WRITTEN):
     arguments = [str(each) for each in arguments]
     if arguments[:2] == ["hierarchy", "show"] and arguments[2].split(":")[0] not in known_names:
         continue
-    codes = (0, 20) if arguments[0] == "synthesize" else (0,)
+    codes = {"synthesize": (0, 20), "tune": (0, 3)}.get(arguments[0], (0,))
     done = run(*arguments, codes=codes)
-    file = next((arguments[k + 1] for k, each in enumerate(arguments) if each in ("--json", "-o") and k + 1 < len(arguments)), "-")
+    options = ("--json",) if "-o" in arguments and "--json" in arguments and arguments[-2] == "--json" else ("--json", "-o")
+    file = next((arguments[k + 1] for k, each in enumerate(arguments) if each in options and k + 1 < len(arguments)), "-")
     path = work / file
     text = done.stdout if file == "-" else next(path.glob("**/*.json")).read_text() if path.is_dir() else path.read_text()
     documents.append((" ".join(["chorale", *arguments[:4]]), kind, json.loads(text)))
@@ -127,6 +139,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None,
+    "import": None, "bench": None, "calibration": None, "tuning": None,
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
 }
