@@ -1,5 +1,5 @@
-// Scripts that shells read. bash asks a function, which finds its place among the words and looks in two tables; fish has a line
-// for each option and finds its place itself.
+// Scripts that shells read. bash and zsh ask a function, which finds its place among the words and looks in tables; fish has a
+// line for each option and finds its place itself.
 #include <fmt/format.h>
 
 #include "cli/manual.h"
@@ -112,6 +112,97 @@ std::string quoted(const std::string& text) {
   return quoted + "'";
 }
 
+constexpr const char* kZshFunctions = R"ZSH(
+# Values that are known by name, those that want more after their colon without a blank; and files.
+_chorale_offer() {
+  local -a offers=(${=_chorale_values[$1]})
+  compadd -- ${offers:#*(:|<*>)}
+  compadd -S '' -- ${(M)offers:#*:}
+  [[ -n ${(M)offers:#<files>} ]] && _files
+  [[ -n ${(M)offers:#<directories>} ]] && _files -/
+  return 0
+}
+_chorale() {
+  local at= awaits= next key word cur=$words[CURRENT]
+  local -a described
+  integer place=1 i
+  for ((i = 2; i < CURRENT; ++i)); do
+    word=$words[i]
+    key=$at$word
+    next="$key "
+    if [[ -n $awaits ]]; then
+      awaits=
+    elif [[ $word == -* ]]; then
+      [[ $word != *=* ]] && (( ${+_chorale_values[$key]} )) && awaits=$word
+    elif (( place == 1 && ${+_chorale_options[$next]} )); then
+      at=$next
+    else
+      (( place += 1 ))
+    fi
+  done
+  if [[ -z $awaits && $cur == --*=* ]]; then
+    awaits=${cur%%=*}
+    compset -P '*='
+  fi
+  key=${at:- }
+  if [[ -n $awaits ]]; then
+    _chorale_offer $at$awaits
+  elif [[ $cur == -* ]]; then
+    described=(${(f)_chorale_options[$key]})
+    _describe -o option described
+  elif (( place == 1 && ${+_chorale_commands[$key]} )); then
+    described=(${(f)_chorale_commands[$key]})
+    _describe command described
+  else
+    key=$at$place
+    (( ${+_chorale_values[$key]} )) || key="$at+"
+    _chorale_offer $key
+  fi
+}
+# zsh calls it by its file, or somebody reads that.
+if [[ $funcstack[1] == _chorale ]]; then
+  _chorale "$@"
+else
+  compdef _chorale chorale
+fi
+)ZSH";
+
+// In single quotes nothing has a meaning but they themselves.
+std::string zsh_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+struct ZshTables {
+  std::string options = {}, values = {}, commands = {};
+};
+
+void tabulate(const CommandText& command, const std::vector<std::string>& machines, ZshTables& tables) {
+  const std::string at = place_of(command);
+  const auto row = [](const std::string& key, const std::string& value) {
+    return fmt::format("  {} {}\n", zsh_quoted(key), zsh_quoted(value));
+  };
+  const std::string key = at.empty() ? " " : at;  // a blank, as in bash
+  std::string names, commands;
+  int place = 0;
+  for (const OptionText& option : command.options) {
+    for (const std::string& name : option.names)
+      names += name + ":" + option.help.substr(0, option.help.find('\n')) + "\n";
+    if (option.value.empty()) continue;
+    std::vector<std::string> keys = option.names;
+    if (keys.empty()) keys = {std::to_string(++place)};
+    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
+    for (const std::string& each : keys)
+      tables.values += row(at + each, offered(offers_for(option, machines)));
+  }
+  for (const CommandText& below : command.commands)
+    commands += below.path.substr(below.path.rfind(' ') + 1) + ":" + below.help + "\n";
+  tables.options += row(key, names);
+  if (!commands.empty()) tables.commands += row(key, commands);
+  for (const CommandText& below : command.commands) tabulate(below, machines, tables);
+}
+
 constexpr const char* kFishFunctions = R"FISH(
 # The words before the cursor that are no options.
 function __chorale_words
@@ -159,6 +250,15 @@ std::string bash_completion(const CommandText& program, const std::vector<std::s
   return "# Completion of chorale in bash, made by 'chorale completion bash'.\n"
          "declare -gA _chorale_options=(\n" +
          tables.options + ")\ndeclare -gA _chorale_values=(\n" + tables.values + ")\n" + kBashFunction;
+}
+
+std::string zsh_completion(const CommandText& program, const std::vector<std::string>& machines) {
+  ZshTables tables;
+  tabulate(program, machines, tables);
+  return "#compdef chorale\n# Completion of chorale in zsh, made by 'chorale completion zsh'.\n"
+         "typeset -gA _chorale_options _chorale_values _chorale_commands\n_chorale_options=(\n" +
+         tables.options + ")\n_chorale_values=(\n" + tables.values + ")\n_chorale_commands=(\n" +
+         tables.commands + ")\n" + kZshFunctions;
 }
 
 std::string fish_completion(const CommandText& program, const std::vector<std::string>& machines) {

@@ -30,10 +30,11 @@ struct CommandText {
 std::string path_of(const CLI::App&);
 CommandText described(const CLI::App&);
 
-// A script for bash or fish, which completes commands, options, and the values that are known by name. Machines are
+// A script for bash, fish or zsh, which completes commands, options, and the values that are known by name. Machines are
 // the names of the catalogue, up to their first number.
 std::string bash_completion(const CommandText&, const std::vector<std::string>& machines);
 std::string fish_completion(const CommandText&, const std::vector<std::string>& machines);
+std::string zsh_completion(const CommandText&, const std::vector<std::string>& machines);
 
 // What completes a value.
 struct Offers {

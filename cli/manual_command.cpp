@@ -31,7 +31,9 @@ void add_pages(const CommandText& command, const std::string& directory, std::ve
 }  // namespace
 
 Outcome perform(const CompletionCommand& command, Supervisor&) {
-  const auto script = command.shell == Shell::Bash ? bash_completion : fish_completion;
+  const auto script = command.shell == Shell::Bash   ? bash_completion
+                      : command.shell == Shell::Fish ? fish_completion
+                                                     : zsh_completion;
   return {.text = script(command.program, machine_names()), .verbatim = true};
 }
 

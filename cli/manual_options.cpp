@@ -4,15 +4,16 @@
 namespace chorale {
 
 void manual_options(CLI::App& app, Command& parsed) {
-  CLI::App* const completion =
-      command(app, "completion", "A script that completes commands, options and names in a shell",
-              "Installed packages bring it. Without one, in bash: source <(chorale completion bash), and in\n"
-              "fish: chorale completion fish | source.\n" +
-                  kPlainExitCodes +
-                  "examples:\n  chorale completion bash > chorale.bash\n"
-                  "  chorale completion fish > chorale.fish");
+  CLI::App* const completion = command(
+      app, "completion", "A script that completes commands, options and names in a shell",
+      "Installed packages bring it. Without one, in bash and zsh: source <(chorale completion bash),\n"
+      "or zsh there, after compinit; and in fish: chorale completion fish | source.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale completion bash > chorale.bash\n"
+          "  chorale completion fish > chorale.fish");
   auto completed = std::make_shared<CompletionCommand>();
-  choice<Shell>(completion, "shell", completed->shell, {{"bash", Shell::Bash}, {"fish", Shell::Fish}},
+  choice<Shell>(completion, "shell", completed->shell,
+                {{"bash", Shell::Bash}, {"fish", Shell::Fish}, {"zsh", Shell::Zsh}},
                 "The shell that reads it");
   completion->get_option("shell")->required();
   completion->final_callback([completed, &app, &parsed] {

@@ -342,7 +342,7 @@ struct LibraryCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-enum class Shell { Bash, Fish };
+enum class Shell { Bash, Fish, Zsh };
 
 struct CompletionCommand {
   Shell shell = Shell::Bash;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What shells complete, asked in a real bash, on a terminal and by its function, and in fish where there is one: every command and
+"""What shells complete, asked in a real bash, on a terminal and by its function, and in fish and zsh where they are: every command and
 every option that help texts have, values known by name, and files. The pages of the manual have every option of the help texts,
 and neither groff nor mandoc has anything against them.
 
@@ -76,7 +76,14 @@ for (path, _, names, _), offered in zip(commands, answers):
 for (path, below, _, _), offered in zip([each for each in commands if each[1]], answers[len(commands):]):
     assert sorted(offered) == sorted(below), (path, offered, below)
 
-for words, expected in [
+def agree(words, expected, offered):
+    if expected is None:
+        assert len(offered) >= 2 and all(word.startswith(words[-1]) for word in offered), (words, offered)
+    else:
+        assert offered == expected, (words, offered, expected)
+
+
+CASES = [
     (["fron"], ["frontier"]),
     (["topology", "sh"], ["show"]),
     (["frontier", "dg"], None),
@@ -97,12 +104,9 @@ for words, expected in [
     (["topology", "import", "mine.json", "mi"], ["mine.json"]),  # as many as there are
     (["nothing", "fro"], []),
     (["frontier", "ring:"], []),
-]:
-    (offered,) = asked([words])
-    if expected is None:
-        assert len(offered) >= 2 and all(word.startswith(words[-1]) for word in offered), (words, offered)
-    else:
-        assert offered == expected, (words, offered, expected)
+]
+for words, expected in CASES:
+    agree(words, expected, asked([words])[0])
 
 
 def typed(program, keys, until):
@@ -147,6 +151,53 @@ if shutil.which("fish"):
     assert "dgx1" in in_fish("chorale frontier dgx")
 else:
     said = "; LEFT OUT: fish is not installed"
+
+# -- zsh --------------------------------------------------------------------------------------------------------------
+if shutil.which("zsh"):
+    (work / "chorale.zsh").write_text(run(chorale, "completion", "zsh"))
+    # What the function offers, by stand-ins for what only works inside of zsh's editor; they take what begins as the last word.
+    ASK_ZSH = """
+compdef() { }
+compset() { cur=${cur#*=} }
+compadd() { while [[ $1 != -- ]]; do shift; done; shift; for word in "$@"; do [[ $word == ${cur}* ]] && print -rn -- "$word "; done; true }
+_describe() { local name=$@[-1]; compadd -- ${${(P)name}%%:*} }
+_files() { [[ $1 == -/ ]] && compadd -- *(/N) || compadd -- *(N) }
+source ./chorale.zsh
+while IFS= read -r line; do
+  words=("${(@s:\t:)line}")
+  words=("${(@)words/#%<>/}")
+  CURRENT=$#words
+  _chorale
+  print
+done
+"""
+
+    def asked_in_zsh(lines):
+        text = "".join("\t".join(["chorale", *words[:-1], words[-1] or "<>"]) + "\n" for words in lines)
+        return [answer.split() for answer in run("zsh", "-f", "-c", ASK_ZSH, input=text).splitlines()]
+
+    answers = asked_in_zsh([[*path, "-"] for path, _, _, _ in commands] + [[*path, ""] for path, below, _, _ in commands if below])
+    for (path, _, names, _), offered in zip(commands, answers):
+        assert sorted(offered) == sorted(names), (path, offered, names)
+    for (path, below, _, _), offered in zip([each for each in commands if each[1]], answers[len(commands):]):
+        assert sorted(offered) == sorted(below), (path, offered, below)
+    for words, expected in CASES:
+        if words[-1].endswith(":"):
+            continue  # offers what is there already
+        whole = "\t".join(words).replace("\t:\t", ":").replace("\t=\t", "=").split("\t")  # zsh cuts at blanks alone
+        agree([whole[-1].split("=")[-1]], expected, asked_in_zsh([whole])[0])
+    (work / ".zshrc").write_text("PS1='$ '; autoload -Uz compinit; compinit -u -D; source ./chorale.zsh\n")
+    environment["ZDOTDIR"] = str(work)
+    shown = typed(["zsh", "-d", "-i"], ["echo chorale; chorale topo\tsh\tdgx1 --do\t\n", "exit\n"], "digraph")
+    assert "digraph" in shown, shown
+    # As a package installs it: a function that zsh finds by its name.
+    (work / "functions").mkdir()
+    (work / "functions/_chorale").write_text((work / "chorale.zsh").read_text())
+    (work / ".zshrc").write_text(f"PS1='$ '; fpath=({work}/functions $fpath); autoload -Uz compinit; compinit -u -D\n")
+    shown = typed(["zsh", "-d", "-i"], ["echo chorale; chorale topo\tsh\tdgx1 --do\t\n", "exit\n"], "digraph")
+    assert "digraph" in shown, shown
+else:
+    said += "; LEFT OUT: zsh is not installed"
 
 # -- the manual -------------------------------------------------------------------------------------------------------
 run(chorale, "manual", "-o", "man/man1")

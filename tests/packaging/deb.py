@@ -43,7 +43,8 @@ soname = ".".join(version.split(".")[:2])
 for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so.{soname}", f"usr/lib/libchorale.so.{version}", "usr/lib/libchorale-z3.so",
              "usr/lib/libchorale-sqlite.so", "usr/lib/libchorale-mpi-preload.so", "usr/include/chorale/chorale.h", "usr/include/chorale/chorale_c.h",
              "usr/include/chorale/mpi.h", "usr/lib/pkgconfig/chorale.pc", "usr/lib/cmake/chorale/choraleConfig.cmake", "usr/share/man/man1/chorale.1",
-             "usr/share/man/man1/chorale-library-build.1", "usr/share/bash-completion/completions/chorale"):
+             "usr/share/man/man1/chorale-library-build.1", "usr/share/bash-completion/completions/chorale",
+             "usr/share/zsh/vendor-completions/_chorale"):
     assert path in files, (path, sorted(files))
 assert not [path for path in files if "python" in path or path.endswith((".a", ".py", ".gcda"))], files
 assert all(path.startswith("usr/") for path in files), files
