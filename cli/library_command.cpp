@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "api/inputs.h"
@@ -42,10 +43,44 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
           .errors = report.failures};
 }
 
+std::string group_of(const AnswerPlace& place) {
+  return place.group == "pairs" ? "pairs " + place.members : place.group;
+}
+
+// The median, and the least.
+std::vector<std::string> microseconds(const MeasuredTime* time) {
+  if (time == nullptr) return {"-", "-"};
+  return {fmt::format("{:.1f}", time->median_us), fmt::format("{:.1f}", time->least_us)};
+}
+
+// What was measured at a place, a row a size: the fastest of its points, and the library's own collective.
+void add_measured(const StoredAnswer& stored, const AnswerPlace& place, bool rooted,
+                  std::vector<std::vector<std::string>>& rows) {
+  std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
+  for (const MeasuredTime& time : stored.measured) {
+    auto& [best, own] = sizes[{time.over, time.bytes}];
+    if (time.point == MeasuredTime::kOwn)
+      own = &time;
+    else if (best == nullptr || time.median_us < best->median_us)
+      best = &time;
+  }
+  for (const auto& [size, times] : sizes) {
+    const auto& [best, own] = times;
+    std::vector<std::string>& row = rows.emplace_back(std::vector{
+        place.machine, group_of(place), place.collective, rooted ? std::to_string(place.root) : "-",
+        format_bytes(static_cast<double>(size.second)), best != nullptr ? std::to_string(best->point) : "-"});
+    for (const MeasuredTime* time : {best, own})
+      for (const std::string& cell : microseconds(time)) row.push_back(cell);
+    row.push_back(size.first);
+  }
+}
+
 Outcome show(const LibraryCommand& command) {
   require_writable_file("--html", command.html);
   std::vector<std::vector<std::string>> rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
+  std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "block",
+                                                     "point", "us", "least", "its own", "least", "over"}};
   long long answers = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const Result result = result_of(stored, command.file);
@@ -54,16 +89,26 @@ Outcome show(const LibraryCommand& command) {
     const auto points = std::ranges::count_if(result.points, of_frontier);
     const Cost few = points > 0 ? result.points.front().cost : Cost{};
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
-    for (const AnswerPlace& place : stored.places)
-      rows.push_back({place.machine, place.group == "pairs" ? "pairs " + place.members : place.group,
-                      place.collective, is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
+    for (const AnswerPlace& place : stored.places) {
+      add_measured(stored, place, is_rooted(result.collective.kind), measured);
+      rows.push_back({place.machine, group_of(place), place.collective,
+                      is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
                       std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
                       result.complete ? "proven" : name_of(result.stopped)});
+    }
   });
   std::sort(rows.begin() + 1, rows.end());
   Outcome outcome{.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
                                                                  counted(std::ssize(rows) - 1, "place"))};
+  if (measured.size() > 1) {
+    // By places as above, sizes as they grow.
+    std::stable_sort(measured.begin() + 1, measured.end(), [](const auto& a, const auto& b) {
+      return std::ranges::lexicographical_compare(a.begin(), a.begin() + 4, b.begin(), b.begin() + 4);
+    });
+    outcome.text += "measured, median and least: our fastest point, and the own of what carried it\n" +
+                    table(measured, "lllrrrrrrrl");
+  }
   if (!command.html.empty())
     deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
   return outcome;

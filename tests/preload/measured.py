@@ -42,6 +42,16 @@ for key, size in {(row[0], row[3]) for row in rows}:
     points = [row[2] for row in rows if (row[0], row[3]) == (key, size)]
     assert -1 in points and len(points) > 1 and len(set(points)) == len(points), rows
 assert all(row[1] == "mpi" and 0 < row[5] <= row[4] <= row[6] and row[7] == 6 for row in rows), rows
+shown = run(chorale, "library", "show", "two.db").split("measured, ")
+table = shown[1].replace(";", " ").split()  # of narrow terminals: last columns under their rows
+of_point = {}
+for key, _, point, size, median, least, most, _ in rows:
+    of_point.setdefault((key, size), {})[point] = (median, least, most)
+for of in of_point.values():
+    best = min((each for each in of if each >= 0), key=lambda each: of[each][0])
+    row = [f"{value:.1f}" for value in (*of[best][:2], *of[-1][:2])]
+    assert any(table[i:i + 4] == row for i in range(len(table))), (row, table)
+assert table.count("full:2") == 4 and len(shown) == 2, shown
 mpirun(2, *measure)
 assert len(file.execute("SELECT * FROM measured").fetchall()) == len(rows)  # in the place of the older ones
 assert "measured" in run(chorale, "library", "select", "two.db", "full:2", "allreduce", "--bytes", "1K")
