@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Libraries from Python: found, chosen from, verified and merged as the command line does; and built by workers, of which one is
 killed in the middle, to the answers that one process gives by itself. The workers are those of a local Dask cluster (where
-Dask is), and processes of this machine.
+Dask is), ranks of MPI (where mpi4py is), and processes of this machine.
 
 Usage: build.py CHORALE    (with the package on the path)
 """
 import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -134,6 +136,20 @@ def main():
     assert struck and len(pools) > made + 1 and built == (0, len(cut[0]), []), (struck, built)
     assert contents("hard_pool.db") == cut and tasks.count("cube") >= cubes, (tasks.count("cube"), cubes)
     print(f"{len(cut[0])} questions, {tasks.count('cube')} cubes by processes, process {struck[0]} killed: the same answers")
+
+    # Ranks of MPI.
+    ranks = importlib.util.find_spec("mpi4py") and shutil.which("mpirun")
+    if ranks:
+        line = ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-m", "mpi4py.futures", "-m", "chorale.build", "hard.json", "-o", "mpi.db", "--mpi"]
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=240)
+        assert done.returncode == 0 and f"{len(cut[0])} answered now, 0 open" in done.stdout, done
+        assert contents("mpi.db") == cut
+        single = subprocess.run([sys.executable, "-m", "chorale.build", "hard.json", "-o", "mpi.db", "--mpi"], capture_output=True, text=True, env=environment)
+        assert single.returncode == 2 and "mpirun" in single.stderr, single
+        print(f"{len(cut[0])} questions by 2 ranks of MPI: the same answers")
+    else:
+        print("LEFT OUT, ranks of MPI: mpi4py is not there (Debian: python3-mpi4py)")
 
     try:
         from distributed import Client, LocalCluster
