@@ -5,7 +5,12 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is packaged has been built: cp
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME chorale)
 set(CPACK_PACKAGE_VENDOR chorale)
-set(CPACK_PACKAGE_CONTACT "Chorale's authors <chorale@localhost>")
+# Who builds a package maintains it. Debian's tools are told by these two variables who that is; where they are not, nobody does.
+if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
+  set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+else()
+  set(CPACK_PACKAGE_CONTACT "nobody, built by hand <nobody@localhost.invalid>")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Provably best collective communication algorithms for your machine")
 set(CPACK_PACKAGE_DESCRIPTION "Chorale finds all best trades of latency against bandwidth for a collective on a
 machine, each with a certificate, and makes programs of them for MPI, NCCL, CUDA and
@@ -17,6 +22,18 @@ foreach(component program libchorale chorale-clp chorale-crypto chorale-z3 chora
     list(APPEND CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};chorale;${component};/")
   endif()
 endforeach()
+# What is compiled in of others: a library that Debian has as an archive alone, and headers.
+file(READ packaging/copyright.in copyright)
+foreach(part libcadical-dev nlohmann-json3-dev libcli11-dev)
+  if(EXISTS /usr/share/doc/${part}/copyright)
+    file(READ /usr/share/doc/${part}/copyright text)
+    string(APPEND copyright "---- ${part} ----\n\n${text}\n")
+  else()
+    string(APPEND copyright "---- ${part} ----\n\nNot Debian's here: see where it was taken from.\n\n")
+  endif()
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/generated/copyright "${copyright}")
+install(FILES ${CMAKE_BINARY_DIR}/generated/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/chorale COMPONENT program)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL OFF)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

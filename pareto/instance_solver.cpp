@@ -179,7 +179,7 @@ Answer InstanceSolver::ask_cubes(const Budget& budget) {
 void InstanceSolver::forget() {
   narrower_.clear();
   narrowed_ = false;
-  *full_ = Formulation();
+  full_ = std::make_unique<Formulation>();
 }
 
 Answer InstanceSolver::too_few_hops(const Budget& budget, const Effort&) {

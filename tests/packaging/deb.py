@@ -30,6 +30,7 @@ run(cpack, "--config", str(build / "CPackConfig.cmake"), "-B", str(work))
 version = re.search(r"set\(CPACK_PACKAGE_VERSION \"(.*)\"\)", (build / "CPackConfig.cmake").read_text())[1]
 field = {name: run("dpkg-deb", "--field", str(package), name).strip() for name in ("Package", "Version", "Architecture", "Depends", "Maintainer", "Section")}
 assert field["Package"] == "chorale" and field["Version"] == version and field["Section"] == "science" and "<" in field["Maintainer"], field
+assert "@localhost>" not in field["Maintainer"] and "authors" not in field["Maintainer"], field  # they promise nothing
 depends = {one.split()[0] for one in field["Depends"].split(", ")}
 assert {"libc6", "libstdc++6", "libgcc-s1"} <= depends, depends
 assert not [one for one in depends if one.endswith("-dev") or "python" in one or "nccl" in one or "chorale" in one], depends
@@ -48,6 +49,14 @@ for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so
     assert path in files, (path, sorted(files))
 assert not [path for path in files if "python" in path or path.endswith((".a", ".py", ".gcda"))], files
 assert all(path.startswith("usr/") for path in files), files
+
+# There is no licence, and it says so; of what is compiled in there are, and they are there.
+run("dpkg-deb", "--extract", str(package), str(work / "said"))
+words = (work / "said/usr/share/doc/chorale/copyright").read_text()
+assert words.startswith("Chorale has no licence.") and not any((build.parent.parent / name).exists() for name in ("LICENSE", "COPYING")), words
+for part, phrase in (("libcadical-dev", "Biere"), ("nlohmann-json3-dev", "Lohmann"), ("libcli11-dev", "Schreiner")):
+    text = pathlib.Path(f"/usr/share/doc/{part}/copyright")
+    assert not text.exists() or (phrase in words and text.read_text() in words), part
 
 # As it lies there it runs, with what this machine has; and nothing in it knows where it was built.
 run("dpkg-deb", "--extract", str(package), str(work / "root"))

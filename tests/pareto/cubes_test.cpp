@@ -86,7 +86,7 @@ TEST(Cubes, LeavesOfATreeAreAPartitionAndNothingLess) {
 TEST(Cubes, TogetherTheyAnswerAsTheWhole) {
   std::mt19937 random(2);
   int sat = 0, unsat = 0, many = 0;
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const Topology topology = test::random_machine(random, 4, 3);
     const Collective collective = make_collective(kCollectives[i % std::size(kCollectives)], topology.ranks,
                                                   1 + test::below(random, 2));
@@ -113,9 +113,9 @@ TEST(Cubes, TogetherTheyAnswerAsTheWhole) {
     EXPECT_LE(parts.point->cost.steps, budget.steps);
     EXPECT_LE(parts.point->cost.rounds, budget.rounds);
   }
-  EXPECT_GT(sat, 40);
-  EXPECT_GT(unsat, 20);
-  EXPECT_GT(many, 60);
+  EXPECT_GT(sat, 15);
+  EXPECT_GT(unsat, 8);
+  EXPECT_GT(many, 20);
 }
 
 // Three foreign chunks reach each rank of the ring over two links, so one round is too few, and two are not.
@@ -178,7 +178,7 @@ std::string without_seconds(Result result) {
 TEST(Cubes, WhoeverAnswersThemTheResultIsTheSame) {
   std::mt19937 random(3);
   int hard = 0, shown = 0, more = 0, agreed = 0;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const Topology topology = test::random_machine(random, 4, 2);
     const Collective collective =
         make_collective(kCollectives[i % std::size(kCollectives)], topology.ranks, 1);
@@ -227,10 +227,10 @@ TEST(Cubes, WhoeverAnswersThemTheResultIsTheSame) {
       EXPECT_FALSE(check_result(forged, "", {}, {}, {.conflicts = 0}).faults.empty());
     }
   }
-  EXPECT_GT(hard, 20);
-  EXPECT_GT(shown, 5);
-  EXPECT_GT(more, 2);
-  EXPECT_GT(agreed, 10);
+  EXPECT_GT(hard, 6);
+  EXPECT_GT(shown, 1);
+  EXPECT_GT(more, 0);
+  EXPECT_GT(agreed, 3);
 }
 
 }  // namespace
