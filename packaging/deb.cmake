@@ -23,6 +23,7 @@ foreach(component program libchorale chorale-clp chorale-crypto chorale-z3 chora
   endif()
 endforeach()
 # What is compiled in of others: a library that Debian has as an archive alone, and headers.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS packaging/copyright.in)
 file(READ packaging/copyright.in copyright)
 foreach(part libcadical-dev nlohmann-json3-dev libcli11-dev)
   if(EXISTS /usr/share/doc/${part}/copyright)

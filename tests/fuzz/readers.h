@@ -30,6 +30,7 @@ void job(std::string_view);
 void msccl_xml(std::string_view);
 void mscclpp_plan(std::string_view);
 void ranking(std::string_view);
+void renumbering(std::string_view);
 void result(std::string_view);
 void script(std::string_view);
 void topology(std::string_view);
