@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <utility>
 
 namespace chorale {
 namespace {
@@ -17,11 +18,19 @@ constexpr double kMostPressure = 1e6;
 
 Congestion::Congestion(const LinkOrbits& orbits, int steps, int rounds) : orbits_(orbits), steps_(steps) {
   assert(steps > 0 && rounds >= steps);
-  for (int s = 0; s < steps; ++s) {
-    rounds_.push_back(rounds / steps + (s < rounds % steps));
-    for (long long capacity : orbits.capacities())
-      places_.push_back({.room = capacity * rounds_[s], .base = 1.0 / static_cast<double>(capacity)});
-  }
+  for (int s = 0; s < steps; ++s) rounds_.push_back(rounds / steps + (s < rounds % steps));
+  lay_out();
+}
+
+Congestion::Congestion(const LinkOrbits& orbits, std::vector<int> rounds)
+    : orbits_(orbits), steps_(static_cast<int>(rounds.size())), rounds_(std::move(rounds)) {
+  lay_out();
+}
+
+void Congestion::lay_out() {
+  for (int rounds : rounds_)
+    for (long long capacity : orbits_.capacities())
+      places_.push_back({.room = capacity * rounds, .base = 1.0 / static_cast<double>(capacity)});
   renew_prices();
 }
 
@@ -62,6 +71,23 @@ void Congestion::move_round() {
   if (lack[to] <= 0 || from < 0 || lack[from] >= lack[to]) return;
   widen(from, -1);
   widen(to, 1);
+}
+
+void Congestion::narrow() {
+  int step = -1;
+  std::pair<long long, long long> least;
+  for (int s = 0; s < steps_; ++s) {
+    if (rounds_[s] == 0) continue;
+    std::pair<long long, long long> over{std::max(0LL, lacking(s) + 1), 0};
+    for (int b = 0; b < static_cast<int>(orbits_.capacities().size()); ++b) {
+      const Place& p = places_[at(s, b)];
+      over.second += std::max(0LL, p.load - p.room + orbits_.capacities()[b]);
+    }
+    if (step >= 0 && over >= least) continue;
+    step = s;
+    least = over;
+  }
+  if (step >= 0) widen(step, -1);
 }
 
 void Congestion::widen(int step, int rounds) {

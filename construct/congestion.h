@@ -15,6 +15,8 @@ class Congestion {
  public:
   // As many rounds as there are, spread evenly over the steps. Requires a round for each.
   Congestion(const LinkOrbits&, int steps, int rounds);
+  // As many in each step; none in some, perhaps.
+  Congestion(const LinkOrbits&, std::vector<int> rounds);
 
   // Of one more send over the link (with all that the group makes of it). Steps count from 0.
   double price(LinkId l, int step) const {
@@ -44,6 +46,8 @@ class Congestion {
   void raise();
   // From the step that can best spare a round to the one that lacks most.
   void move_round();
+  // A round less, of the step where least is over then.
+  void narrow();
 
  private:
   struct Place {  // of a bin in a step
@@ -64,6 +68,7 @@ class Congestion {
   }
   // Rounds that the step has too few; less than 0: that it can spare.
   long long lacking(int step) const;
+  void lay_out();
   void widen(int step, int rounds);
 
   const LinkOrbits& orbits_;

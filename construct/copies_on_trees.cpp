@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <queue>
@@ -18,6 +17,7 @@
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
 #include "construct/effort.h"
+#include "construct/families.h"
 #include "construct/link_orbits.h"
 #include "construct/spreading.h"
 
@@ -163,33 +163,6 @@ class CopyPacking {
   std::mt19937 random_{1};
 };
 
-// Chunks that start in the same ranks.
-std::vector<std::vector<Chunk>> starting_together(const Collective& collective) {
-  std::map<RankSet, int> known;
-  std::vector<std::vector<Chunk>> classes;
-  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c) {
-    const auto [at, fresh] = known.try_emplace(collective.chunks[c].pre, static_cast<int>(classes.size()));
-    if (fresh) classes.emplace_back();
-    classes[at->second].push_back(c);
-  }
-  return classes;
-}
-
-bool goes_to_all(const Topology& topology, const Collective& collective) {
-  if (collective.combining || topology.ranks < 2 || collective.chunks.empty()) return false;
-  for (const std::vector<Chunk>& chunks : starting_together(collective)) {
-    const RankSet& pre = collective.chunks[chunks.front()].pre;
-    if (pre.empty() || static_cast<int>(pre.size()) == topology.ranks ||
-        std::ranges::min(hops(topology, pre)) < 0)
-      return false;
-  }
-  return std::ranges::all_of(collective.chunks, [&](const ChunkSpec& spec) {
-    for (Rank n = 0; n < topology.ranks; ++n)
-      if (!starts_at(spec, n) && !ends_at(spec, n)) return false;
-    return true;
-  });
-}
-
 }  // namespace
 
 CopyTrees copy_trees(const Topology& topology, const Collective& collective, int rounds, int least_trees,
@@ -233,7 +206,7 @@ std::vector<Schedule> copies_on_trees(const Topology& topology, const Collective
   const double looks =
       static_cast<double>(collective.chunks.size()) * static_cast<double>(topology.links.size());
   if (std::min(looks, static_cast<double>(topology.links.size()) * topology.ranks) > kMostLooksOnce ||
-      !goes_to_all(topology, collective))
+      !copies_to_all(topology, collective))
     return {};
   const int least = bound();
   if (std::ranges::any_of(known, [&](const Schedule& s) { return total_rounds(s) <= least; })) return {};

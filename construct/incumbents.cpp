@@ -15,6 +15,7 @@
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
 #include "construct/in_network.h"
+#include "construct/mixed_trees.h"
 #include "construct/more_steps.h"
 #include "construct/priced_trees.h"
 #include "construct/rings.h"
@@ -210,15 +211,20 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const auto add = [&](std::vector<Schedule> more) {
     for (Schedule& schedule : more) keep_undominated(schedules, std::move(schedule));
   };
+  bool few_steps = false;
   if (made.combining) {
     add(sum_on_trees(machine, made, stop));
     add(halves(machine, made, stop));
   } else {
     add(grow_trees(machine, made, stop));
     add(fit_ways(machine, made, bound, stop));
+    std::vector<Schedule> mixed = mixed_trees(machine, made, schedules, bound, stop);
+    few_steps = !mixed.empty();
+    add(std::move(mixed));
   }
   add(copies_on_trees(machine, made, schedules, bound, stop));
-  add(fit_trees(machine, made, schedules, bound, stop));
+  // From steps of equal width these come to less than what was mixed.
+  if (!few_steps) add(fit_trees(machine, made, schedules, bound, stop));
   // Last, so that what is better by more steps does not keep the trees in time from looking for few.
   if (made.combining && !is_undirected(machine)) add(sum_on_priced_trees(machine, made, bound, stop));
   std::vector<Point> points;

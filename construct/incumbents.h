@@ -23,8 +23,8 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
 
 // Nearer to what no schedule can beat, for some collectives, and dearer to make:
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
-//   and with few more rounds for fewer steps (construct/tree_growth.h); where that is not met, in a pipeline over trees
-//   (construct/copies_on_trees.h);
+//   and with few more rounds for fewer steps (construct/tree_growth.h); in few steps where boxes meet in few wires
+//   (construct/mixed_trees.h); where the rate is not met, in a pipeline over trees (construct/copies_on_trees.h);
 // - of AllReduce: near the rate of the weakest partition, where links are as wide both ways (construct/sums_on_trees.h) and elsewhere
 //   (construct/priced_trees.h), and the two halves one after the other, where chunks are as many for each rank;
 // - of these, where that leaves something to be found: trees in time (construct/timed_trees.h);
