@@ -69,7 +69,7 @@ class WholeTrees {
         effort_(effort),
         orbits_(topology, identity_),
         growing_(topology),
-        prices_(static_cast<std::size_t>(steps) * topology.links.size()) {}
+        prices_(topology, steps) {}
 
   // Of fewer and fewer rounds, at once of so few as are hoped for, and until `least`; from these trees on.
   std::vector<TimedSends> tightened(std::vector<TimedSends> trees, int hoped, int least) {
@@ -166,25 +166,21 @@ class WholeTrees {
 
   // Another, if that is cheaper.
   void grow_anew(int t, const Congestion& congestion, double least) {
-    const auto at = [&](int step, LinkId l) {
-      return static_cast<std::size_t>(step) * topology_.links.size() + static_cast<std::size_t>(l);
-    };
-    for (int s = 0; s < steps_; ++s)
-      for (LinkId l = 0; l < std::ssize(topology_.links); ++l) prices_[at(s, l)] = congestion.price(l, s);
+    for (LinkId l = 0; l < std::ssize(topology_.links); ++l)
+      for (int s = 0; s < steps_; ++s) prices_.row(l)[s] = congestion.price(l, s);
     const long long before = growing_.looks();
     for (const double later : {0.0, kDearerLaterAnew}) {
-      const auto price = [&](LinkId l, int step) { return prices_[at(step, l)] * (1 + later * step); };
-      if (!growing_.grow(choices_[t].roots, steps_, false, price, ways_)) continue;
+      if (!growing_.grow(choices_[t].roots, 0, steps_, false, prices_.dearer_later(later), ways_)) continue;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
-        if (way.link >= 0) cost += prices_[at(way.layer, way.link)];
+        if (way.link >= 0) cost += prices_.at(way.link, way.layer);
       if (cost >= least) continue;
       least = cost;
       trees_[t].clear();
       for (const TimedTree::Way& way : ways_)
         if (way.link >= 0) trees_[t].push_back({.step = way.layer, .link = way.link});
     }
-    effort_.spend(growing_.looks() - before + std::ssize(prices_));
+    effort_.spend(growing_.looks() - before + std::ssize(topology_.links) * steps_);
   }
 
   const Topology& topology_;
@@ -195,7 +191,7 @@ class WholeTrees {
   const LinkOrbits orbits_;
   TimedTree growing_;
   std::vector<TimedSends> trees_ = {};
-  std::vector<double> prices_ = {};  // by step and link
+  TimedPrices prices_;
   std::vector<TimedTree::Way> ways_ = {};
   std::mt19937 random_{1};
 };

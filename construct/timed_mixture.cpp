@@ -38,7 +38,7 @@ class Mixing {
         growing_(topology),
         loads_(static_cast<std::size_t>(steps) * orbits.capacities().size()),
         bin_prices_(loads_.size()),
-        prices_(static_cast<std::size_t>(steps) * topology.links.size()),
+        prices_(topology, steps),
         parts_(classes.size()) {}
 
   TimedMixture run(Effort& effort) {
@@ -64,9 +64,6 @@ class Mixing {
  private:
   std::size_t bin_at(int step, int bin) const {
     return static_cast<std::size_t>(step) * orbits_.capacities().size() + static_cast<std::size_t>(bin);
-  }
-  std::size_t link_at(int step, LinkId l) const {
-    return static_cast<std::size_t>(step) * topology_.links.size() + static_cast<std::size_t>(l);
   }
   double fullness(int step, int bin) const {
     return loads_[bin_at(step, bin)] / static_cast<double>(orbits_.capacities()[bin]);
@@ -94,7 +91,7 @@ class Mixing {
         double sum = 0;
         for (const LinkOrbits::Share& share : orbits_.shares(l))
           sum += share.weight * bin_prices_[bin_at(s, share.bin)];
-        prices_[link_at(s, l)] = sum;
+        prices_.row(l)[s] = sum;
       }
     }
   }
@@ -103,11 +100,11 @@ class Mixing {
     TimedSends tree;
     double least = TimedTree::kDearest;
     for (const double later : kDearerLater) {
-      const auto price = [&](LinkId l, int step) { return prices_[link_at(step, l)] * (1 + later * step); };
-      if (!growing_.grow(classes_[k].roots, steps_, false, price, ways_)) return false;
+      if (!growing_.grow(classes_[k].roots, 0, steps_, false, prices_.dearer_later(later), ways_))
+        return false;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
-        if (way.link >= 0) cost += prices_[link_at(way.layer, way.link)];
+        if (way.link >= 0) cost += prices_.at(way.link, way.layer);
       if (cost >= least) continue;
       least = cost;
       tree.clear();
@@ -137,8 +134,8 @@ class Mixing {
   const std::vector<TreeClass>& classes_;
   const int steps_;
   TimedTree growing_;
-  std::vector<double> loads_ = {}, bin_prices_ = {};      // by step and bin
-  std::vector<double> prices_ = {};                       // by step and link
+  std::vector<double> loads_ = {}, bin_prices_ = {};  // by step and bin
+  TimedPrices prices_;
   std::vector<std::map<TimedSends, double>> parts_ = {};  // by class
   std::vector<TimedTree::Way> ways_ = {};
 };

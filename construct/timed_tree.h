@@ -3,6 +3,8 @@
 
 #include <limits>
 #include <optional>
+#include <queue>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,8 +13,29 @@
 
 namespace chorale {
 
+// Of every link what a send over it costs in each step.
+class TimedPrices {
+ public:
+  TimedPrices() = default;
+  TimedPrices(const Topology& topology, int steps) : steps_(steps), of_(topology.links.size() * steps) {}
+
+  double at(LinkId l, int step) const { return of_[static_cast<std::size_t>(l) * steps_ + step]; }
+  // By step.
+  std::span<double> row(LinkId l) {
+    return std::span(of_).subspan(static_cast<std::size_t>(l) * steps_, steps_);
+  }
+  // Each step dearer than the first by a part of it: with 0.1, step 3 costs 1.3 times as much.
+  TimedPrices dearer_later(double by) const;
+
+ private:
+  int steps_ = 0;
+  std::vector<double> of_ = {};  // by link, and in each by step
+};
+
 // Grows one tree away from a rank: whoever is cheapest to reach is joined by its cheapest way, and all of the tree is where the next
-// way may begin (as Takahashi and Matsuyama 1980 have it). Backwards: time and links are turned round.
+// way may begin (as Takahashi and Matsuyama 1980 have it). Backwards: time and links are turned round. One Dijkstra's, which goes on from
+// cost 0 wherever the tree comes to: of all ways that may be taken next only those are looked at that cost less than the one
+// that is taken.
 //
 // Invariant: a rank is reached once. A way that passes a rank before it was reached becomes its way; the one that it had is
 // given up, or a contribution would be counted twice.
@@ -26,97 +49,57 @@ class TimedTree {
   };
 
   explicit TimedTree(const Topology& topology)
-      : topology_(topology), out_of_(topology.ranks), into_(topology.ranks) {
-    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l) {
-      out_of_[topology.links[l].src].push_back(l);
-      into_[topology.links[l].dst].push_back(l);
-    }
-  }
+      : ranks_(topology.ranks), forwards_(topology, false), backwards_(topology, true) {}
 
-  // From ranks that have it. By rank how it is reached, and what all ways cost; nothing where some rank is out of reach.
-  template <typename Price>
-  std::optional<double> grow(const RankSet& roots, int layers, bool backwards, const Price& price,
-                             std::vector<Way>& ways) {
-    layers_ = layers;
-    const auto places = static_cast<std::size_t>(layers + 1) * topology_.ranks;
-    cost_.assign(places, kDearest);
-    by_.assign(places, -1);
-    changed_.assign(layers + 1, {});
-    is_changed_.assign(places, false);
-    reached_.assign(topology_.ranks, false);
-    missing_ = topology_.ranks;
-    ways.assign(topology_.ranks, {});
-    for (Rank root : roots) take(root, 0);
-    while (missing_ > 0) {
-      spread(backwards, price);
-      Rank next = -1;
-      for (Rank n = 0; n < topology_.ranks; ++n)
-        if (!reached_[n] && (next < 0 || cost_[at(layers, n)] < cost_[at(layers, next)])) next = n;
-      if (cost_[at(layers, next)] == kDearest) return std::nullopt;
-      for (int layer = layers; cost_[at(layer, next)] > 0; --layer) {
-        const LinkId l = by_[at(layer, next)];
-        if (l < 0) continue;
-        ways[next] = {.link = l, .layer = layer - 1};
-        path_.push_back({next, layer});
-        next = backwards ? topology_.links[l].dst : topology_.links[l].src;
-      }
-      for (const auto& [n, layer] : path_) take(n, layer);
-      path_.clear();
-    }
-    double sum = 0;
-    for (const Way& way : ways)
-      if (way.link >= 0) sum += price(way.link, way.layer);
-    return sum;
-  }
+  // From ranks that have it; prices are greater than 0. The first layer is the step `start`, or, backwards, the one before it. By rank how it is reached, and
+  // what all ways cost; nothing where some rank is out of reach.
+  std::optional<double> grow(const RankSet& roots, int start, int layers, bool backwards,
+                             const TimedPrices& prices, std::vector<Way>& ways);
 
+  // At links in steps, by all trees so far: what they took.
   long long looks() const { return looks_; }
 
  private:
-  std::size_t at(int layer, Rank n) const { return static_cast<std::size_t>(layer) * topology_.ranks + n; }
+  struct Road {
+    LinkId link = 0;
+    Rank to = 0;
+  };
+  // Links by the rank that they leave.
+  struct Roads {
+    Roads(const Topology&, bool turned);
+    std::vector<Road> all = {};
+    std::vector<int> first = {};
+  };
+  struct Arrival {
+    LinkId link = -1;  // none: it was there before
+    Rank from = -1;
+  };
+  struct Offer {
+    double cost = 0;
+    int layer = 0;
+    Rank rank = 0;
+    bool operator<(const Offer&) const;  // the dearest first, as a heap has it
+  };
 
-  void take(Rank n, int layer) {
-    missing_ -= reached_[n] ? 0 : 1;
-    reached_[n] = true;
-    for (int s = layer; s <= layers_ && cost_[at(s, n)] > 0; ++s) set(s, n, 0, -1);
-  }
-  void set(int layer, Rank n, double cost, LinkId by) {
-    cost_[at(layer, n)] = cost;
-    by_[at(layer, n)] = by;
-    if (is_changed_[at(layer, n)]) return;
-    is_changed_[at(layer, n)] = true;
-    changed_[layer].push_back(n);
-  }
+  std::size_t at(Rank n, int layer) const { return static_cast<std::size_t>(n) * (layers_ + 1) + layer; }
+  int step(int layer) const { return turned_ ? start_ - layer : start_ + layer; }
+  double price(LinkId l, int layer) const { return prices_->at(l, step(layer)); }
+  bool is_stale(const Offer&) const;
+  int lower(Rank, int layer, double cost);
+  void spread(Rank, int layer, int most);
 
-  // What has become cheaper makes others cheaper.
-  template <typename Price>
-  void spread(bool backwards, const Price& price) {
-    for (int s = 0; s <= layers_; ++s) {
-      for (std::size_t i = 0; i < changed_[s].size(); ++i) {
-        const Rank u = changed_[s][i];
-        is_changed_[at(s, u)] = false;
-        if (s == layers_) continue;
-        const double cost = cost_[at(s, u)];
-        if (cost < cost_[at(s + 1, u)]) set(s + 1, u, cost, -1);
-        for (LinkId l : backwards ? into_[u] : out_of_[u]) {
-          ++looks_;
-          const Rank v = backwards ? topology_.links[l].src : topology_.links[l].dst;
-          if (const double with = cost + price(l, s); with < cost_[at(s + 1, v)]) set(s + 1, v, with, l);
-        }
-      }
-      changed_[s].clear();
-    }
-  }
-
-  const Topology& topology_;
-  std::vector<std::vector<LinkId>> out_of_, into_;
+  int ranks_;
+  Roads forwards_, backwards_;
+  const Roads* roads_ = nullptr;
+  const TimedPrices* prices_ = nullptr;
+  bool turned_ = false;
+  int start_ = 0;
   int layers_ = 0;
   long long looks_ = 0;
-  std::vector<double> cost_ = {};  // by layer and rank
-  std::vector<LinkId> by_ = {};    // over which link, or -1: it was there before
-  std::vector<std::vector<Rank>> changed_ = {};
-  std::vector<char> is_changed_ = {};
+  std::vector<double> cost_ = {};  // by rank and layer; never rises from layer to layer
+  std::vector<Arrival> by_ = {};
   std::vector<char> reached_ = {};
-  int missing_ = 0;
+  std::priority_queue<Offer> offers_ = {};
   std::vector<std::pair<Rank, int>> path_ = {};
 };
 

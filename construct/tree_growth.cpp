@@ -93,9 +93,10 @@ std::vector<Schedule> grow_trees(const Topology& topology, const Collective& col
   for (int more = 0; targets > 0; more += more / 2 + 1, --targets) {
     if (!schedules.empty() && static_cast<int>(schedules.front().steps.size()) == ground.farthest()) break;
     std::optional<Schedule> grown = grow_guarded(ground, rounds + more, 2 * rounds + more, block, 1, effort);
-    // It may have had twice the rounds: from more to begin with nothing comes, either (dgx1 x 2, 64 chunks: seven seconds).
-    if (!grown) break;
-    keep_undominated(schedules, std::move(*grown));
+    if (grown)
+      keep_undominated(schedules, std::move(*grown));
+    else if (more > 0)
+      break;  // from yet more to begin with nothing comes, either (dgx1 x 2, 64 chunks: seven seconds)
   }
   return schedules;
 }

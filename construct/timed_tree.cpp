@@ -1,0 +1,112 @@
+#include "construct/timed_tree.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace chorale {
+
+TimedPrices TimedPrices::dearer_later(double by) const {
+  TimedPrices dearer = *this;
+  for (std::size_t i = 0; i < dearer.of_.size(); ++i)
+    dearer.of_[i] *= 1 + by * static_cast<double>(i % static_cast<std::size_t>(steps_));
+  return dearer;
+}
+
+TimedTree::Roads::Roads(const Topology& topology, bool turned) : first(topology.ranks + 1, 0) {
+  const auto from = [&](const Link& link) { return turned ? link.dst : link.src; };
+  for (const Link& link : topology.links) ++first[from(link) + 1];
+  for (Rank n = 0; n < topology.ranks; ++n) first[n + 1] += first[n];
+  all.resize(topology.links.size());
+  std::vector<int> next = first;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+    const Link& link = topology.links[l];
+    all[next[from(link)]++] = {.link = l, .to = turned ? link.src : link.dst};
+  }
+}
+
+bool TimedTree::Offer::operator<(const Offer& other) const {
+  return std::tuple(cost, layer, rank) > std::tuple(other.cost, other.layer, other.rank);
+}
+
+std::optional<double> TimedTree::grow(const RankSet& roots, int start, int layers, bool backwards,
+                                      const TimedPrices& prices, std::vector<Way>& ways) {
+  layers_ = layers;
+  roads_ = backwards ? &backwards_ : &forwards_;
+  prices_ = &prices;
+  turned_ = backwards;
+  start_ = backwards ? start - 1 : start;
+  const auto places = static_cast<std::size_t>(layers + 1) * ranks_;
+  cost_.assign(places, kDearest);
+  by_.assign(places, {});
+  reached_.assign(ranks_, false);
+  offers_ = {};
+  ways.assign(ranks_, {});
+  int missing = ranks_;
+  const auto take = [&](Rank n, int layer) {
+    missing -= reached_[n] ? 0 : 1;
+    reached_[n] = true;
+    spread(n, layer, lower(n, layer, 0));
+  };
+  for (Rank root : roots) take(root, 0);
+  while (missing > 0) {
+    if (offers_.empty()) return std::nullopt;
+    const Offer offer = offers_.top();
+    offers_.pop();
+    if (is_stale(offer)) continue;
+    if (reached_[offer.rank]) {
+      spread(offer.rank, offer.layer, layers);
+      continue;
+    }
+    path_.clear();
+    Rank next = offer.rank;
+    for (int layer = offer.layer; cost_[at(next, layer)] > 0; --layer) {
+      const Arrival by = by_[at(next, layer)];
+      if (by.link < 0) continue;
+      ways[next] = {.link = by.link, .layer = layer - 1};
+      path_.push_back({next, layer});
+      next = by.from;
+    }
+    for (const auto& [n, layer] : path_) take(n, layer);
+  }
+  double sum = 0;
+  for (const Way& way : ways)
+    if (way.link >= 0) sum += price(way.link, way.layer);
+  return sum;
+}
+
+// Something was cheaper since, or as cheap and earlier.
+bool TimedTree::is_stale(const Offer& offer) const {
+  const double* const cost = &cost_[at(offer.rank, 0)];
+  return cost[offer.layer] < offer.cost || cost[offer.layer - 1] <= offer.cost;
+}
+
+// From a layer on, until one where it is as cheap anyhow; which is that?
+int TimedTree::lower(Rank n, int layer, double cost) {
+  for (; layer <= layers_ && cost_[at(n, layer)] > cost; ++layer) {
+    cost_[at(n, layer)] = cost;
+    by_[at(n, layer)] = {};
+  }
+  return layer;
+}
+
+// Whoever has it there may send it on, in that layer or later ones before `most`, as long as having it costs the same.
+void TimedTree::spread(Rank n, int layer, int most) {
+  const double* const cost = &cost_[at(n, 0)];
+  int end = layer;
+  while (end < std::min(most, layers_) && cost[end] == cost[layer]) ++end;
+  for (int r = roads_->first[n]; r < roads_->first[n + 1]; ++r) {
+    const auto [link, to] = roads_->all[r];
+    double* const there = &cost_[at(to, 0)];
+    if (there[layer + 1] <= cost[layer]) continue;
+    looks_ += end - layer;
+    for (int s = layer; s < end; ++s) {
+      const double with = cost[layer] + price(link, s);
+      if (with >= there[s + 1]) continue;
+      lower(to, s + 1, with);
+      by_[at(to, s + 1)] = {.link = link, .from = n};
+      offers_.push({.cost = with, .layer = s + 1, .rank = to});
+    }
+  }
+}
+
+}  // namespace chorale
