@@ -24,6 +24,7 @@ NOT_RUN = {
     "./demo.sh": "sets up and builds; it is run by people and by releases",
     "./test.sh": "runs this test",
     "LD_PRELOAD=": "the program is the reader's; tests/preload and tests/nccl have one",
+    "-m mpi4py.futures": "wants a cluster; tests/python/build.py has two ranks",
     "benchmarks/gpu.sh": "wants a GPU",
     "benchmarks/fuzz.py": "wants clang, and hours",
     "$ for plan in ../shared": "wants MSCCL++'s samples",
