@@ -19,6 +19,7 @@ std::string in_words(const Hierarchy& hierarchy) {
   std::vector<std::vector<std::string>> rows = {
       {"level", "fan-out", "shape", "ports", "each", "latency", "one stream", "way out", "detour"}};
   std::vector<std::string> inside;
+  std::string hosts;
   for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
     const Level& level = hierarchy.levels[j];
     const LinkModel& link = level.link;
@@ -27,10 +28,14 @@ std::string in_words(const Hierarchy& hierarchy) {
                     fmt::format("{}", link.bandwidth_gbs), fmt::format("{}", link.latency_us),
                     link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-", in_words(link.exit),
                     in_words(link.detour)});
+    if (link.host)
+      hosts +=
+          fmt::format("{} host: {} up to memory and down, {} between sockets\n", level.name,
+                      in_words(std::optional(link.host->uplink)), in_words(std::optional(link.host->socket)));
     if (static_cast<int>(j) >= hierarchy.node_level) inside.push_back(level.name);
   }
-  return fmt::format("{}: {}; rates in GB/s, latencies in us\n{}inside a node: {}\n", hierarchy.name,
-                     counted(devices(hierarchy), "device"), table(rows, "lrlrrrlll"),
+  return fmt::format("{}: {}; rates in GB/s, latencies in us\n{}{}inside a node: {}\n", hierarchy.name,
+                     counted(devices(hierarchy), "device"), table(rows, "lrlrrrlll"), hosts,
                      inside.empty() ? "nothing" : joined(inside));
 }
 

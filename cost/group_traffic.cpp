@@ -177,6 +177,16 @@ GroupTraffic chain_traffic(const std::vector<int>& sizes) {
   return in_order(sizes, false);
 }
 
+// The edge that is left out is one of the first innermost unit. If there are others, they have it, and they are the busiest.
+GroupTraffic chain_back_traffic(const std::vector<int>& sizes) {
+  GroupTraffic traffic = in_order(sizes, true);
+  if (sizes.size() > 1) return traffic;
+  traffic.front() = silent(sizes.front());
+  for (int d = 1; d < sizes.front(); ++d) add_pair(traffic.front(), d, (d + 1) % sizes.front(), 1);
+  add_leaving(traffic.front());
+  return traffic;
+}
+
 // A child with q of n devices sends q to each device outside of it.
 GroupTraffic all_to_all_traffic(const std::vector<int>& sizes) {
   double all = 1;

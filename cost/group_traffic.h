@@ -45,6 +45,8 @@ int count(const Cycles&, const std::vector<int>& sizes);
 GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& = {});
 // The same without the last edge.
 GroupTraffic chain_traffic(const std::vector<int>& sizes);
+// The same without the first edge: from the second device to the last, and on to the first.
+GroupTraffic chain_back_traffic(const std::vector<int>& sizes);
 // Each device sends 1 to each other.
 GroupTraffic all_to_all_traffic(const std::vector<int>& sizes);
 // An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up

@@ -15,6 +15,7 @@
 #include <cassert>
 
 #include "cost/group_traffic.h"
+#include "cost/host_load.h"
 
 namespace chorale {
 namespace {
@@ -35,7 +36,19 @@ struct Busiest {
   }
 };
 
-enum class PathKind { PortOut, PortIn, ExitOut, ExitIn, Forward, Backward, Detour };
+enum class PathKind {
+  PortOut,
+  PortIn,
+  ExitOut,
+  ExitIn,
+  Forward,
+  Backward,
+  Detour,
+  HostUp,
+  HostDown,
+  SocketOut,
+  SocketIn
+};
 
 // Loads of one level under the traffic of all groups.
 struct LevelLoad {
@@ -79,9 +92,33 @@ struct LevelLoad {
       list(kind, static_cast<int>(block), loads[block], path.bandwidth_gbs);
   }
 
-  // Pairs of children on the level's ring. Neighbours use their link; others the detour, or, without one, the
+  void through_host(const HostLoad& load) const {
+    const auto add = [&](const std::vector<double>& loads, const SharedPath& path, PathKind kind,
+                         const char* what) {
+      for (std::size_t p = 0; p < loads.size(); ++p) {
+        busiest.load(loads[p], path.bandwidth_gbs,
+                     [&] { return fmt::format("{} {} {}", level.name, what, p); });
+        list(kind, static_cast<int>(p), loads[p], path.bandwidth_gbs);
+      }
+    };
+    add(load.up, load.host.uplink, PathKind::HostUp, "host up");
+    add(load.down, load.host.uplink, PathKind::HostDown, "host down");
+    add(load.out, load.host.socket, PathKind::SocketOut, "socket out");
+    add(load.in, load.host.socket, PathKind::SocketIn, "socket in");
+  }
+
+  // What leaves each member and enters it, on its way to other units and from them.
+  void add_outside(HostLoad& host, const std::vector<double>& out, const std::vector<double>& in) const {
+    for (int base : split.bases)
+      for (std::size_t d = 0; d < out.size(); ++d) {
+        host.leave(base + split.members[d], out[d]);
+        host.enter(base + split.members[d], in[d]);
+      }
+  }
+
+  // Pairs of children on the level's ring. Neighbours use their link; others the host or the detour, or, without one, the
   // shorter way round (ahead if both are as long), and then every link on it.
-  void ring_links(const std::vector<LevelTraffic::Pair>& pairs) const {
+  void ring_links(const std::vector<LevelTraffic::Pair>& pairs, std::optional<HostLoad>& host) const {
     const int n = level.fan_out;
     std::vector<double> forward(n, 0.0), backward(n, 0.0);  // from p to p+1, from p to p-1
     const auto& detour = level.link.detour;
@@ -90,7 +127,9 @@ struct LevelLoad {
       for (const LevelTraffic::Pair& pair : pairs) {
         const int from = base + split.members[pair.from], to = base + split.members[pair.to];
         const int ahead = (to - from + n) % n, behind = n - ahead;
-        if (ahead != 1 && behind != 1 && detour) {
+        if (ahead != 1 && behind != 1 && host) {
+          host->send(from, to, pair.weight * first_bytes);
+        } else if (ahead != 1 && behind != 1 && detour) {
           detours[from / detour->children] += pair.weight;
         } else if (ahead <= behind) {
           for (int p = from; p != to; p = (p + 1) % n) forward[p] += pair.weight;
@@ -117,7 +156,13 @@ struct LevelLoad {
   void joined(const LevelTraffic& traffic, double devices_in_child) const {
     const LinkModel& link = level.link;
     if (link.shape == LinkModel::Shape::Ring) {
-      ring_links(traffic.pairs);
+      std::optional<HostLoad> host;
+      if (link.host) {
+        host.emplace(*link.host, level.fan_out);
+        add_outside(*host, scaled(traffic.leaving_out), scaled(traffic.leaving_in));
+      }
+      ring_links(traffic.pairs, host);
+      if (host) through_host(*host);
     } else {
       for (std::size_t d = 0; d < traffic.all_out.size(); ++d) {
         const double out = (link.exit ? traffic.own_out[d] : traffic.all_out[d]) * first_bytes;
@@ -141,7 +186,12 @@ struct LevelLoad {
 
   // The group's devices are at one place of this level; this much passes on its way to levels outside.
   void passed(double out, double in) const {
-    if (level.link.exit) {
+    if (level.link.host) {
+      HostLoad host(*level.link.host, level.fan_out);
+      add_outside(host, scaled(std::vector<double>(split.members.size(), out)),
+                  scaled(std::vector<double>(split.members.size(), in)));
+      through_host(host);
+    } else if (level.link.exit) {
       exits(scaled(std::vector<double>(split.members.size(), out)), "out", PathKind::ExitOut);
       exits(scaled(std::vector<double>(split.members.size(), in)), "in", PathKind::ExitIn);
     } else if (level.link.shape == LinkModel::Shape::Switch) {
@@ -260,12 +310,12 @@ void Simulator::take_faster(Way& so_far, const Pattern& pattern, double share, i
   so_far.share = share;
 }
 
-std::vector<Simulator::Pattern> Simulator::rings(const std::vector<bool>& joined, bool closed) const {
+std::vector<Simulator::Pattern> Simulator::rings(const std::vector<bool>& joined, Shape one) const {
   bool linked = false;  // devices of a group, in a ring
   for (std::size_t j = 0; j < splits_.size(); ++j)
     linked = linked || (joined[j] && hierarchy_.levels[j].link.shape == LinkModel::Shape::Ring);
   const bool nested = joined_sizes(splits_, joined).size() > 1;
-  std::vector<Pattern> result = {{closed ? Shape::Cycle : Shape::Chain, {}}};
+  std::vector<Pattern> result = {{one, {}}};
   for (const Cycles& cycles : {Cycles{true, false}, Cycles{false, true}, Cycles{true, true}})
     if ((nested || !cycles.turned) && (linked || !cycles.both_ways)) result.push_back({Shape::Cycle, cycles});
   return result;
@@ -276,9 +326,9 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   if (!added) return at->second;
   const std::vector<int> sizes = joined_sizes(splits_, joined);
   if (pattern.shape == Shape::AllToAll) return at->second = all_to_all_traffic(sizes);
-  if (pattern.shape != Shape::Tree)
-    return at->second =
-               pattern.shape == Shape::Cycle ? cycle_traffic(sizes, pattern.cycles) : chain_traffic(sizes);
+  if (pattern.shape == Shape::Cycle) return at->second = cycle_traffic(sizes, pattern.cycles);
+  if (pattern.shape == Shape::Chain) return at->second = chain_traffic(sizes);
+  if (pattern.shape == Shape::ChainBack) return at->second = chain_back_traffic(sizes);
   int outer = 0;
   bool pairs = false;  // are they looked at?
   for (int j = 0; j < hierarchy_.node_level; ++j) {
@@ -295,7 +345,10 @@ Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joi
   const std::vector<int> sizes = joined_sizes(splits_, joined);
   double n = 1;
   for (int size : sizes) n *= size;
-  const bool closed = operation != Operation::Reduce && operation != Operation::Broadcast;
+  const Shape shape = operation == Operation::Reduce      ? Shape::ChainBack
+                      : operation == Operation::Broadcast ? Shape::Chain
+                                                          : Shape::Cycle;
+  const bool closed = shape == Shape::Cycle;
   // Round a ring, every message waits for the hops of the outermost level, which is taken to be the slowest.
   // Along a chain each hop counts once: of the outermost level as many as it has gaps, of the next as many in
   // each part, and so on.
@@ -326,9 +379,13 @@ Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joi
     if (closed && outermost) result.time.latency_us = messages * latency;
     if (!closed) result.time.latency_us += chains * (size - 1) * latency;
     chains *= size;
+    // A Reduce goes from the last back to the first, and not from the first to the next: one more hop of the outermost level, and one
+    // less of the innermost one.
+    if (shape == Shape::ChainBack && outermost) result.time.latency_us += latency;
+    if (shape == Shape::ChainBack && chains == n) result.time.latency_us -= latency;
     outermost = false;
   }
-  for (const Pattern& pattern : rings(joined, closed))
+  for (const Pattern& pattern : rings(joined, shape))
     take_faster(result, pattern, share, count(pattern.cycles, sizes), joined, groups);
   return result;
 }

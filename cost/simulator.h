@@ -6,7 +6,8 @@
 // carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
-//   chain along it                  Reduce b, Broadcast b
+//   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the last and on to the
+//                                   first: both leave out one edge of a ring that is laid whatever runs over it
 //   all to all                      b/n between any two; all at once
 //   shift, along the order          b
 //   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down
@@ -19,7 +20,8 @@
 //
 // Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at
 // the levels inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where
-// units of a level are loaded differently, the busiest counts.
+// units of a level are loaded differently, the busiest counts. What a ring of links has no link for goes through the host
+// (HostPath), which it shares with what leaves the node: uplinks and links between sockets sum the bytes of both.
 //
 // Several operations side by side: cost/overlap.h, with the paths of load().
 #pragma once
@@ -89,13 +91,14 @@ class Simulator {
   Way tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
   StepLoad load(const Way&, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
-  enum class Shape { Cycle, Chain, Tree, AllToAll };
+  enum class Shape { Cycle, Chain, ChainBack, Tree, AllToAll };
   struct Pattern {
     Shape shape = Shape::Cycle;
     Cycles cycles = {};
     auto operator<=>(const Pattern&) const = default;
   };
-  std::vector<Pattern> rings(const std::vector<bool>& joined, bool closed) const;  // to choose from
+  std::vector<Pattern> rings(const std::vector<bool>& joined,
+                             Shape one) const;  // to choose from, first a single one
   struct Way {
     StepTime time = {.rings = 0};
     Pattern pattern = {};

@@ -16,6 +16,15 @@ struct SharedPath {
   bool operator==(const SharedPath&) const = default;
 };
 
+// A host between devices: its memory, and what leads there. What goes through it comes up from one child, over to another socket
+// if the other end is there, and down again; two children below one uplink take it up and down all the same. Its memory
+// itself is never what is slow.
+struct HostPath {
+  SharedPath uplink = {};  // from children to their socket: PCIe
+  SharedPath socket = {};  // so many children hang on one, a multiple of the uplink's; its link to the others
+  bool operator==(const HostPath&) const = default;
+};
+
 struct LinkModel {
   enum class Shape {
     Switch,  // every child has ports into a non-blocking switch
@@ -35,6 +44,9 @@ struct LinkModel {
   // In a ring: the way between children that are not neighbours (through the host's memory), both directions
   // together. Without one, round the ring.
   std::optional<SharedPath> detour = {};
+  // In a ring, in place of both: children that are not neighbours reach each other through the host, and the way out to other
+  // units hangs on the first socket.
+  std::optional<HostPath> host = {};
   bool operator==(const LinkModel&) const = default;
 };
 

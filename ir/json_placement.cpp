@@ -23,9 +23,19 @@ SharedPath read_path(const JsonReader& json) {
           .children = json.has("children") ? json["children"].integer(1, kMostFanOut) : 1};
 }
 
+HostPath read_host(const JsonReader& json) {
+  json.require_object({"uplink", "socket"});
+  const HostPath host{.uplink = read_path(json["uplink"]), .socket = read_path(json["socket"])};
+  if (host.socket.children % host.uplink.children != 0)
+    json["socket"].fail(
+        fmt::format("{} children are not whole uplinks of {}", host.socket.children, host.uplink.children),
+        "use a multiple");
+  return host;
+}
+
 Level read_level(const JsonReader& json) {
   json.require_object({"name", "fan_out", "shape", "bandwidth_gbs", "ports", "latency_us", "stream_gbs",
-                       "rails", "exit", "detour"});
+                       "rails", "exit", "detour", "host"});
   Level level{.name = json["name"].text(40), .fan_out = json["fan_out"].integer(1, kMostFanOut)};
   if (level.name.empty() || level.name == "root")
     json["name"].fail("is no name for a level", "choose another");
@@ -49,23 +59,37 @@ Level read_level(const JsonReader& json) {
     if (link.shape != LinkModel::Shape::Ring) json["detour"].fail("is for rings", "remove it");
     link.detour = read_path(json["detour"]);
   }
+  if (json.has("host")) {
+    if (link.shape != LinkModel::Shape::Ring) json["host"].fail("is for rings", "remove it");
+    if (link.exit || link.detour) json["host"].fail("is in place of exit and detour", "remove these, or it");
+    link.host = read_host(json["host"]);
+  }
   return level;
 }
 
+std::string write_path(const char* key, const SharedPath& path) {
+  return fmt::format(R"("{}":{{"bandwidth_gbs":{},"children":{}}})", key, path.bandwidth_gbs, path.children);
+}
+
 std::string write_path(const char* key, const std::optional<SharedPath>& path) {
-  if (!path) return "";
-  return fmt::format(R"(,"{}":{{"bandwidth_gbs":{},"children":{}}})", key, path->bandwidth_gbs,
-                     path->children);
+  return path ? "," + write_path(key, *path) : "";
+}
+
+std::string write_host(const std::optional<HostPath>& host) {
+  if (!host) return "";
+  return fmt::format(R"(,"host":{{{},{}}})", write_path("uplink", host->uplink),
+                     write_path("socket", host->socket));
 }
 
 std::string write_level(const Level& level) {
   const LinkModel& link = level.link;
   return fmt::format(
-      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}{}}})",
+      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}{}{}}})",
       quoted(level.name), level.fan_out, link.shape == LinkModel::Shape::Ring ? "ring" : "switch",
       link.bandwidth_gbs, link.ports, link.latency_us,
       link.stream_gbs > 0 ? fmt::format(R"(,"stream_gbs":{})", link.stream_gbs) : "",
-      link.rails ? R"(,"rails":true)" : "", write_path("exit", link.exit), write_path("detour", link.detour));
+      link.rails ? R"(,"rails":true)" : "", write_path("exit", link.exit), write_path("detour", link.detour),
+      write_host(link.host));
 }
 
 int index_of(const std::vector<Axis>& axes, const JsonReader& json) {

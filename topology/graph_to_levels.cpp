@@ -104,8 +104,8 @@ bool alike(const Rates::Line& a, const Rates::Line& b) {
 }
 
 // The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each: a
-// switch links it with all, a ring with the next and the last, a ring with a detour with these and otherwise
-// with all others; over rails with one device of a child in place of all of them. Of three children a ring
+// switch links it with all, a ring with the next and the last, a ring with a detour or a host with these and otherwise
+// with all others, through a host slower where they are on another socket; over rails with one device of a child in place of all of them. Of three children a ring
 // links the same as a switch, so a unit may have several.
 std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
   std::vector<LinkModel> result;
@@ -129,6 +129,14 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
     const Rates::Line* const far = rates.find(0, 2 * below);
     if (far != nullptr && fits(rails, [&](int child) { return near(child) ? first : far; }))
       result.push_back({.shape = Shape::Ring, .rails = rails, .detour = SharedPath{}});
+    for (int socket = 1; socket <= n; ++socket) {
+      if (n % socket != 0) continue;
+      const Rates::Line* const own = socket > 2 ? far : nullptr;
+      const Rates::Line* const other = rates.find(0, std::max(socket, 2) % n * below);
+      if (fits(rails, [&](int child) { return near(child) ? first : child < socket ? own : other; }))
+        result.push_back(
+            {.shape = Shape::Ring, .rails = rails, .host = HostPath{.socket = {.children = socket}}});
+    }
   }
   return result;
 }
@@ -148,7 +156,7 @@ class RateReader {
     for (int j = std::ssize(hierarchy_.levels) - 1; j > 0; --j)
       if (!choose_exit(j)) return false;
     for (int j = 0; j < std::ssize(hierarchy_.levels); ++j)
-      if (!choose_detour(j)) return false;
+      if (!choose_detour(j) || !choose_uplink(j)) return false;
     read_parts();
     for (std::size_t j = 0; j < hierarchy_.levels.size(); ++j) fill_in(static_cast<int>(j));
     return true;
@@ -186,6 +194,7 @@ class RateReader {
 
   // Of inner levels: is the way out the port, or how many children share another?
   bool choose_exit(int j) {
+    if (link(j).host) return true;
     if (!(own_exits_ >> j & 1) && link(j).shape == Shape::Switch && limit_of({j, Kind::PortOut, 0}))
       return true;
     for (int children = 1; children <= level(j).fan_out; ++children) {
@@ -207,6 +216,18 @@ class RateReader {
       if (limit_of({j, Kind::Detour, 0})) return true;
     }
     link(j).detour->children = 1;
+    return take();
+  }
+
+  bool choose_uplink(int j) {
+    if (!link(j).host) return true;
+    for (int children = 1; children <= link(j).host->socket.children; ++children) {
+      if (link(j).host->socket.children % children != 0) continue;
+      link(j).host->uplink.children = children;
+      if (!take()) return false;
+      if (limit_of({j, Kind::HostUp, 0})) return true;
+    }
+    link(j).host->uplink.children = 1;
     return take();
   }
 
@@ -240,6 +261,10 @@ class RateReader {
     model.ports = split ? static_cast<int>(ports) : 1;
     if (model.exit) model.exit->bandwidth_gbs = first(j, Kind::ExitOut);
     if (model.detour) model.detour->bandwidth_gbs = first(j, Kind::Detour);
+    if (model.host) {
+      model.host->uplink.bandwidth_gbs = first(j, Kind::HostUp);
+      model.host->socket.bandwidth_gbs = first(j, Kind::SocketOut);
+    }
     double slowest = all;
     for (std::size_t l = 0; l < pairs_.size(); ++l)
       if (pairs_[l] == std::pair<Rank, Rank>(0, below))
@@ -333,21 +358,24 @@ class LevelSearch {
   Hierarchy found_ = {};
 };
 
-// The first rank that is linked otherwise than rank 0 is: with fewer ranks, or slower. Children of levels are
-// alike, so such a graph has no levels, and this says it in words that help.
+// The first rank that is linked with fewer ranks than rank 0, or more. Children of levels are alike in that, so such a graph has no
+// levels, and this says it in words that help.
 std::optional<std::string> unlike(const Rates& rates) {
   std::vector<int> links(rates.ranks, 0);
-  std::vector<double> gbs(rates.ranks, 0);
-  for (const auto& [ends, line] : rates.lines) {
-    ++links[ends.first];
-    gbs[ends.first] += line.gbs;
-  }
-  for (Rank n = 1; n < rates.ranks; ++n) {
+  for (const auto& [ends, line] : rates.lines) ++links[ends.first];
+  for (Rank n = 1; n < rates.ranks; ++n)
     if (links[n] != links[0])
       return fmt::format("has {} out of rank 0, {} out of rank {}", counted(links[0], "link"), links[n], n);
+  return std::nullopt;
+}
+
+// Slower or faster in all. Behind a host children may differ in that, so it is said only where nothing was found.
+std::optional<std::string> slower(const Rates& rates) {
+  std::vector<double> gbs(rates.ranks, 0);
+  for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;
+  for (Rank n = 1; n < rates.ranks; ++n)
     if (!same(gbs[n], gbs[0]))
       return fmt::format("has {:.6g} GB/s out of rank 0, {:.6g} out of rank {}", gbs[0], gbs[n], n);
-  }
   return std::nullopt;
 }
 
@@ -360,6 +388,7 @@ Levels levels_of(const Topology& graph) {
   if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
   if (const auto why = unlike(search.rates())) return {.why_none = *why};
   if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};
+  if (const auto why = slower(search.rates())) return {.why_none = *why};
   if (search.gave_up()) return {.why_none = "is divided in no way that was found in a moment"};
   return {.why_none =
               fmt::format("is not {} divided into equal groups of equal groups: its links and limits differ",

@@ -1,4 +1,4 @@
-// Numbers, and where they are from. Nothing is fitted to measurements; `chorale hierarchy show NAME --json`
+// Numbers, and where they are from. None is fitted to measurements; `chorale hierarchy show NAME --json`
 // prints them for whoever knows better.
 #include "topology/hierarchies.h"
 
@@ -17,6 +17,7 @@ using Shape = LinkModel::Shape;
 // their rate, a PCIe switch 32 GB/s. The paper times transfers so large that latency is lost; ours is of the
 // usual order.
 constexpr double kGcpNic = 8, kNvSwitchA100 = 270, kNvlinksV100 = 135, kPcie = 32;
+constexpr double kPcie3 = 12, kSockets = 10;
 constexpr double kNicLatency = 5, kNvlinkLatency = 1;
 
 // 16 GPUs on an NVSwitch, one NIC.
@@ -32,8 +33,12 @@ Hierarchy a100(int nodes) {
           .node_level = 1};
 }
 
-// 8 GPUs in a ring of NVLinks, half of them to either neighbour, one PCIe switch a pair, one NIC. GPUs that are no neighbours reach each other
-// through the host's memory.
+// 8 GPUs in a ring of NVLinks, half of them to either neighbour; two CPUs with four of them each, one NIC. GPUs that are no neighbours
+// reach each other through the host's memory, with which the four of a CPU, one PCIe domain, share 16 lanes of the third generation.
+// What lanes and the link between CPUs carry is what NCCL takes for them (its graph/topo.h; Skylake or later).
+//
+// The paper draws a PCIe switch for each pair and rates it at 32 GB/s. Were each of them joined with its CPU by lanes of its own,
+// a ring over every second GPU of two nodes (its row E2) would wait for the NIC only, and take two thirds of what was measured.
 Hierarchy v100(int nodes) {
   return {.levels = {{.name = "node",
                       .fan_out = nodes,
@@ -43,8 +48,8 @@ Hierarchy v100(int nodes) {
                       .link = {.shape = Shape::Ring,
                                .bandwidth_gbs = kNvlinksV100 / 2,
                                .latency_us = kNvlinkLatency,
-                               .exit = SharedPath{.bandwidth_gbs = kPcie, .children = 2},
-                               .detour = SharedPath{.bandwidth_gbs = kPcie, .children = 8}}}},
+                               .host = HostPath{.uplink = {.bandwidth_gbs = kPcie3, .children = 4},
+                                                .socket = {.bandwidth_gbs = kSockets, .children = 4}}}}},
           .node_level = 1};
 }
 

@@ -1,14 +1,16 @@
 // A way is a list of parts: at the level that parts its ends two ports, a ring link or the detour, and at
-// each level inside of that, on both sides, the way out, or a port where there is none. Links that have a
+// each level inside of that, on both sides, the way out, or a port where there is none; a host's part is its uplinks and, between
+// sockets, their links. Links that have a
 // part in common share it, and that is all there is to limits.
 //
 // A part binds only if more can come to it than it carries. What can come is bounded by every family of other
-// parts: those of one kind at one level are disjoint, so through each comes at most its own rate and at most
+// parts: those of one kind at one level are mostly disjoint, so through each comes at most its own rate and at most
 // what its links carry, and these add up. The least over the families is an upper bound, not the exact
 // maximum flow. So a limit may be kept that is superfluous, and none is dropped that is not.
 #include "topology/level_ways.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace chorale {
@@ -30,6 +32,12 @@ double rate_of(const LevelPart& part, const Hierarchy& hierarchy) {
       return link.exit->bandwidth_gbs;
     case Kind::Detour:
       return link.detour->bandwidth_gbs;
+    case Kind::HostUp:
+    case Kind::HostDown:
+      return link.host->uplink.bandwidth_gbs;
+    case Kind::SocketOut:
+    case Kind::SocketIn:
+      return link.host->socket.bandwidth_gbs;
   }
   return 0;
 }
@@ -56,7 +64,7 @@ std::optional<LevelWay> LevelWays::way(Rank from, Rank to) const {
     const int n = hierarchy_.levels[way.level].fan_out;
     const int ahead = (digit(way.level, to) - digit(way.level, from) + n) % n;
     way.detour = ahead != 1 && ahead != n - 1;
-    if (way.detour && !link.detour) return std::nullopt;
+    if (way.detour && !link.detour && !link.host) return std::nullopt;
   }
   add_outside(way, from, to);
   for (int m = way.level + 1; m < static_cast<int>(below_.size()); ++m) add_inside(way, m, from, to);
@@ -69,6 +77,10 @@ void LevelWays::add_outside(LevelWay& way, Rank from, Rank to) const {
   if (link.shape == LinkModel::Shape::Switch) {
     way.parts.push_back({j, Kind::PortOut, child(j, from)});
     way.parts.push_back({j, Kind::PortIn, child(j, to)});
+  } else if (way.detour && link.host) {
+    way.parts.push_back({j, Kind::HostUp, group(j, from, link.host->uplink.children)});
+    add_sockets(way, j, group(j, from, link.host->socket.children), group(j, to, link.host->socket.children));
+    way.parts.push_back({j, Kind::HostDown, group(j, to, link.host->uplink.children)});
   } else if (way.detour) {
     way.parts.push_back({j, Kind::Detour, group(j, from, link.detour->children)});
   } else {
@@ -79,13 +91,29 @@ void LevelWays::add_outside(LevelWay& way, Rank from, Rank to) const {
 
 void LevelWays::add_inside(LevelWay& way, int level, Rank from, Rank to) const {
   const LinkModel& link = hierarchy_.levels[level].link;
-  if (link.exit) {
+  if (link.host) {
+    // By the first socket of either unit.
+    const int per_socket = link.host->socket.children;
+    const auto first = [&](Rank device) {
+      return group(level, device - digit(level, device) * below_[level], per_socket);
+    };
+    way.parts.push_back({level, Kind::HostUp, group(level, from, link.host->uplink.children)});
+    add_sockets(way, level, group(level, from, per_socket), first(from));
+    add_sockets(way, level, first(to), group(level, to, per_socket));
+    way.parts.push_back({level, Kind::HostDown, group(level, to, link.host->uplink.children)});
+  } else if (link.exit) {
     way.parts.push_back({level, Kind::ExitOut, group(level, from, link.exit->children)});
     way.parts.push_back({level, Kind::ExitIn, group(level, to, link.exit->children)});
   } else if (link.shape == LinkModel::Shape::Switch) {
     way.parts.push_back({level, Kind::PortOut, child(level, from)});
     way.parts.push_back({level, Kind::PortIn, child(level, to)});
   }
+}
+
+void LevelWays::add_sockets(LevelWay& way, int level, int from, int to) const {
+  if (from == to) return;
+  way.parts.push_back({level, Kind::SocketOut, from});
+  way.parts.push_back({level, Kind::SocketIn, to});
 }
 
 void TakenParts::add(double rate, const LevelWay& way) {
@@ -103,11 +131,13 @@ double implied_rate(const TakenParts& taken, const LevelPart& part,
   std::map<Family, double> covered;
   for (LinkId l : links) {
     all += taken.rates[l];
+    std::set<Family> seen;
     for (const LevelPart& other : taken.parts[l]) {
       const Family family{other.level, other.kind};
       if (family == Family{part.level, part.kind}) continue;
       by_family[family][other.index] += taken.rates[l];
-      covered[family] += taken.rates[l];
+      // From one host to another a link takes two of a kind; as a bound that counts double, which is never too little.
+      if (seen.insert(family).second) covered[family] += taken.rates[l];
     }
   }
   double least = all;

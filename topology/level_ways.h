@@ -14,7 +14,19 @@ namespace chorale {
 
 // A port, a ring link or a path: as fast as it is, whatever shares it.
 struct LevelPart {
-  enum class Kind { PortOut, PortIn, Forward, Backward, ExitOut, ExitIn, Detour };
+  enum class Kind {
+    PortOut,
+    PortIn,
+    Forward,
+    Backward,
+    ExitOut,
+    ExitIn,
+    Detour,
+    HostUp,
+    HostDown,
+    SocketOut,
+    SocketIn
+  };
   int level = 0;
   Kind kind = Kind::PortOut;
   int index = 0;  // a child, or a group of children that share a path, counted over all units of the level
@@ -30,7 +42,7 @@ struct LevelWay {
 class LevelWays {
  public:
   explicit LevelWays(const Hierarchy&);  // keeps a reference
-  // None from a device to itself, between children of a ring that are no neighbours and have no detour, and, at a
+  // None from a device to itself, between children of a ring that are no neighbours and have neither detour nor host, and, at a
   // level of rails, between devices that are not at the same place inside of its children.
   std::optional<LevelWay> way(Rank from, Rank to) const;
 
@@ -40,6 +52,7 @@ class LevelWays {
   int group(int level, Rank device, int children) const;
   void add_outside(LevelWay&, Rank from, Rank to) const;  // at the level that parts them
   void add_inside(LevelWay&, int level, Rank from, Rank to) const;
+  void add_sockets(LevelWay&, int level, int from, int to) const;  // numbers of sockets
 
   const Hierarchy& hierarchy_;
   std::vector<int> below_ = {};  // devices in a child, by level

@@ -3,9 +3,9 @@
 //
 // From levels to a graph: what is one flow there is one link here. Two devices are parted at the outermost level
 // at which they differ, and the way between them takes, at that level, a port of either child, or a ring link, or
-// the detour; at the levels inside of it, on either side, the way out, or a port where there is none. A link is as
+// the detour or the host; at the levels inside of it, on either side, the way out (or the host), or a port where there is none. A link is as
 // fast as the slowest of these, and as `stream_gbs` allows; what several links take is a shared limit over them,
-// unless other limits imply it. In a ring only neighbours are linked, but where there is a detour: a rank between
+// unless other limits imply it. In a ring only neighbours are linked, but where there is a detour or a host: a rank between
 // them can pass on what it received, which is a step of its own. The alpha of a link is the latency of the level
 // that parts its ends. Ranks are numbered as devices are.
 //

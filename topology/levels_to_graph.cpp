@@ -22,8 +22,9 @@ constexpr long long kMostGraphRanks = 4096, kMostGraphLinks = 1'000'000;
 constexpr double kMostUnits = 1e6;
 
 std::string limit_name(const LevelPart& part, const Hierarchy& hierarchy) {
-  static constexpr const char* kNames[] = {"port out", "port in", "ring link ahead", "ring link back",
-                                           "exit out", "exit in", "detour"};
+  static constexpr const char* kNames[] = {"port out",  "port in",    "ring link ahead", "ring link back",
+                                           "exit out",  "exit in",    "detour",          "host up",
+                                           "host down", "socket out", "socket in"};
   return fmt::format("{} {} {}", hierarchy.levels[part.level].name, kNames[static_cast<int>(part.kind)],
                      part.index);
 }

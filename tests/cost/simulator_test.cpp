@@ -62,13 +62,28 @@ std::vector<Edge> edges_of(Operation operation, bool tree, const std::vector<int
   if (operation == Operation::AllReduce) share = 2.0 * (n - 1) / n;
   if (operation == Operation::ReduceScatter) share = 1.0 * (n - 1) / n;
   if (operation == Operation::AllGather) share = n - 1;
-  for (int i = 0; i + 1 < n; ++i) edges.push_back({group[i], group[i + 1], share});
-  if (closed || (operation != Operation::Reduce && operation != Operation::Broadcast))
-    edges.push_back({group[n - 1], group[0], share});
+  // The way round; a Reduce to the first device leaves out what leaves it, a Broadcast what comes to it.
+  for (int i = 0; i < n; ++i) {
+    if (!closed && operation == Operation::Reduce && i == 0) continue;
+    if (!closed && operation == Operation::Broadcast && i == n - 1) continue;
+    edges.push_back({group[i], group[(i + 1) % n], share});
+  }
   return edges;
 }
 
-enum What { PortOut, PortIn, ExitOut, ExitIn, Forward, Backward, Detour };
+enum What {
+  PortOut,
+  PortIn,
+  ExitOut,
+  ExitIn,
+  Forward,
+  Backward,
+  Detour,
+  HostUp,
+  HostDown,
+  SocketOut,
+  SocketIn
+};
 
 // How long each port, link or path is busy when all of these are sent at once, in microseconds: what it is, of which level, at which
 // place of its unit; of the units the busiest.
@@ -82,7 +97,16 @@ Busy busy_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, doubl
   const auto leave = [&](int device, int level, bool out, double amount) {
     const Level& l = hierarchy.levels[level];
     const int child = device / below[level];
-    if (l.link.exit) {
+    if (l.link.host) {
+      const int unit_start = child / l.fan_out * l.fan_out,
+                socket = child % l.fan_out / l.link.host->socket.children;
+      bytes[{out ? HostUp : HostDown, level,
+             unit_start + child % l.fan_out / l.link.host->uplink.children}] += amount;
+      if (socket != 0) {
+        bytes[{SocketOut, level, unit_start + (out ? socket : 0)}] += amount;
+        bytes[{SocketIn, level, unit_start + (out ? 0 : socket)}] += amount;
+      }
+    } else if (l.link.exit) {
       const int block = child / l.fan_out * l.fan_out + child % l.fan_out / l.link.exit->children;
       bytes[{out ? ExitOut : ExitIn, level, block}] += amount;
     } else if (l.link.shape == Shape::Switch) {
@@ -100,7 +124,15 @@ Busy busy_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, doubl
       bytes[{PortIn, level, b}] += amount;
     } else {
       const int ahead = (b - a + n) % n, behind = n - ahead;
-      if (ahead != 1 && behind != 1 && l.link.detour) {
+      if (ahead != 1 && behind != 1 && l.link.host) {
+        const HostPath& host = *l.link.host;
+        bytes[{HostUp, level, unit_start + a % n / host.uplink.children}] += amount;
+        bytes[{HostDown, level, unit_start + b % n / host.uplink.children}] += amount;
+        if (a % n / host.socket.children != b % n / host.socket.children) {
+          bytes[{SocketOut, level, unit_start + a % n / host.socket.children}] += amount;
+          bytes[{SocketIn, level, unit_start + b % n / host.socket.children}] += amount;
+        }
+      } else if (ahead != 1 && behind != 1 && l.link.detour) {
         bytes[{Detour, level, unit_start + a % n / l.link.detour->children}] += amount;
       } else {
         const bool forward = ahead <= behind;
@@ -118,6 +150,9 @@ Busy busy_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, doubl
     const LinkModel& link = hierarchy.levels[std::get<1>(where)].link;
     double gbs = link.bandwidth_gbs;
     if (std::get<0>(where) == PortOut || std::get<0>(where) == PortIn) gbs *= link.ports;
+    if (std::get<0>(where) == HostUp || std::get<0>(where) == HostDown) gbs = link.host->uplink.bandwidth_gbs;
+    if (std::get<0>(where) == SocketOut || std::get<0>(where) == SocketIn)
+      gbs = link.host->socket.bandwidth_gbs;
     if (std::get<0>(where) == Detour) gbs = link.detour->bandwidth_gbs;
     if (std::get<0>(where) == ExitOut || std::get<0>(where) == ExitIn) gbs = link.exit->bandwidth_gbs;
     double& most = busy[{std::get<0>(where), std::get<1>(where),
@@ -157,6 +192,13 @@ Setting random_setting(std::mt19937& random) {
       if (below(2)) level.link.exit = SharedPath{.bandwidth_gbs = 1.0 + below(5), .children = 1 + below(3)};
       if (level.link.shape == Shape::Ring && below(2))
         level.link.detour = SharedPath{.bandwidth_gbs = 1.0 + below(5), .children = 1 + below(4)};
+      if (level.link.shape == Shape::Ring && below(2)) {
+        const int shared = 1 + below(3);
+        level.link.exit = level.link.detour = std::nullopt;
+        level.link.host =
+            HostPath{.uplink = {.bandwidth_gbs = 1.0 + below(5), .children = shared},
+                     .socket = {.bandwidth_gbs = 1.0 + below(5), .children = shared * (1 + below(3))}};
+      }
       s.hierarchy.levels.push_back(level);
       LevelSplit split{.members = {}, .bases = {}};
       for (int m = 0; m < members; ++m) split.members.push_back(m * inner);
@@ -442,6 +484,34 @@ TEST(Simulator, RingsLeaveANodeByAllItsNics) {
   EXPECT_NEAR(busbw(2, 1, Algorithm::Ring), 24, 1e-6);
   EXPECT_NEAR(busbw(3, 4, Algorithm::Ring), 96, 1e-6);
   EXPECT_GT(busbw(2, 4, Algorithm::Tree), 80);
+}
+
+// Eight V100 in a ring of NVLinks, four to a CPU: what has no NVLink goes through the host, and so does what leaves the node. By
+// hand, in bytes of a GPU, after tables 3 and 4 of Xie et al. 2022 (rows E2 and E3).
+TEST(Simulator, HostsAreShared) {
+  const Hierarchy h = named_hierarchy("v100:4");
+  const double lanes = h.levels[1].link.host->uplink.bandwidth_gbs * 1e3,
+               nvlink = h.levels[1].link.bandwidth_gbs * 1e3;
+  const auto us = [&](const std::vector<int>& nodes, const LevelSplit& gpus, bool over_nodes,
+                      Operation operation, Algorithm algorithm) {
+    LevelSplit outer{.members = nodes, .bases = {0}};
+    if (over_nodes) outer.bases = {0, 1};
+    const Simulator simulator(h, {outer, gpus});
+    const StepTime time = simulator.time(operation, {over_nodes, true},
+                                         {{.places = {Place::All, Place::All}, .bytes = 1e9}}, algorithm);
+    return time.us - time.latency_us;
+  };
+  // E3: both halves of each node; 3 -> 0 and 7 -> 4 have no NVLink. Trees do not need it.
+  const LevelSplit halves{.members = {0, 1, 2, 3}, .bases = {0, 4}};
+  EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::AllReduce, Algorithm::Ring), 1.5e9 / lanes, 1e-6);
+  EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::AllReduce, Algorithm::Tree), 1e9 / nvlink, 1e-6);
+  // A ring is closed whatever runs over it, so a Reduce to its first GPU comes by the last one. A Broadcast is all NVLink.
+  EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::Reduce, Algorithm::Ring), 1e9 / lanes, 1e-6);
+  EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::Broadcast, Algorithm::Ring), 1e9 / nvlink, 1e-6);
+  // E2: every second GPU of two nodes, twice. Four rings' worth of edges come up from each CPU's GPUs: no two are neighbours.
+  const LevelSplit evens{.members = {0, 2, 4, 6}, .bases = {0, 1}};
+  EXPECT_NEAR(us({0, 2}, evens, true, Operation::AllReduce, Algorithm::Ring), 4 * 2 * 7.0 / 8 * 1e9 / lanes,
+              1e-6);
 }
 
 // NCCL's shape: each tree spans all nodes, and of an even number every node is inner in at most one tree; of an odd

@@ -48,7 +48,21 @@ double over_levels(const Hierarchy& h, const std::vector<Flow>& flows) {
       const auto path = [&](int child, const SharedPath& path) {
         return child / n * 1000 + child % n / path.children;
       };
-      if (parted && link.exit) {
+      const auto through = [&](const char* where, int child, const SharedPath& by) {
+        load(j, where, path(child, by), flow.bytes, by.bandwidth_gbs);
+      };
+      // Up from one child, down to another, which may be the first one of the first socket for what is outside.
+      const auto sockets = [&](int from, int to) {
+        if (from % n / link.host->socket.children == to % n / link.host->socket.children) return;
+        through("socket out", from, link.host->socket);
+        through("socket in", to, link.host->socket);
+      };
+      if (parted && link.host) {
+        through("host up", a, link.host->uplink);
+        sockets(a, a / n * n);
+        sockets(b / n * n, b);
+        through("host down", b, link.host->uplink);
+      } else if (parted && link.exit) {
         load(j, "exit out", path(a, *link.exit), flow.bytes, link.exit->bandwidth_gbs);
         load(j, "exit in", path(b, *link.exit), flow.bytes, link.exit->bandwidth_gbs);
       } else if (parted && link.shape == Shape::Switch) {
@@ -62,7 +76,11 @@ double over_levels(const Hierarchy& h, const std::vector<Flow>& flows) {
           load(j, "ahead", a, flow.bytes, link.bandwidth_gbs);
         else if ((b + 1) % n == a % n)
           load(j, "back", a, flow.bytes, link.bandwidth_gbs);
-        else
+        else if (link.host) {
+          through("host up", a, link.host->uplink);
+          sockets(a, b);
+          through("host down", b, link.host->uplink);
+        } else
           load(j, "detour", path(a, *link.detour), flow.bytes, link.detour->bandwidth_gbs);
         parted = true;
       }
@@ -121,6 +139,11 @@ Hierarchy random_hierarchy(std::mt19937& random) {
     const auto path = [&] { return SharedPath{rate(), 1 + static_cast<int>(random() % 4)}; };
     if (random() % 2 == 0) link.exit = path();
     if (link.shape == Shape::Ring && random() % 2 == 0) link.detour = path();
+    if (link.shape == Shape::Ring && random() % 3 == 0) {
+      link.exit = link.detour = std::nullopt;
+      link.host = HostPath{.uplink = path(), .socket = path()};
+      link.host->socket.children *= link.host->uplink.children;
+    }
     h.levels.push_back(level);
   }
   return h;
@@ -150,7 +173,10 @@ TEST(Levels, OfAGraphOfLevelsAreThatGraphAgain) {
       const auto even = [&](const auto& path) {
         return !path || path->children >= l.fan_out || l.fan_out % path->children == 0;
       };
-      return even(l.link.exit) && even(l.link.detour);
+      const auto both = [&](const HostPath& host) {
+        return even(std::optional(host.uplink)) && even(std::optional(host.socket));
+      };
+      return even(l.link.exit) && even(l.link.detour) && (!l.link.host || both(*l.link.host));
     });
     even += evenly;
     if (!levels.hierarchy) {
