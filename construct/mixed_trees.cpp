@@ -170,7 +170,8 @@ class WholeTrees {
       for (int s = 0; s < steps_; ++s) prices_.row(l)[s] = congestion.price(l, s);
     const long long before = growing_.looks();
     for (const double later : {0.0, kDearerLaterAnew}) {
-      if (!growing_.grow(choices_[t].roots, 0, steps_, false, prices_.dearer_later(later), ways_)) continue;
+      prices_.dearer_later(later, tilted_);
+      if (!growing_.grow(choices_[t].roots, 0, steps_, false, tilted_, ways_)) continue;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
         if (way.link >= 0) cost += prices_.at(way.link, way.layer);
@@ -191,7 +192,7 @@ class WholeTrees {
   const LinkOrbits orbits_;
   TimedTree growing_;
   std::vector<TimedSends> trees_ = {};
-  TimedPrices prices_;
+  TimedPrices prices_, tilted_ = {};
   std::vector<TimedTree::Way> ways_ = {};
   std::mt19937 random_{1};
 };

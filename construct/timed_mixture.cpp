@@ -100,8 +100,8 @@ class Mixing {
     TimedSends tree;
     double least = TimedTree::kDearest;
     for (const double later : kDearerLater) {
-      if (!growing_.grow(classes_[k].roots, 0, steps_, false, prices_.dearer_later(later), ways_))
-        return false;
+      prices_.dearer_later(later, tilted_);
+      if (!growing_.grow(classes_[k].roots, 0, steps_, false, tilted_, ways_)) return false;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
         if (way.link >= 0) cost += prices_.at(way.link, way.layer);
@@ -135,7 +135,7 @@ class Mixing {
   const int steps_;
   TimedTree growing_;
   std::vector<double> loads_ = {}, bin_prices_ = {};  // by step and bin
-  TimedPrices prices_;
+  TimedPrices prices_, tilted_ = {};
   std::vector<std::map<TimedSends, double>> parts_ = {};  // by class
   std::vector<TimedTree::Way> ways_ = {};
 };

@@ -5,11 +5,11 @@
 
 namespace chorale {
 
-TimedPrices TimedPrices::dearer_later(double by) const {
-  TimedPrices dearer = *this;
-  for (std::size_t i = 0; i < dearer.of_.size(); ++i)
-    dearer.of_[i] *= 1 + by * static_cast<double>(i % static_cast<std::size_t>(steps_));
-  return dearer;
+void TimedPrices::dearer_later(double by, TimedPrices& into) const {
+  into.steps_ = steps_;
+  into.of_.resize(of_.size());
+  for (std::size_t first = 0; first < of_.size(); first += steps_)
+    for (int s = 0; s < steps_; ++s) into.of_[first + s] = of_[first + s] * (1 + by * s);
 }
 
 TimedTree::Roads::Roads(const Topology& topology, bool turned) : first(topology.ranks + 1, 0) {

@@ -25,7 +25,7 @@ class TimedPrices {
     return std::span(of_).subspan(static_cast<std::size_t>(l) * steps_, steps_);
   }
   // Each step dearer than the first by a part of it: with 0.1, step 3 costs 1.3 times as much.
-  TimedPrices dearer_later(double by) const;
+  void dearer_later(double by, TimedPrices& into) const;
 
  private:
   int steps_ = 0;
