@@ -100,6 +100,9 @@ class Packing {
     const long long wanted = static_cast<long long>(forests_.size()) * (ranks_ - 1);
     const auto placed = std::ranges::count_if(copies_, [](const Copy& copy) { return copy.forest >= 0; });
     if (placed < wanted) {
+      // Ends of what every tree can have are one group: its copies are as many as the crossings that are not counted any more.
+      for (const Edge& edge : edges_)
+        if (edge.copies >= std::ssize(forests_)) clumps_.join(edge.a, edge.b);
       packing.group = clumps_.representatives();
       return packing;
     }

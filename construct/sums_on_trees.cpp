@@ -69,6 +69,40 @@ Weakest fewest_rounds_of(int ranks, const std::vector<Edge>& edges, int trees) {
   }
 }
 
+// Rounds that trees take, as a ratio in lowest terms.
+struct Share {
+  long long rounds = 0;
+  long long trees = 1;
+};
+
+Share share_across(const std::vector<Edge>& edges, const std::vector<int>& group) {
+  long long between = 0;
+  for (const Edge& edge : edges)
+    if (group[edge.a] != group[edge.b]) between += edge.copies;
+  const auto crossings = static_cast<long long>(std::set<int>(group.begin(), group.end()).size()) - 1;
+  const long long common = std::gcd(crossings, between);
+  return {.rounds = crossings / common, .trees = between / common};
+}
+
+// What the weakest partition asks for: a partition's share is packed, and where that fails there is a weaker one (Dinkelbach's
+// method). Nothing where that would be too many trees.
+std::optional<Share> weakest_share(int ranks, const std::vector<Edge>& edges) {
+  std::vector<int> group(ranks);
+  std::iota(group.begin(), group.end(), 0);
+  for (Share last;;) {
+    const Share share = share_across(edges, group);
+    if (share.rounds * last.trees <= last.rounds * share.trees || share.trees * ranks > kMostPlaces)
+      return std::nullopt;
+    std::vector<Edge> copies = edges;
+    for (Edge& edge : copies)
+      edge.copies = static_cast<int>(std::min(share.trees, edge.copies * share.rounds));
+    TreePacking packing = pack_spanning_trees(ranks, copies, static_cast<int>(share.trees));
+    if (!packing.trees.empty()) return share;
+    group = std::move(packing.group);
+    last = share;
+  }
+}
+
 bool connected(const Topology& topology) {
   return std::ranges::none_of(hops(topology, {0}), [](int distance) { return distance < 0; });
 }
@@ -117,13 +151,18 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   if (topology.ranks < 2 || !connected(topology)) return std::nullopt;
   const std::optional<std::vector<Edge>> edges = undirected(topology);
   if (!edges || topology.ranks > kMostPlaces) return std::nullopt;
+  const std::optional<Share> weakest = weakest_share(topology.ranks, *edges);
+  const auto least = [&](int of) {  // rounds, that the weakest partition says
+    return weakest ? static_cast<int>((of * weakest->rounds + weakest->trees - 1) / weakest->trees) : 0;
+  };
   // The fewest trees that say all: where a divisor of the chunks needs no more rounds than its share, each of its trees
   // is that of several chunks.
-  int fewest = 0;  // rounds that some partition says
+  int fewest = least(chunks);
   int trees = 0;
   Weakest best;
   for (int tried = 1; tried <= std::min(chunks, kMostPlaces / topology.ranks); ++tried) {
     if (chunks % tried != 0) continue;
+    if (trees != 0 && least(tried) * (chunks / tried) >= best.rounds * (chunks / trees)) continue;
     Weakest found = fewest_rounds_of(topology.ranks, *edges, tried);
     fewest = std::max(fewest, rounds_across(*edges, found.group, chunks));
     const int now = found.rounds * (chunks / tried);

@@ -1,0 +1,120 @@
+// Trees side by side, held against all partitions of small networks, some of whose edges are wider than trees are many.
+#include "construct/spanning_trees.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include "construct/sums_on_trees.h"
+#include "symmetry/orbits.h"
+#include "tests/construct/random_machines.h"
+
+namespace chorale {
+namespace {
+
+using test::below;
+
+std::vector<Edge> random_network(std::mt19937& random, int ranks) {
+  std::vector<Edge> edges;
+  for (Rank n = 1; n < ranks; ++n)
+    edges.push_back({.a = n, .b = below(random, n), .copies = 1 + below(random, 9)});
+  for (int more = below(random, 2 * ranks); more > 0; --more)
+    if (const Rank a = below(random, ranks), b = below(random, ranks); a != b)
+      edges.push_back({.a = a, .b = b, .copies = 1 + below(random, 4)});
+  return edges;
+}
+
+int groups_of(const std::vector<int>& group) {
+  std::vector<int> names = group;
+  std::ranges::sort(names);
+  return static_cast<int>(std::ranges::unique(names).begin() - names.begin());
+}
+
+int copies_between(const std::vector<Edge>& edges, const std::vector<int>& group) {
+  int copies = 0;
+  for (const Edge& edge : edges)
+    if (group[edge.a] != group[edge.b]) copies += edge.copies;
+  return copies;
+}
+
+void each_partition(std::vector<int>& group, int rank, int groups,
+                    const std::function<void(const std::vector<int>&)>& look) {
+  if (rank == std::ssize(group)) return look(group);
+  for (int g = 0; g <= groups; ++g) {
+    group[rank] = g;
+    each_partition(group, rank + 1, std::max(groups, g + 1), look);
+  }
+}
+
+void each_partition(int ranks, const std::function<void(const std::vector<int>&)>& look) {
+  std::vector<int> group(ranks, 0);
+  each_partition(group, 0, 0, look);
+}
+
+TEST(SpanningTrees, AreThereWherePartitionsAllow) {
+  int packed = 0, refused = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 2 + below(random, 5), trees = 1 + below(random, 7);
+    const std::vector<Edge> edges = random_network(random, ranks);
+    bool allowed = true;
+    each_partition(ranks, [&](const std::vector<int>& group) {
+      allowed = allowed && copies_between(edges, group) >= trees * (groups_of(group) - 1);
+    });
+    const TreePacking packing = pack_spanning_trees(ranks, edges, trees);
+    ASSERT_EQ(!packing.trees.empty(), allowed);
+    if (!allowed) {
+      ++refused;
+      EXPECT_LT(copies_between(edges, packing.group), trees * (groups_of(packing.group) - 1));
+      continue;
+    }
+    ++packed;
+    std::vector<int> used(edges.size(), 0);
+    for (const std::vector<int>& tree : packing.trees) {
+      Orbits joined(ranks);
+      for (int e : tree) {
+        ++used[e];
+        joined.join(edges[e].a, edges[e].b);
+      }
+      EXPECT_EQ(std::ssize(tree), ranks - 1);
+      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
+    }
+    EXPECT_EQ(std::ssize(packing.trees), trees);
+    for (std::size_t e = 0; e < edges.size(); ++e) EXPECT_LE(used[e], edges[e].copies);
+  }
+  EXPECT_GT(packed, 50);
+  EXPECT_GT(refused, 50);
+}
+
+// Of as many chunks as all bandwidths have common multiples for, the rounds are what the weakest partition asks for, and trees are as
+// few as it has crossings in lowest terms.
+TEST(SpanningTrees, MeetTheWeakestPartitionWithFewDifferentOnes) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 2 + below(random, 5);
+    Topology t{.ranks = ranks};
+    const std::vector<Edge> edges = random_network(random, ranks);
+    for (const Edge& edge : edges)
+      for (const auto& [src, dst] : {std::pair(edge.a, edge.b), {edge.b, edge.a}})
+        t.links.push_back({.src = src, .dst = dst, .bandwidth = edge.copies});
+    int crossings = 0, between = 1;
+    each_partition(ranks, [&](const std::vector<int>& group) {
+      const int k = groups_of(group) - 1, copies = copies_between(edges, group);
+      if (k * between > crossings * copies) {
+        crossings = k;
+        between = copies;
+      }
+    });
+    const std::optional<SumTrees> packed = sum_trees(t, 7 * between);
+    ASSERT_TRUE(packed.has_value());
+    EXPECT_EQ(packed->rounds, 7 * crossings);
+    EXPECT_LE(packed->different, between);
+  }
+}
+
+}  // namespace
+}  // namespace chorale
