@@ -8,10 +8,13 @@ than 1.1 times its shortest is unsteady: measured again, up to --repeats times, 
   check    each machine carries what it says: bytes stay on their links, both ways at once, nothing is lost; alpha and beta
   predict  every point of our frontiers and every hand-written algorithm: predicted and measured time
   compare  ours, the point that should be the fastest, against each of Open MPI's own algorithms, in the same runs
+  library  a library built for the machine, measured on it, and preloaded into a program of mpi4py: its collectives with and without,
+           in turn; where MPI's own was measured to be faster, it is passed on
   clean    takes down what runs left that were killed
 
-Usage: python3 benchmarks/fabric CHORALE [check] [predict] [compare] [--machines ring8,two4] [--collectives allgather,allreduce]
+Usage: python3 benchmarks/fabric CHORALE [check] [predict] [compare] [library] [--machines ring8,two4] [--collectives allgather,allreduce]
        [--bytes 64K,512K] [--unit MBIT] [--chunks 1-4,16] [--search 40s] [--iterations 5] [--repeats 3]
+       [--conflicts 1000]
        python3 benchmarks/fabric clean
 
 Machines: ring4, ring8, ring8slow, two4, dgx1l, star8, mesh2x4, mesh2x4cut, a file of docs/formats.md, or what 'chorale topology list' has.
@@ -28,6 +31,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from held import Held
 from load import Load
 from machine import Refused, fullest, machine_of, predicted_us
 from network import Failed, Network, clean, why_not
@@ -252,6 +256,22 @@ class Study:
                 print(f"  {collective:<10} {bytes_of(size):>8} {mine:>9.0f}  {name:<24} {theirs:>9.0f}  {theirs / mine:.2f}; {most:.2f}"
                       f"{' unsteady' if shaky else ''}    (all: " + ", ".join(f"{each[1]} {each[0]:.0f}" for each in sorted(tries)) + ")", flush=True)
 
+    def library(self):
+        preload = pathlib.Path(self.arguments.chorale).parent.parent / "lib/libchorale-mpi-preload.so"
+        held = Held(self.network, self.arguments.chorale, preload, self.calibrated(), self.arguments.conflicts)
+        sizes = [bytes_of(size) for size in self.arguments.bytes]
+        print(f"  library: {held.build()}", flush=True)
+        held.measure(sizes)
+        with Load() as load:
+            rows, (by_ours, passed) = held.compared(sizes, self.arguments.iterations)
+        print(f"  {'collective':<13} {'bytes':>8} {'preloaded us':>12} {'MPI alone us':>12}  times faster")
+        for (collective, size), (theirs, ours, same) in rows.items():
+            print(f"  {collective:<13} {size:>8} {ours:>12.0f} {theirs:>12.0f}  {theirs / ours:.2f}{'' if same else '  RESULTS DIFFER'}")
+            self.failures += not same
+        ratios = [theirs / ours for theirs, ours, _ in rows.values()]
+        print(f"  preloaded, a program of mpi4py: {statistics.median(ratios):.2f} times as fast in the median, {min(ratios):.2f} to {max(ratios):.2f}; "
+              f"{by_ours} of {by_ours + passed} collectives replaced; medians of {self.arguments.iterations}; others {load.cores:.2f} cores", flush=True)
+
 
 def ranges(text):
     """1-4,16: chunks of a block, from and to, a frontier each."""
@@ -261,7 +281,7 @@ def ranges(text):
 def parsed():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("chorale")
-    parser.add_argument("parts", nargs="*", choices=["check", "predict", "compare", []])
+    parser.add_argument("parts", nargs="*", choices=["check", "predict", "compare", "library", []])
     parser.add_argument("--machines", type=lambda text: text.split(","), default=["ring8", "ring8slow", "two4", "dgx1l", "star8", "mesh2x4", "mesh2x4cut"])
     parser.add_argument("--collectives", type=lambda text: text.split(","), default=KINDS)
     parser.add_argument("--bytes", type=lambda text: text.split(","), default=["64K", "512K"])
@@ -270,6 +290,7 @@ def parsed():
     parser.add_argument("--search", default="40s")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--conflicts", type=int, default=1000)
     arguments = parser.parse_args()
     arguments.parts = arguments.parts or ["predict", "compare"]
     arguments.chorale = str(pathlib.Path(arguments.chorale).resolve())

@@ -129,6 +129,10 @@ class Network:
     def mpirun(self, command, settings=None, seconds=300, cwd=None, ranks=None):
         """The standard output of `command`, a process a rank, each in its own namespace. Ranks come before all other work: they need
         little of the processors, and that at once. What hangs is ended after `seconds`."""
+        return self.mpirun_said(command, settings, seconds, cwd, ranks)[0]
+
+    def mpirun_said(self, command, settings=None, seconds=300, cwd=None, ranks=None):
+        """Standard output and standard error of it."""
         mca = [word for name, value in {**MPI, **(settings or {})}.items() for word in ("--mca", name, str(value))]
         words = ["nsenter", f"--net=/run/netns/{layout.management(self.prefix)}", "mpirun", "-n", str(ranks or self.machine.ranks),
                  "--oversubscribe", "--bind-to", "none", *mca, str(self.rank), *map(str, command)]
@@ -146,7 +150,7 @@ class Network:
         code, self.running = self.running.returncode, None
         if code:
             raise Failed(f"{' '.join(map(str, command))}: exit code {code}: {(err or out).strip()[-2000:]}")
-        return out
+        return out, err
 
     def carried(self):
         """(src, dst) -> bytes that left src on that link."""
