@@ -168,7 +168,10 @@ class RateReader {
 
   // What each link takes, as far as it is decided.
   bool take() {
-    effort_ -= std::ssize(rates_.lines) * std::ssize(hierarchy_.levels);
+    // A way through a host has four parts where others have one.
+    const auto hosts =
+        std::ranges::count_if(hierarchy_.levels, [](const Level& l) { return l.link.host.has_value(); });
+    effort_ -= std::ssize(rates_.lines) * (std::ssize(hierarchy_.levels) + 3 * hosts);
     if (effort_ < 0) return false;
     taken_ = {};
     pairs_.clear();
@@ -287,9 +290,21 @@ std::string level_name(std::size_t from_inside) {
   return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
 }
 
+// The first rank that is slower or faster than rank 0 in all. Children of levels are alike in that, too, but behind a host
+// (LevelSearch::may_differ).
+std::optional<std::string> slower(const Rates& rates) {
+  std::vector<double> gbs(rates.ranks, 0);
+  for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;
+  for (Rank n = 1; n < rates.ranks; ++n)
+    if (!same(gbs[n], gbs[0]))
+      return fmt::format("has {:.6g} GB/s out of rank 0, {:.6g} out of rank {}", gbs[0], gbs[n], n);
+  return std::nullopt;
+}
+
 class LevelSearch {
  public:
-  explicit LevelSearch(const Topology& graph) : graph_(graph), rates_(graph) {}
+  explicit LevelSearch(const Topology& graph)
+      : graph_(graph), rates_(graph), differ_(slower(rates_).has_value()) {}
   const Rates& rates() const { return rates_; }
   bool gave_up() const { return effort_ < 0; }
 
@@ -335,9 +350,25 @@ class LevelSearch {
     return false;
   }
 
+  // How many of the others hang on a child's own socket depends on its place, so its rates in all do, if a host is slower between
+  // sockets than within one.
+  bool may_differ() const {
+    int below = graph_.ranks;
+    for (const Level& level : chosen_) {
+      below /= level.fan_out;
+      if (!level.link.host || level.link.host->socket.children < 3) continue;
+      const Rates::Line* const own = rates_.find(0, 2 * below);
+      const int away = level.link.host->socket.children;
+      const Rates::Line* const other = away < level.fan_out ? rates_.find(0, away * below) : nullptr;
+      if (own != nullptr && other != nullptr && !same(own->gbs, other->gbs)) return true;
+    }
+    return false;
+  }
+
   // Reads the rates and builds the graph of what was read. Which ways out are not the ports cannot be told
   // from limits alone, so all combinations are tried, those with ports first.
   bool prove() {
+    if (differ_ && !may_differ()) return false;
     for (unsigned own_exits = 0; own_exits < 1u << chosen_.size();
          own_exits += 2) {  // the outermost has no way out
       Hierarchy guess{
@@ -352,6 +383,7 @@ class LevelSearch {
 
   const Topology& graph_;
   const Rates rates_;
+  const bool differ_;  // ranks, in what they send in all
   long long effort_ = kMostLookedAt;
   std::vector<int> fan_outs_ = {};
   std::vector<Level> chosen_ = {};
@@ -369,16 +401,6 @@ std::optional<std::string> unlike(const Rates& rates) {
   return std::nullopt;
 }
 
-// Slower or faster in all. Behind a host children may differ in that, so it is said only where nothing was found.
-std::optional<std::string> slower(const Rates& rates) {
-  std::vector<double> gbs(rates.ranks, 0);
-  for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;
-  for (Rank n = 1; n < rates.ranks; ++n)
-    if (!same(gbs[n], gbs[0]))
-      return fmt::format("has {:.6g} GB/s out of rank 0, {:.6g} out of rank {}", gbs[0], gbs[n], n);
-  return std::nullopt;
-}
-
 }  // namespace
 
 Levels levels_of(const Topology& graph) {
@@ -388,8 +410,8 @@ Levels levels_of(const Topology& graph) {
   if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
   if (const auto why = unlike(search.rates())) return {.why_none = *why};
   if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};
-  if (const auto why = slower(search.rates())) return {.why_none = *why};
   if (search.gave_up()) return {.why_none = "is divided in no way that was found in a moment"};
+  if (const auto why = slower(search.rates())) return {.why_none = *why};
   return {.why_none =
               fmt::format("is not {} divided into equal groups of equal groups: its links and limits differ",
                           counted(graph.ranks, "rank"))};

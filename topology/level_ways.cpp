@@ -10,7 +10,6 @@
 #include "topology/level_ways.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace chorale {
@@ -131,13 +130,16 @@ double implied_rate(const TakenParts& taken, const LevelPart& part,
   std::map<Family, double> covered;
   for (LinkId l : links) {
     all += taken.rates[l];
-    std::set<Family> seen;
-    for (const LevelPart& other : taken.parts[l]) {
+    const std::vector<LevelPart>& own = taken.parts[l];
+    for (const LevelPart& other : own) {
       const Family family{other.level, other.kind};
       if (family == Family{part.level, part.kind}) continue;
       by_family[family][other.index] += taken.rates[l];
       // From one host to another a link takes two of a kind; as a bound that counts double, which is never too little.
-      if (seen.insert(family).second) covered[family] += taken.rates[l];
+      const auto first = std::ranges::find_if(own, [&](const LevelPart& part) {
+        return Family{part.level, part.kind} == family;
+      });
+      if (&*first == &other) covered[family] += taken.rates[l];
     }
   }
   double least = all;
