@@ -324,6 +324,19 @@ void tables() {
     }
     fmt::print("\n");
   }
+  // What speaks for one uplink a CPU: where no two GPUs of a ring are neighbours.
+  fmt::print("\nwere there an uplink for each pair of V100:");
+  for (const Measurement& m : table3()) {
+    if (std::string(m.id) != "E2" || m.reduced != std::vector<int>{0}) continue;
+    Hierarchy pairs = chorale::hierarchy(m.system);
+    pairs.levels.back().link.host->uplink.children = 2;
+    const Job job{.axes = axes_of(m.axes), .reductions = {{.axes = m.reduced, .bytes = kBytes}}};
+    const double us =
+        rank_strategies(pairs, job, 0, {.factors = m.matrix}, {.algorithm = m.algorithm}).allreduce_us;
+    fmt::print(" {} by {} {:.2f} s for {:.2f} measured;", m.id,
+               m.algorithm == Algorithm::Ring ? "ring" : "tree", us * 1e-6 * kRuns, m.allreduce);
+  }
+  fmt::print("\n");
   fmt::print("\n{:<22} {:>5} {:>10} {:>23}\n", "", "rows", "Spearman", "median relative error");
   for (const auto& [kind, pairs] : by_kind) {
     std::vector<double> errors;
