@@ -1,9 +1,10 @@
 // On links that are as wide both ways, a chunk that goes up a tree as partial sums and down again as the whole one loads each
 // of the tree's edges once each way, whatever the root: so trees that fit side by side as undirected edges do as links
-// (spanning_trees.h), and the fewest rounds are those of the weakest partition. The fewest rounds are found from below:
-// where trees do not fit, the partition says by how much. Trees are packed for as few chunks as have the same rate, made low
-// (low_trees.h), and used again for the others: rounds that it takes to fill and to empty them are twice their height.
-// Where that would be too many trees, as few rounds as fewer of them make do with: mesh:32x32 wants 64.
+// (spanning_trees.h), and the fewest rounds are those of the weakest partition. Trees by prices mostly come to as few
+// (spread_trees.h); where they do not, the fewest rounds are found from below by matroid union: where trees do not fit, the
+// partition says by how much. They are made for as few chunks as have the same rate, made low (low_trees.h), and used again for the
+// others: rounds that it takes to fill and to empty them are twice their height. Where that would be too many trees, as few rounds as
+// fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
 //
 // Steps come by list scheduling (tree_pipeline.h). The root of a tree is its middle: random roots lost.
 #include "construct/sums_on_trees.h"
@@ -15,13 +16,15 @@
 #include <utility>
 
 #include "construct/low_trees.h"
+#include "construct/spread_trees.h"
 #include "construct/tree_pipeline.h"
 
 namespace chorale {
 namespace {
 
-// Beyond this, trees times ranks, packing takes more than a second or two.
+// Beyond this, trees times ranks, packing takes more than a second or two, and to spread trees some tenths of a second.
 constexpr int kMostPlaces = 1 << 13;
+constexpr int kMostSpread = 1 << 15;
 
 // Pairs of ranks with the bandwidth between them, the same both ways.
 std::optional<std::vector<Edge>> undirected(const Topology& topology) {
@@ -52,10 +55,18 @@ struct Weakest {
   std::vector<int> group = {};
   std::vector<std::vector<int>> trees = {};
 };
-Weakest fewest_rounds_of(int ranks, const std::vector<Edge>& edges, int trees) {
+// None are under `least`.
+Weakest fewest_rounds_of(int ranks, const std::vector<Edge>& edges, int trees, int least) {
   Weakest found{.group = std::vector<int>(ranks)};
   std::iota(found.group.begin(), found.group.end(), 0);
-  found.rounds = rounds_across(edges, found.group, trees);
+  found.rounds = std::max(least, rounds_across(edges, found.group, trees));
+  SpreadTrees spread = spread_spanning_trees(ranks, edges, trees);
+  const bool packable = trees <= kMostPlaces / ranks;
+  if (spread.rounds <= found.rounds || !packable) {
+    found.rounds = spread.rounds;
+    found.trees = std::move(spread.trees);
+    return found;
+  }
   for (;;) {
     std::vector<Edge> copies = edges;
     for (Edge& edge : copies) edge.copies *= found.rounds;
@@ -160,10 +171,10 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   int fewest = least(chunks);
   int trees = 0;
   Weakest best;
-  for (int tried = 1; tried <= std::min(chunks, kMostPlaces / topology.ranks); ++tried) {
+  for (int tried = 1; tried <= std::min(chunks, kMostSpread / topology.ranks); ++tried) {
     if (chunks % tried != 0) continue;
     if (trees != 0 && least(tried) * (chunks / tried) >= best.rounds * (chunks / trees)) continue;
-    Weakest found = fewest_rounds_of(topology.ranks, *edges, tried);
+    Weakest found = fewest_rounds_of(topology.ranks, *edges, tried, least(tried));
     fewest = std::max(fewest, rounds_across(*edges, found.group, chunks));
     const int now = found.rounds * (chunks / tried);
     if (trees == 0 || now < best.rounds * (chunks / trees)) {

@@ -7,9 +7,12 @@
 #include <functional>
 #include <random>
 
+#include "construct/low_trees.h"
+#include "construct/spread_trees.h"
 #include "construct/sums_on_trees.h"
 #include "symmetry/orbits.h"
 #include "tests/construct/random_machines.h"
+#include "topology/machines.h"
 
 namespace chorale {
 namespace {
@@ -114,6 +117,54 @@ TEST(SpanningTrees, MeetTheWeakestPartitionWithFewDifferentOnes) {
     EXPECT_EQ(packed->rounds, 7 * crossings);
     EXPECT_LE(packed->different, between);
   }
+}
+
+// Trees span, load the fullest edge as is said, and never less than any partition asks for; mostly as little.
+TEST(SpreadTrees, AreNearTheWeakestPartition) {
+  int as_few = 0, one_more = 0;
+  constexpr unsigned kNetworks = 200;
+  for (unsigned seed = 0; seed < kNetworks; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const int ranks = 2 + below(random, 5), trees = 1 + below(random, 40);
+    const std::vector<Edge> edges = random_network(random, ranks);
+    int least = 0;
+    each_partition(ranks, [&](const std::vector<int>& group) {
+      const int copies = copies_between(edges, group);
+      if (copies > 0) least = std::max(least, (trees * (groups_of(group) - 1) + copies - 1) / copies);
+    });
+    const SpreadTrees spread = spread_spanning_trees(ranks, edges, trees);
+    ASSERT_EQ(std::ssize(spread.trees), trees);
+    std::vector<int> used(edges.size(), 0);
+    for (const std::vector<int>& tree : spread.trees) {
+      Orbits joined(ranks);
+      for (int e : tree) {
+        ++used[e];
+        joined.join(edges[e].a, edges[e].b);
+      }
+      EXPECT_EQ(std::ssize(tree), ranks - 1);
+      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
+    }
+    int rounds = 0;
+    for (std::size_t e = 0; e < edges.size(); ++e)
+      rounds = std::max(rounds, (used[e] + edges[e].copies - 1) / edges[e].copies);
+    EXPECT_EQ(rounds, spread.rounds);
+    EXPECT_GE(rounds, least);
+    as_few += rounds == least;
+    one_more += rounds == least + 1;
+  }
+  EXPECT_GE(as_few, static_cast<int>(kNetworks) * 8 / 10);
+  EXPECT_GE(as_few + one_more, static_cast<int>(kNetworks) * 95 / 100);
+}
+
+// A corner is 62 links from its opposite, 32 from the middle: 32 trees take 17 rounds, which no 32 can do with less.
+TEST(SpreadTrees, OfALargeMesh) {
+  const std::optional<SumTrees> packed = sum_trees(load_topology("mesh:32x32"), 64);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(packed->rounds, 34);
+  EXPECT_EQ(packed->different, 32);
+  for (const std::vector<int>& tree : packed->trees)
+    EXPECT_LE(depths_of(1024, packed->edges, tree).height, 48);
 }
 
 }  // namespace
