@@ -14,6 +14,7 @@
 #include "construct/copies_on_trees.h"
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
+#include "construct/halves.h"
 #include "construct/in_network.h"
 #include "construct/mixed_trees.h"
 #include "construct/more_steps.h"
@@ -24,7 +25,6 @@
 #include "construct/sums_on_trees.h"
 #include "construct/timed_trees.h"
 #include "construct/tree_growth.h"
-#include "ir/embedding.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
 
@@ -163,23 +163,6 @@ bool starts_somewhere(const Collective& collective) {
 bool has_dual(const Collective& collective) {
   return collective.combining &&
          std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
-}
-
-// Each rank sums up its part, and tells it: an AllReduce, where chunks are as many for each rank.
-std::vector<Schedule> halves(const Topology& topology, const Collective& collective,
-                             const std::atomic<bool>* stop) {
-  const int chunks = collective.chunks_per_block;
-  if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {};
-  // Many chunks take a pipeline better than they take two halves; of many ranks a single try of a step is a part of this.
-  const long long most_looks = std::max(50'000'000LL, 200LL * chunks * collective.ranks);
-  const Collective gather =
-      make_collective(CollectiveKind::Allgather, collective.ranks, chunks / collective.ranks);
-  const std::vector<Schedule> gathers = grow_trees(topology, gather, stop, most_looks);
-  std::vector<Schedule> both;
-  if (gathers.empty()) return both;
-  for (const Schedule& scatter : grow_trees(reversed(topology), gather, stop, most_looks))
-    for (const Schedule& after : gathers) keep_undominated(both, sequence(reversed(scatter, true), after));
-  return both;
 }
 
 }  // namespace
