@@ -13,6 +13,7 @@ ImportedMachine import_machine(const std::vector<NamedText>& files, const Import
   const Import import =
       imported(files, {.nodes = question.nodes,
                        .error = question.error,
+                       .network_within_nodes = question.network_within_nodes,
                        .choices = {.instance = question.instance, .nic_gbits = question.nic_gbits}});
   return {.machine = import.machine, .report = describe(import), .json = to_json(import)};
 }

@@ -15,6 +15,7 @@ struct ImportQuestion {
   double error = 0.05;        // at most, of a rate as chunks a round
   std::string instance = {};  // the type of a cloud machine whose file shows PCI only; "": by the file
   double nic_gbits = 0;       // speed of NICs whose file does not say it; 0: by their kind
+  bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
 };
 
 struct ImportedMachine {

@@ -108,6 +108,18 @@ class WireAbilities {
   bool trunks_ = true;  // wires between switches, too
 };
 
+// Does a wire into a switch bound all routes over this one, which leaves that switch, as tightly? Then no
+// limit is needed.
+bool implied(const Topology& topology, const std::vector<std::vector<LinkId>>& users, LinkId l) {
+  const Link& link = topology.links[l];
+  if (abilities_of(topology).any() || link.src < topology.ranks || link.dst < topology.ranks) return false;
+  for (LinkId before = 0; before < static_cast<LinkId>(topology.links.size()); ++before)
+    if (topology.links[before].dst == link.src && topology.links[before].bandwidth <= link.bandwidth &&
+        users[before].size() > users[l].size() && std::ranges::includes(users[before], users[l]))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 ChosenWays ways_of(const Topology& topology) {
@@ -152,7 +164,8 @@ Topology flat_over(const Topology& topology, const ChosenWays& taken) {
   }
   const WireAbilities able(topology);
   for (std::size_t l = 0; l < users.size(); ++l)
-    if (users[l].size() > 1)
+    if (users[l].size() > 1 &&
+        !(taken.choice == WayChoice::All && implied(topology, users, static_cast<LinkId>(l))))
       flat.limits.push_back({.name = "link " + std::to_string(topology.links[l].src) + " -> " +
                                      std::to_string(topology.links[l].dst),
                              .links = users[l],

@@ -20,11 +20,12 @@ namespace {
 using NodeKind = WiringNode::Kind;
 
 constexpr std::size_t kMostDimensions = 16;
+constexpr double kGigabyte = 1.073741824;  // ASTRA-sim's GB is 2^30 bytes, ours 1e9
 
 struct Dimension {
   std::string shape = {};
   int count = 1;
-  double gbs = 0;
+  double gigabytes = 0;  // of 2^30 bytes, per second
   double latency_ns = 0;
 };
 
@@ -152,15 +153,15 @@ std::vector<Dimension> dimensions_of(std::string_view text, const std::string& f
 void join_unit(Wiring& wiring, const Dimension& dimension, const std::vector<int>& unit,
                const std::string& where) {
   const int n = static_cast<int>(unit.size());
-  const double us = dimension.latency_ns / 1000;
+  const double us = dimension.latency_ns / 1000, gbs = dimension.gigabytes * kGigabyte;
   if (dimension.shape == "Ring") {
-    for (int i = 0; i < (n == 2 ? 1 : n); ++i) wiring.join(unit[i], unit[(i + 1) % n], dimension.gbs, us);
+    for (int i = 0; i < (n == 2 ? 1 : n); ++i) wiring.join(unit[i], unit[(i + 1) % n], gbs, us);
   } else if (dimension.shape == "FullyConnected") {
     for (int i = 0; i < n; ++i)
-      for (int k = i + 1; k < n; ++k) wiring.join(unit[i], unit[k], dimension.gbs, us);
+      for (int k = i + 1; k < n; ++k) wiring.join(unit[i], unit[k], gbs, us);
   } else if (dimension.shape == "Switch") {
     const int hub = wiring.add(NodeKind::Network, "switch of " + where);
-    for (int rank : unit) wiring.join(rank, hub, dimension.gbs, us);
+    for (int rank : unit) wiring.join(rank, hub, gbs, us);
   }
 }
 
@@ -214,7 +215,8 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   wiring.read.push_back(
       fmt::format("{}: ASTRA-sim's analytical network: {}, the innermost first", file, joined(words)));
   wiring.assumed.push_back(
-      "each dimension's rate is that of one link, each way; a rank has links in every dimension");
+      "each dimension's rate is that of one link, each way, in GB of 2^30 bytes; a rank has links in every "
+      "dimension");
   return wiring;
 }
 

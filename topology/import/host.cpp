@@ -29,8 +29,9 @@ int root_of(std::vector<int>& parent, int n) {
 
 class HostWiring {
  public:
-  HostWiring(const Host& host, Wiring& wiring, bool networked)
-      : host_(host), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {}
+  // number: of the node in the cluster.
+  HostWiring(const Host& host, int number, Wiring& wiring, bool networked)
+      : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {}
 
   void add_gpus() {
     std::vector<int> gpus;
@@ -40,17 +41,32 @@ class HostWiring {
     for (int p : gpus) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
   }
 
-  // Everything but the GPUs, which are numbered first.
-  void add_rest(int network) {
+  // Everything but the GPUs, which are numbered first; what is to be joined with the network is added to
+  // the ports.
+  void add_rest(std::vector<NetworkPort>& ports) {
     for (const HostCable& cable : host_.cables) {
       const bool direct = kind(cable.src) == PartKind::Gpu && kind(cable.dst) == PartKind::Gpu;
       wiring_.lines.push_back(
           {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? kCableAlpha : kNvSwitchPortAlpha});
     }
     if (!joined_without_pci())
-      keep_pci(network);
+      keep_pci(ports);
     else if (networked_)
-      reach_network(network);
+      reach_network(ports);
+  }
+
+  // A GPU whose links lead to a CPU reaches others over it, which takes the CPUs' own links.
+  bool joined_without_pci() const {
+    std::vector<int> group(host_.parts.size());
+    std::iota(group.begin(), group.end(), 0);
+    for (const HostCable& cable : host_.cables) {
+      if (kind(cable.src) == PartKind::Cpu || kind(cable.dst) == PartKind::Cpu) return false;
+      group[root_of(group, cable.src)] = root_of(group, cable.dst);
+    }
+    std::set<int> groups;
+    for (std::size_t p = 0; p < host_.parts.size(); ++p)
+      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
+    return groups.size() <= 1;
   }
 
  private:
@@ -70,21 +86,7 @@ class HostWiring {
     return wiring_.add(as, host_.parts[part].name + suffix);
   }
 
-  // A GPU whose links lead to a CPU reaches others over it, which takes the CPUs' own links.
-  bool joined_without_pci() const {
-    std::vector<int> group(host_.parts.size());
-    std::iota(group.begin(), group.end(), 0);
-    for (const HostCable& cable : host_.cables) {
-      if (kind(cable.src) == PartKind::Cpu || kind(cable.dst) == PartKind::Cpu) return false;
-      group[root_of(group, cable.src)] = root_of(group, cable.dst);
-    }
-    std::set<int> groups;
-    for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
-    return groups.size() <= 1;
-  }
-
-  void keep_pci(int network) {
+  void keep_pci(std::vector<NetworkPort>& ports) {
     std::vector<int> cpus;
     for (std::size_t i = 0; i < host_.parts.size(); ++i) {
       const int p = static_cast<int>(i);
@@ -92,7 +94,8 @@ class HostWiring {
       if (part.kind == PartKind::NvSwitch || (part.kind == PartKind::Nic && !networked_)) continue;
       if (part.kind == PartKind::Cpu) cpus.push_back(node_of(p));
       if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciAlpha);
-      if (part.kind == PartKind::Nic) wiring_.join(node_of(p), network, part.net_gbs, port_alpha(part));
+      if (part.kind == PartKind::Nic)
+        ports.push_back({number_, node_of(p), node_of(p), part.net_gbs, port_alpha(part)});
     }
     for (std::size_t a = 0; a < cpus.size(); ++a)
       for (std::size_t b = a + 1; b < cpus.size(); ++b)
@@ -132,7 +135,7 @@ class HostWiring {
   }
 
   // Ways out and ways in, for each GPU and the NICs nearest to it, and the other way round.
-  void reach_network(int network) {
+  void reach_network(std::vector<NetworkPort>& ports) {
     std::vector<int> gpus, nics;
     for (std::size_t p = 0; p < host_.parts.size(); ++p) {
       if (host_.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
@@ -170,12 +173,12 @@ class HostWiring {
     }
     for (int nic : nics) {
       const HostPart& part = host_.parts[nic];
-      wiring_.lines.push_back({nodes_of(nic).first, network, part.net_gbs, port_alpha(part)});
-      wiring_.lines.push_back({network, nodes_of(nic).second, part.net_gbs, port_alpha(part)});
+      ports.push_back({number_, nodes_of(nic).first, nodes_of(nic).second, part.net_gbs, port_alpha(part)});
     }
   }
 
   const Host& host_;
+  const int number_;
   Wiring& wiring_;
   const bool networked_;
   std::vector<int> node_;  // of the wiring, by part; -1: none yet
@@ -205,7 +208,7 @@ double pci_gbs(double gigatransfers, int width) {
   return megabytes_a_lane * width / 1000;
 }
 
-Wiring wiring_of(const std::vector<Host>& hosts) {
+Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
   Wiring wiring;
   int gpus = 0, nics = 0;
   for (const Host& host : hosts) {
@@ -236,18 +239,22 @@ Wiring wiring_of(const std::vector<Host>& hosts) {
   const bool networked = hosts.size() > 1;
   std::vector<HostWiring> parts;
   parts.reserve(hosts.size());
-  for (const Host& host : hosts) parts.emplace_back(host, wiring, networked).add_gpus();
-  const int network = networked ? wiring.add(WiringNode::Kind::Network, "network") : -1;
+  for (const Host& host : hosts)
+    parts.emplace_back(host, static_cast<int>(parts.size()), wiring, networked).add_gpus();
+  std::vector<NetworkPort> ports;
   for (HostWiring& part : parts) {
-    part.add_rest(network);
+    part.add_rest(ports);
     if (static_cast<int>(wiring.nodes.size()) > kMostWiringNodes)
       throw InputError(hosts.front().file,
                        fmt::format("makes more than {} GPUs and switches", kMostWiringNodes),
                        "import fewer nodes");
   }
+  // A NIC below a PCI switch that is kept passes on both ways, so paths would lead through the PCI of other
+  // nodes.
+  const bool keeps_pci =
+      !std::ranges::all_of(parts, [](const HostWiring& part) { return part.joined_without_pci(); });
   if (networked)
-    wiring.assumed.push_back(
-        "the network is one switch that never blocks; each NIC has its own speed into it");
+    join_network(wiring, ports, static_cast<int>(hosts.size()), within_nodes || keeps_pci);
   else if (nics > 0)
     wiring.assumed.push_back(
         fmt::format("{} of the one node left out, since {} nowhere; --nodes N joins N such nodes",

@@ -8,8 +8,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "ir/error.h"
+#include "ir/json.h"
 #include "ir/json_reader.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
@@ -166,6 +168,17 @@ Import from_msccl(const NamedText& file) {
   return import;
 }
 
+// The reader of machines has the last word: what it would refuse is not written.
+void require_readable(const Topology& machine, const std::string& file) {
+  try {
+    if (topology_from_json(to_json(machine), "machine") == machine) return;
+  } catch (const InputError& error) {
+    throw InputError(file, fmt::format("makes a machine that is out of range ({})", error.what()),
+                     "check its rates, latencies and sizes");
+  }
+  throw std::logic_error("an imported machine is read back as another one");
+}
+
 }  // namespace
 
 std::string known_formats() {
@@ -207,9 +220,10 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
       throw InputError("--nodes", fmt::format("{} is too many", options.nodes),
                        fmt::format("use at most {}", kMostRanks));
     hosts.resize(std::max(hosts.size(), static_cast<std::size_t>(options.nodes)), hosts.front());
-    import = from_wiring(wiring_of(hosts), options);
+    import = from_wiring(wiring_of(hosts, options.network_within_nodes), options);
   } else if (format == Format::Taccl) {
-    import = from_wiring(read_taccl_json(first->text, first->path, options.nodes), options);
+    import = from_wiring(
+        read_taccl_json(first->text, first->path, options.nodes, options.network_within_nodes), options);
   } else {
     if (options.nodes > 1)
       throw InputError("--nodes", first->path + " describes a whole machine itself", "leave it out");
@@ -225,6 +239,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
   import.machine.name =
       name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");
   import.read.insert(import.read.end(), passed_over.begin(), passed_over.end());
+  require_readable(import.machine, first->path);
   return import;
 }
 

@@ -20,7 +20,7 @@ Host read_nvidia_smi(std::string_view text, const std::string& file,
                      const ImportChoices&);  // nvidia-smi topo -m
 
 // A node, and how many of them are joined; what they say of the network is in it.
-Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes);
+Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes);
 // These say their number of nodes themselves.
 Wiring read_teccl_json(std::string_view text, const std::string& file);
 Wiring read_astra_network(std::string_view text,

@@ -29,8 +29,11 @@ double bytes_in_name(const std::string& name) {
 
 class TacclReader {
  public:
-  TacclReader(std::string_view text, const std::string& file, int nodes)
-      : json_(parse_json(text, file)), file_(file.substr(file.rfind('/') + 1)), nodes_(nodes) {}
+  TacclReader(std::string_view text, const std::string& file, int nodes, bool within_nodes)
+      : json_(parse_json(text, file)),
+        file_(file.substr(file.rfind('/') + 1)),
+        nodes_(nodes),
+        within_nodes_(within_nodes) {}
 
   Wiring read() {
     gpus_ = json_["gpus_per_node"].integer(1, kMostRanks);
@@ -75,14 +78,14 @@ class TacclReader {
       }
       if (node == 0)
         wiring_.assumed.push_back(
-            ": two rates of 8 GPUs are taken for the two rings of a DGX-1 (NDv2), which TACCL "
+            "two rates of 8 GPUs are taken for the two rings of a DGX-1 (NDv2), which TACCL "
             "has in its code");
     } else if (rate.size() == 1) {
       const int hub = wiring_.add(WiringNode::Kind::NvSwitch, fmt::format("NVSwitch of node {}", node));
       for (int g = 0; g < gpus_; ++g) wiring_.join(gpu(node, g), hub, rate[0], alpha_ / 2);
       if (node == 0)
         wiring_.assumed.push_back(
-            ": one rate is taken for a switch that joins all GPUs of the node, each with a port of "
+            "one rate is taken for a switch that joins all GPUs of the node, each with a port of "
             "that rate");
     } else {
       json_["node_betas_list"].fail(fmt::format("has {} rates", rate.size()),
@@ -119,32 +122,31 @@ class TacclReader {
           "use a divisor");
     const double rate = gbs(json_["remote_beta"].number(1e-9, 1e9)),
                  alpha = json_["remote_alpha"].number(0, 1e9);
-    const int network = wiring_.add(WiringNode::Kind::Network, "network");
+    std::vector<NetworkPort> ports;
     for (int node = 0; node < nodes_; ++node)
       for (int n = 0; n < std::min(nics, gpus_); ++n) {
         const int each = std::max(1, gpus_ / nics);
         if (each == 1) {
-          wiring_.join(gpu(node, n), network, rate, alpha / 2);
+          ports.push_back({node, gpu(node, n), gpu(node, n), rate, alpha / 2});
           continue;
         }
         const int out = wiring_.add(WiringNode::Kind::Nic, fmt::format("nic {} of node {} out", n, node));
         const int in = wiring_.add(WiringNode::Kind::Nic, fmt::format("nic {} of node {} in", n, node));
-        wiring_.lines.push_back({out, network, rate, alpha / 2});
-        wiring_.lines.push_back({network, in, rate, alpha / 2});
+        ports.push_back({node, out, in, rate, alpha / 2});
         for (int g = n * each; g < (n + 1) * each; ++g) {
           wiring_.lines.push_back({gpu(node, g), out, rate, 0});
           wiring_.lines.push_back({in, gpu(node, g), rate, 0});
         }
       }
+    join_network(wiring_, ports, nodes_, within_nodes_);
     wiring_.assumed.push_back(
-        fmt::format("{}: {} nodes; GPUs share their {} evenly, and the network is one switch that never "
-                    "blocks",
-                    file_, nodes_, counted(nics, "NIC")));
+        fmt::format("{}: {} nodes; GPUs share their {} evenly", file_, nodes_, counted(nics, "NIC")));
   }
 
   const JsonReader json_;
   const std::string file_;
   const int nodes_;
+  const bool within_nodes_;
   int gpus_ = 0;
   double alpha_ = 0, bytes_ = 0;
   Wiring wiring_ = {};
@@ -152,8 +154,8 @@ class TacclReader {
 
 }  // namespace
 
-Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes) {
-  return TacclReader(text, file, nodes).read();
+Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes) {
+  return TacclReader(text, file, nodes, within_nodes).read();
 }
 
 }  // namespace chorale

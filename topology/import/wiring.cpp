@@ -215,6 +215,40 @@ void Wiring::join(int a, int b, double gbs, double alpha_us) {
   lines.push_back({b, a, gbs, alpha_us});
 }
 
+// Each node has a switch of its own for what comes in, which the ports of all other nodes send to. A port
+// that sends to several of these does so over one line of its rate.
+void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nodes, bool within_nodes) {
+  constexpr std::size_t kMostLines = 100'000, kMostSwitches = 3'000;
+  const bool fits = nodes == 2 || (ports.size() * static_cast<std::size_t>(nodes) <= kMostLines &&
+                                   ports.size() + static_cast<std::size_t>(nodes) <= kMostSwitches);
+  wiring.assumed.push_back("the network never blocks; each NIC has its own speed into it");
+  if (within_nodes || !fits) {
+    const int network = wiring.add(NodeKind::Network, "network");
+    for (const NetworkPort& port : ports) {
+      wiring.lines.push_back({port.out, network, port.gbs, port.alpha_us});
+      wiring.lines.push_back({network, port.in, port.gbs, port.alpha_us});
+    }
+    wiring.assumed.push_back(fmt::format("GPUs of one node may also use the network between them{}",
+                                         within_nodes ? "" : ": for so many NICs it is one switch"));
+    return;
+  }
+  std::vector<int> into;
+  for (int node = 0; node < nodes; ++node)
+    into.push_back(wiring.add(NodeKind::Network, fmt::format("network into node {}", node)));
+  for (const NetworkPort& port : ports) {
+    wiring.lines.push_back({into[port.node], port.in, port.gbs, port.alpha_us});
+    int from = port.out;
+    double alpha_us = port.alpha_us;
+    if (nodes > 2) {
+      from = wiring.add(NodeKind::Network, "network from " + wiring.nodes[port.out].name);
+      wiring.lines.push_back({port.out, from, port.gbs, alpha_us});
+      alpha_us = 0;
+    }
+    for (int node = 0; node < nodes; ++node)
+      if (node != port.node) wiring.lines.push_back({from, into[node], port.gbs, alpha_us});
+  }
+}
+
 Wiring simplified(Wiring wiring) {
   return Simplifier(std::move(wiring)).result();
 }

@@ -29,6 +29,19 @@ struct Wiring {
   void join(int a, int b, double gbs, double alpha_us);  // both ways
 };
 
+// Where a node of a cluster meets the network: a NIC, or a GPU that has one of its own.
+struct NetworkPort {
+  int node = 0;         // of the cluster, from 0
+  int out = 0, in = 0;  // of the wiring: what sends into the network, and what receives from it
+  double gbs = 0;       // each way
+  double alpha_us = 0;
+};
+
+// Joins the nodes by a network that never blocks, and says so. Within a node no path leads through it, as
+// long as it is described in 100,000 lines; where it is not, or where this is asked for, the network is one
+// switch.
+void join_network(Wiring&, const std::vector<NetworkPort>&, int nodes, bool within_nodes);
+
 inline constexpr int kMostWiringNodes = 200'000;
 
 // The same machine in fewer words, each change said in `read`: lines between the same two nodes are one; NVSwitches that
