@@ -147,4 +147,41 @@ std::vector<SizeRange> best_sizes(std::span<const Point> points, double alpha_us
   return best_sizes(std::span<const Cost>(costs), alpha_us, beta_us_per_byte);
 }
 
+std::vector<std::vector<SizeRange>> fastest_sizes(std::size_t count,
+                                                  const std::function<double(std::size_t, double)>& us) {
+  constexpr double kSmallest = 64, kLargest = 1e12, kKnown = 1.001;
+  std::vector<std::vector<SizeRange>> ranges(count);
+  if (count == 0) return ranges;
+  const auto fastest = [&](double bytes) {
+    std::size_t best = 0;
+    double least = us(0, bytes);
+    for (std::size_t i = 1; i < count; ++i)
+      if (const double time = us(i, bytes); time < least) {
+        least = time;
+        best = i;
+      }
+    return best;
+  };
+  double from = 0;  // of what is the fastest at `low`
+  double low = 0;
+  std::size_t on = fastest(0);
+  const std::function<void(double, std::size_t)> go_on_to = [&](double high, std::size_t then) {
+    while (on != then && high > low * kKnown && high > 1) {
+      const double middle = low < kSmallest ? (low + high) / 2 : std::sqrt(low * high);
+      const std::size_t between = fastest(middle);
+      if (between != on && between != then) go_on_to(middle, between);
+      (between == on ? low : high) = middle;
+    }
+    if (on != then) {
+      ranges[on].push_back({.from = from, .to = high});
+      from = high;
+      on = then;
+    }
+    low = high;
+  };
+  for (double bytes = kSmallest; bytes < kLargest; bytes *= 2) go_on_to(bytes, fastest(bytes));
+  ranges[on].push_back({.from = from, .to = kAnySize});
+  return ranges;
+}
+
 }  // namespace chorale

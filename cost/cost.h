@@ -3,6 +3,7 @@
 // point is the fastest at which size.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -54,5 +55,11 @@ inline constexpr double kAnySize = std::numeric_limits<double>::infinity();
 // the first counts. Requires alpha and beta >= 0 and finite, chunks >= 1.
 std::vector<SizeRange> best_sizes(std::span<const Cost>, double alpha_us, double beta_us_per_byte);
 std::vector<SizeRange> best_sizes(std::span<const Point>, double alpha_us, double beta_us_per_byte);
+
+// The same where times are no lines: us(i, block_bytes) of so many algorithms, i from 0. It is asked at
+// powers of two, and between two of them with different answers until the size at which the answer changes
+// is known to a thousandth. One may be the fastest in several ranges.
+std::vector<std::vector<SizeRange>> fastest_sizes(std::size_t count,
+                                                  const std::function<double(std::size_t, double)>& us);
 
 }  // namespace chorale

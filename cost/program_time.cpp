@@ -1,14 +1,10 @@
-// Blocks are run as far as they come, transfers that are ready are started where links are free, and the clock goes to the next
-// time at which something ends; over and over, until all blocks are done. Nothing is planned ahead: a transfer takes the
-// first free link in the order of readiness, as hardware queues do, so the result is what happens and not what could at
-// best. `busiest_us` says how far the best may be.
+// Blocks are run as far as they come, and the clock goes to the next time at which something happens in the
+// network; over and over, until all blocks are done. Nothing is planned ahead, so the result is what
+// happens and not what could at best. `busiest_us` says how far the best may be. Each time looks at all
+// blocks; the ranks of a schedule are looked at where something arrived.
 //
-// Everything that can move at a time moves before the clock does. Times at which something ends are kept as
-// they were computed and the clock stands exactly at them, so nothing is compared within a tolerance. Each
-// time looks at all blocks, and at all transfers that wait or are on their way.
-//
-// A program that the referee accepts cannot stand still: if no time is left and a block is not done, that is
-// a bug of ours.
+// A program that the verifier accepts cannot stand still: if no time is left and a block is not done, that
+// is a bug of ours.
 #include "cost/program_time.h"
 
 #include <fmt/format.h>
@@ -24,181 +20,24 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "cost/fluid_network.h"
 #include "ir/error.h"
 
 namespace chorale {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// What a transfer of a schedule carries.
-struct SentValue {
-  int step = -1;  // of no schedule
-  Chunk chunk = 0;
-  bool reduce = false;
-};
-
-// Links and limits, and the transfers over them.
-class Network {
- public:
-  explicit Network(const Topology& topology) : topology_(topology) {
-    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
-      between_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
-    limits_of_.resize(topology.links.size());
-    for (int i = 0; i < static_cast<int>(topology.limits.size()); ++i)
-      for (LinkId l : topology.limits[i].links) limits_of_[l].push_back(i);
-    taken_.resize(topology.links.size(), false);
-    used_.resize(topology.limits.size(), 0);
-    link_us_.resize(topology.links.size(), 0);
-    limit_us_.resize(topology.limits.size(), 0);
-  }
-
-  double now() const { return now_; }
-
-  double alpha(Rank from, Rank to) const {
-    double least = kNever;
-    for (LinkId l : links(from, to)) least = std::min(least, topology_.links[l].alpha_us);
-    return least;
-  }
-
-  // A transfer that is ready now; its number. Of a schedule's, what is sent: limits whose switch multicasts or reduces carry
-  // equal values of a step once, with the first of them.
-  int send(Rank from, Rank to, double bytes, const SentValue& value = {}) {
-    links(from, to);
-    transfers_.push_back({.from = from, .to = to, .bytes = bytes, .value = value});
-    waiting_.push_back(static_cast<int>(transfers_.size()) - 1);
-    return waiting_.back();
-  }
-  bool left(int transfer) const { return transfers_[transfer].leaves <= now_; }
-  bool arrived(int transfer) const { return transfers_[transfer].arrives <= now_; }
-
-  // Something will happen then.
-  void wake_at(double time) { times_.insert(time); }
-
-  // Starts what is ready and finds its links free, in the order of readiness. One that finds none holds up
-  // nobody behind it who needs other links.
-  void start() {
-    std::erase_if(waiting_, [&](int t) {
-      for (LinkId l : links(transfers_[t].from, transfers_[t].to))
-        if (free(l, transfers_[t].value)) {
-          begin(transfers_[t], l);
-          return true;
-        }
-      return false;
-    });
-  }
-
-  // To the next time at which something happens; false if nothing does.
-  bool advance() {
-    if (times_.empty()) return false;
-    now_ = *times_.begin();
-    times_.erase(times_.begin());
-    std::erase_if(flying_, [&](const auto& end) {
-      if (end.leaves > now_) return false;
-      taken_[end.link] = false;
-      for (int i : end.limits) used_[i] -= share(end.link, i);
-      return true;
-    });
-    return true;
-  }
-
-  void report(ProgramTime& result) const {
-    for (std::size_t l = 0; l < link_us_.size(); ++l)
-      if (link_us_[l] > result.busiest_us) {
-        result.busiest_us = link_us_[l];
-        result.busiest = fmt::format("link {} -> {}", topology_.links[l].src, topology_.links[l].dst);
-      }
-    for (std::size_t i = 0; i < limit_us_.size(); ++i)
-      if (limit_us_[i] > result.busiest_us) {
-        result.busiest_us = limit_us_[i];
-        result.busiest = "limit " + topology_.limits[i].name;
-      }
-  }
-
- private:
-  struct Transfer {
-    Rank from = 0, to = 0;
-    double bytes = 0;
-    SentValue value = {};
-    double leaves = kNever, arrives = kNever;
-  };
-  struct Flight {
-    double leaves = 0;
-    LinkId link = 0;
-    std::vector<int> limits = {};  // of which it keeps its part
-  };
-
-  const std::vector<LinkId>& links(Rank from, Rank to) const {
-    const auto at = between_.find({from, to});
-    if (at == between_.end())
-      throw InputError(topology_.name,
-                       fmt::format("has no link from rank {} to rank {}, which the program uses", from, to),
-                       "use a machine that has it");
-    return at->second;
-  }
-
-  // What a transfer over this link keeps of a limit: the link's whole bandwidth, or all that there is. So it
-  // has one rate from beginning to end, and nothing is computed anew when another comes or goes.
-  int share(LinkId l, int limit) const {
-    return std::min(topology_.links[l].bandwidth, topology_.limits[limit].bandwidth);
-  }
-
-  bool free(LinkId l, const SentValue& value) const {
-    return !taken_[l] && std::all_of(limits_of_[l].begin(), limits_of_[l].end(), [&](int i) {
-      return used_[i] + share(l, i) <= topology_.limits[i].bandwidth ||
-             carried_.contains(carriage(i, l, value));
-    });
-  }
-
-  using Carriage = std::tuple<int, int, CountedOnce>;  // limit, step, what it counts
-  Carriage carriage(int i, LinkId l, const SentValue& value) const {
-    if (value.step < 0 || !topology_.limits[i].abilities.any()) return {-1, 0, {}};
-    return {i, value.step,
-            counted_as(topology_, topology_.limits[i],
-                       {.chunk = value.chunk, .link = l, .reduce = value.reduce})};
-  }
-
-  void begin(Transfer& transfer, LinkId l) {
-    const Link& link = topology_.links[l];
-    int bandwidth = link.bandwidth;
-    for (int i : limits_of_[l]) bandwidth = std::min(bandwidth, topology_.limits[i].bandwidth);
-    const double us = link.beta_us_per_byte * transfer.bytes / bandwidth;
-    transfer.leaves = now_ + us;
-    transfer.arrives = transfer.leaves + link.alpha_us;
-    wake_at(transfer.leaves);
-    wake_at(transfer.arrives);
-    taken_[l] = true;
-    link_us_[l] += us;
-    Flight flight{.leaves = transfer.leaves, .link = l};
-    for (int i : limits_of_[l]) {
-      const Carriage once = carriage(i, l, transfer.value);
-      if (std::get<0>(once) >= 0 && !carried_.insert(once).second) continue;
-      flight.limits.push_back(i);
-      used_[i] += share(l, i);
-      // A limit half of which was taken was in use for half of the time.
-      limit_us_[i] += us * bandwidth / topology_.limits[i].bandwidth;
-    }
-    flying_.push_back(std::move(flight));
-  }
-
-  const Topology& topology_;
-  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
-  std::vector<std::vector<int>> limits_of_ = {};  // by link
-  double now_ = 0;
-  std::set<double> times_ = {};           // at which something leaves or arrives, from now_ on
-  std::vector<Transfer> transfers_ = {};  // all, also those that have ended
-  std::vector<int> waiting_ = {};         // in the order in which they became ready
-  std::vector<Flight> flying_ = {};       // until they leave
-  std::set<Carriage> carried_ = {};
-  std::vector<char> taken_ = {};                      // by link
-  std::vector<int> used_ = {};                        // by limit
-  std::vector<double> link_us_ = {}, limit_us_ = {};  // in use
-};
+ProgramTime reported(const FluidNetwork& network, double us) {
+  FluidNetwork::Busiest busiest = network.busiest();
+  return {.us = us,
+          .busiest_us = busiest.us,
+          .busiest = std::move(busiest.name),
+          .links_chosen = network.had_a_choice()};
+}
 
 // Runs blocks, of either kind, to their ends: `step` does what a block can do now, and says whether that was
 // anything. A state has its `block` and the number of its `next` instruction.
 template <typename State, typename Step>
-ProgramTime simulate(Network& network, std::vector<State>& states, const Step& step) {
+ProgramTime simulate(FluidNetwork& network, std::vector<State>& states, const Step& step) {
   const auto done = [&] {
     return std::all_of(states.begin(), states.end(), [](const State& state) {
       return state.next == static_cast<int>(state.block->instructions.size());
@@ -209,16 +48,12 @@ ProgramTime simulate(Network& network, std::vector<State>& states, const Step& s
     for (bool moved = true; moved;) {
       moved = false;
       for (State& state : states)
-        while (step(state)) {
-          moved = true;
-          result.us = network.now();
-        }
-      network.start();
+        while (step(state)) moved = true;
+      if (moved) result.us = network.now();
     }
   } while (network.advance());
   if (!done()) throw std::logic_error("program_time: a program that never ends");
-  network.report(result);
-  return result;
+  return reported(network, result.us);
 }
 
 void require_ranks(const Topology& topology, std::size_t ranks) {
@@ -227,69 +62,123 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
                      "use a machine of that size");
 }
 
-// A message of a chunk.
-struct ChunkMessage {
-  int step = 0;
-  Rank from = 0, to = 0;
-  SentValue value = {};
-};
-
-// A rank's epochs are its instructions, each the messages that it sends and receives.
-class EpochTime {
+// What the ranks of a schedule do, step by step. Messages of a step over one link begin and end together,
+// so they are one transfer with as many shares.
+class ScheduleTime {
  public:
-  // Messages by their numbers.
-  EpochTime(std::vector<ChunkMessage> messages, int steps, const Topology& topology, double chunk_bytes)
-      : network_(topology), chunk_bytes_(chunk_bytes), messages_(std::move(messages)) {
-    ranks_.resize(static_cast<std::size_t>(topology.ranks));
-    for (Epochs& epochs : ranks_) epochs.instructions.resize(static_cast<std::size_t>(steps));
-    for (int m = 0; m < static_cast<int>(messages_.size()); ++m) {
-      ranks_[messages_[m].from].instructions[messages_[m].step].sends.push_back(m);
-      ranks_[messages_[m].to].instructions[messages_[m].step].receives.push_back(m);
+  ScheduleTime(const Schedule& schedule, const Topology& topology, double chunk_bytes,
+               const std::atomic<bool>* stop)
+      : topology_(topology),
+        network_(topology),
+        chunk_bytes_(chunk_bytes),
+        stop_(stop),
+        ranks_(topology.ranks) {
+    for (int s = 0; s < std::ssize(schedule.steps) && !stopped(); ++s) {
+      std::map<LinkId, std::vector<Send>> by_link;
+      for (const Send& send : schedule.steps[s].sends) by_link[send.link].push_back(send);
+      for (auto& [l, sends] : by_link) {
+        const int number = static_cast<int>(bundles_.size());
+        const Link& link = topology.links[l];
+        epoch_of(link.src, s).sends.push_back(number);
+        ++epoch_of(link.src, s).open;
+        ++epoch_of(link.dst, s).open;
+        bundles_.push_back({.step = s, .link = l, .sends = std::move(sends)});
+      }
     }
-    transfers_.resize(messages_.size(), -1);
-    for (const Epochs& epochs : ranks_) states_.push_back({.block = &epochs});
+    for (Bundle& bundle : bundles_) {
+      bundle.of_src = place_of(topology.links[bundle.link].src, bundle.step);
+      bundle.of_dst = place_of(topology.links[bundle.link].dst, bundle.step);
+    }
   }
 
-  ProgramTime run() {
-    return simulate(network_, states_, [this](State& state) { return step(state); });
+  // Nothing where it was stopped.
+  std::optional<ProgramTime> run() {
+    for (Rank n = 0; n < topology_.ranks && !stopped(); ++n) go_on(n);
+    double us = 0;
+    while (!stopped() && network_.advance())
+      for (const int transfer : network_.arrivals()) {
+        us = network_.now();
+        const Bundle& bundle = bundles_[bundle_of_[transfer]];
+        const Rank src = topology_.links[bundle.link].src, dst = topology_.links[bundle.link].dst;
+        --ranks_[src].epochs[bundle.of_src].open;
+        --ranks_[dst].epochs[bundle.of_dst].open;
+        for (const Rank n : {src, dst}) go_on(n);
+      }
+    if (stopped()) return std::nullopt;
+    for (const State& rank : ranks_)
+      if (rank.next != rank.epochs.size())
+        throw std::logic_error("schedule_time: a schedule that never ends");
+    return reported(network_, us);
   }
 
  private:
-  struct Epoch {
-    std::vector<int> sends = {}, receives = {};
+  bool stopped() const { return stop_ != nullptr && *stop_; }
+
+  struct Bundle {
+    int step = 0;
+    LinkId link = 0;
+    std::vector<Send> sends = {};
+    std::size_t of_src = 0, of_dst = 0;  // epochs of its ends
   };
-  struct Epochs {
-    std::vector<Epoch> instructions = {};
+  struct Epoch {  // a step in which the rank does anything
+    int step = 0;
+    std::vector<int> sends = {};  // bundles
+    int open = 0;                 // bundles, also received ones, that are not there yet
   };
   struct State {
-    const Epochs* block = nullptr;
-    int next = 0;
+    std::vector<Epoch> epochs = {};
+    std::size_t next = 0;
     bool started = false;
   };
 
-  bool step(State& state) {
-    if (state.next == static_cast<int>(state.block->instructions.size())) return false;
-    const Epoch& epoch = state.block->instructions[state.next];
-    if (!state.started) {
-      for (const int m : epoch.sends)
-        transfers_[m] = network_.send(messages_[m].from, messages_[m].to, chunk_bytes_, messages_[m].value);
-      state.started = true;
-    }
-    for (const int m : epoch.sends)
-      if (!network_.left(transfers_[m])) return false;
-    for (const int m : epoch.receives)
-      if (transfers_[m] < 0 || !network_.arrived(transfers_[m])) return false;
-    ++state.next;
-    state.started = false;
-    return true;
+  Epoch& epoch_of(Rank n, int step) {
+    std::vector<Epoch>& epochs = ranks_[n].epochs;
+    if (epochs.empty() || epochs.back().step != step) epochs.push_back({.step = step});
+    return epochs.back();
+  }
+  std::size_t place_of(Rank n, int step) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(ranks_[n].epochs, step, {}, &Epoch::step) -
+                                    ranks_[n].epochs.begin());
   }
 
-  Network network_;
+  // Starts what the rank sends, and goes on to its next step where all is there.
+  void go_on(Rank n) {
+    State& rank = ranks_[n];
+    for (; rank.next < rank.epochs.size(); ++rank.next, rank.started = false) {
+      const Epoch& epoch = rank.epochs[rank.next];
+      if (!rank.started)
+        for (const int b : epoch.sends) start(b);
+      rank.started = true;
+      if (epoch.open > 0) return;
+    }
+  }
+
+  // Limits whose switch multicasts or reduces count equal values of a step once, with the first of them
+  // that begins.
+  void start(int number) {
+    const Bundle& bundle = bundles_[number];
+    const int messages = static_cast<int>(bundle.sends.size());
+    std::vector<FluidNetwork::Counted> counted;
+    for (const int i : network_.limits_of(bundle.link)) {
+      int count = messages;
+      if (topology_.limits[i].abilities.any())
+        count = static_cast<int>(std::ranges::count_if(bundle.sends, [&](const Send& send) {
+          return carried_.insert({i, bundle.step, counted_as(topology_, topology_.limits[i], send)}).second;
+        }));
+      counted.push_back({.limit = i, .part = static_cast<double>(count) / messages});
+    }
+    network_.start(bundle.link, messages * chunk_bytes_, messages, counted);
+    bundle_of_.push_back(number);
+  }
+
+  const Topology& topology_;
+  FluidNetwork network_;
   const double chunk_bytes_;
-  const std::vector<ChunkMessage> messages_;
-  std::vector<Epochs> ranks_ = {};
-  std::vector<int> transfers_ = {};  // by message; -1: not sent yet
-  std::vector<State> states_ = {};
+  const std::atomic<bool>* const stop_;
+  std::vector<State> ranks_;
+  std::vector<Bundle> bundles_ = {};
+  std::vector<int> bundle_of_ = {};                           // by transfer
+  std::set<std::tuple<int, int, CountedOnce>> carried_ = {};  // limit, step, what it counts
 };
 
 class BlockTime {
@@ -348,7 +237,7 @@ class BlockTime {
       ++state.next;
       return true;
     }
-    state.sending = network_.send(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
+    state.sending = network_.start_between(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
     // In the queue from now on: its depth is of messages on their way as well.
     out.push_back(state.sending);
     return true;
@@ -362,7 +251,7 @@ class BlockTime {
     });
   }
 
-  Network network_;
+  FluidNetwork network_;
   const double chunk_bytes_;
   const int depth_;
   std::vector<int> first_ = {};  // block, by rank
@@ -412,7 +301,8 @@ class PeerTime {
       if (static_cast<int>(times.size()) < i.value || times[i.value - 1] > network_.now()) return false;
     }
     if (i.opcode == PeerOpcode::Signal) {
-      const double there = network_.now() + (i.rank == state.rank ? 0 : network_.alpha(state.rank, i.rank));
+      const double there =
+          network_.now() + (i.rank == state.rank ? 0 : network_.least_alpha(state.rank, i.rank));
       raised_[i.rank][i.counter].push_back(there);
       network_.wake_at(there);
     }
@@ -424,14 +314,14 @@ class PeerTime {
   bool begins(State& state, const DataOperation& move) {
     for (const DataPlace& from : move.from)
       if (from.rank >= 0 && from.rank != state.rank)
-        state.loads.push_back(network_.send(from.rank, state.rank, move.count * chunk_bytes_));
+        state.loads.push_back(network_.start_between(from.rank, state.rank, move.count * chunk_bytes_));
     for (const DataPlace& to : move.to)
       if (to.rank >= 0 && to.rank != state.rank)
-        state.stores.push_back(network_.send(state.rank, to.rank, move.count * chunk_bytes_));
+        state.stores.push_back(network_.start_between(state.rank, to.rank, move.count * chunk_bytes_));
     return !state.loads.empty() || !state.stores.empty();
   }
 
-  Network network_;
+  FluidNetwork network_;
   const double chunk_bytes_;
   std::vector<State> blocks_ = {};
   std::vector<std::vector<std::vector<double>>> raised_ = {};  // when, by rank, counter and value
@@ -439,27 +329,9 @@ class PeerTime {
 
 }  // namespace
 
-ProgramTime program_time(const Program& program, const Topology& topology, double block_bytes) {
-  require_ranks(topology, program.ranks.size());
-  std::vector<ChunkMessage> messages;
-  for (const MessageEnds& each : messages_of(program))
-    messages.push_back({.step = each.step, .from = each.from, .to = each.to});
-  return EpochTime(std::move(messages), program.steps, topology, block_bytes / program.chunks_per_block)
-      .run();
-}
-
 ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, int chunks_per_block,
                           double block_bytes) {
-  std::vector<ChunkMessage> messages;
-  for (int s = 0; s < static_cast<int>(schedule.steps.size()); ++s)
-    for (const Send& send : schedule.steps[s].sends)
-      messages.push_back({.step = s,
-                          .from = topology.links[send.link].src,
-                          .to = topology.links[send.link].dst,
-                          .value = {.step = s, .chunk = send.chunk, .reduce = send.reduce}});
-  return EpochTime(std::move(messages), static_cast<int>(schedule.steps.size()), topology,
-                   block_bytes / chunks_per_block)
-      .run();
+  return *ScheduleTime(schedule, topology, block_bytes / chunks_per_block, nullptr).run();
 }
 
 bool links_alike(const Topology& topology) {
@@ -472,6 +344,14 @@ bool links_alike(const Topology& topology) {
 double point_us(const Topology& topology, const Point& point, double block_bytes) {
   if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
   return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;
+}
+
+std::optional<double> point_us(const Topology& topology, const Point& point, double block_bytes,
+                               const std::atomic<bool>* stop) {
+  if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
+  const std::optional<ProgramTime> time =
+      ScheduleTime(point.schedule, topology, block_bytes / point.cost.chunks, stop).run();
+  return time ? std::optional(time->us) : std::nullopt;
 }
 
 ProgramTime program_time(const BlockProgram& program, const Topology& topology, double block_bytes,

@@ -1,50 +1,52 @@
-// How long a lowered program takes on a machine: a simulation by events in the alpha-beta model, one launch,
-// all ranks starting together.
+// How long a schedule, or a lowered program, takes on a machine: a simulation by events in the alpha-beta
+// model, one launch, all ranks starting together. Transfers share links and limits as in
+// cost/fluid_network.h. Nothing else takes time: copies and sums inside a rank, what blocks do between
+// transfers.
 //
-// A transfer of b bytes from rank to rank takes the first direct link between them that is free, in the
-// order in which transfers became ready. It occupies the link, and its part of the link's shared limits, for
-// beta * b / bandwidth, where the bandwidth is the link's, or that of its tightest limit if that is less;
-// then its data have left, and alpha later they are there. Nothing else takes time: copies and sums inside a
-// rank, what blocks do between transfers.
-//
-//   programs        a rank starts all sends of an epoch, and goes on to the next one when their data have left and all that
-//                   it receives in it is there
+//   schedules       a rank starts all sends of a step, each over the link that it names, and goes on to its
+//                   next step when these, and all that it receives in the step, are there. Where all ranks
+//                   take the same time this is steps * alpha + rounds * beta
 //   block programs  the sender's block goes on when the data have left; a message is in the queue from the
 //                   start of its transfer until it is received
 //   peer programs   a Move loads from all and stores to all other ranks at once, each a transfer; its block
 //                   goes on when all loads are there and all stores have left. A Signal to another rank is
 //                   there alpha later, and occupies nothing. Waits with a lag are over at once
 //
+// Programs name ranks, not links. Of parallel links a message takes the one on which it should be there
+// first, given what is on its way already.
+//
 // A switch that adds up or copies itself (NVLS, SHARP) is not known to programs: a Move over it loads from each rank, and each
 // message is one. Schedules say which of their sends are one value, and then limits carry it once (ir/topology.h).
 #pragma once
 
+#include <atomic>
+#include <optional>
 #include <string>
 
 #include "ir/block_program.h"
 #include "ir/frontier.h"
 #include "ir/peer_program.h"
-#include "ir/program.h"
+#include "ir/schedule.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
 struct ProgramTime {
   double us = 0;
-  double busiest_us = 0;     // how long the busiest link or limit is in use: no order of transfers beats it
-  std::string busiest = {};  // "link 0 -> 1", "limit out of 3"; empty if nothing is sent
+  double busiest_us = 0;      // how long the busiest link or limit is in use: no order of transfers beats it
+  std::string busiest = {};   // "link 0 -> 1", "limit out of 3"; empty if nothing is sent
+  bool links_chosen = false;  // of several between two ranks, since the program names none
 };
 
-// block_bytes: of a block of the collective, cut evenly. Requires a program that its referee accepts
-// (semantics/verify_program.h, verify_blocks.h, verify_peers.h), with queues of that depth; a topology without switches. Throws
-// InputError that names two ranks without a link between which data or signals go, and for another number of
-// ranks.
-ProgramTime program_time(const Program&, const Topology&, double block_bytes);
+// block_bytes: of a block of the collective, cut evenly. Requires a schedule of that machine; a topology
+// without switches.
+ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
+
+// Requires a program that its verifier accepts (semantics/verify_blocks.h, verify_peers.h), with queues of
+// that depth. Throws InputError that names two ranks without a link between which data or signals go, and
+// for another number of ranks.
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
-
-// Of a schedule: of the program that it is lowered to, before it is, but for what its switches do.
-ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
 
 // Have all links one alpha and one beta?
 bool links_alike(const Topology&);
@@ -52,5 +54,8 @@ bool links_alike(const Topology&);
 // Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated where they differ,
 // since the formula would take all of them for the worst.
 double point_us(const Topology&, const Point&, double block_bytes);
+// Nothing where `stop` (null: never) becomes true before the end of the simulation, which soon ends then.
+std::optional<double> point_us(const Topology&, const Point&, double block_bytes,
+                               const std::atomic<bool>* stop);
 
 }  // namespace chorale
