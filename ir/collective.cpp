@@ -53,6 +53,17 @@ bool adds(const Collective& collective) {
   return collective.combining || is_combining(row_of(collective.kind).result);
 }
 
+bool has_copying_dual(const Collective& collective) {
+  return collective.combining && collective.order.kind != SumOrder::Kind::Fixed &&
+         std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
+}
+
+bool asks_order(const Collective& collective, Chunk c) {
+  const auto& [pre, post, input, output] = collective.chunks[c];
+  if (!collective.combining || pre.size() < 3 || collective.order.kind == SumOrder::Kind::Free) return false;
+  return post.size() > 1 || collective.order.kind == SumOrder::Kind::Fixed;
+}
+
 Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root) {
   assert(kind != CollectiveKind::Custom);
   const std::string name = name_of(kind);
@@ -116,7 +127,14 @@ Collective refined(const Collective& whole, int chunks) {
 }
 
 Collective with_chunks(const Collective& one, int chunks) {
-  return is_custom(one) ? refined(one, chunks) : make_collective(one.kind, one.ranks, chunks, one.root);
+  return is_custom(one) ? refined(one, chunks) : of_kind(one, one.kind, chunks);
+}
+
+Collective of_kind(const Collective& asked, CollectiveKind kind, int chunks) {
+  if (kind == CollectiveKind::Custom) return refined(asked, chunks);
+  Collective made = make_collective(kind, asked.ranks, chunks, asked.root);
+  made.order = asked.order;
+  return made;
 }
 
 Collective dual(const Collective& collective) {

@@ -16,6 +16,7 @@
 
 #include "ir/collective_kind.h"
 #include "ir/rank_set.h"
+#include "ir/sum_order.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -41,6 +42,7 @@ struct Collective {
   Rank root = 0;             // of a kind that has one
   int chunks_per_block = 1;  // the C of the cost (steps, rounds/C); see make_collective
   bool combining = false;
+  SumOrder order = {};  // of its sums, where it adds
   std::vector<ChunkSpec> chunks = {};
   bool operator==(const Collective&) const = default;
 };
@@ -48,6 +50,13 @@ struct Collective {
 std::string name_of(const Collective&);
 bool is_custom(const Collective&);  // its chunks come from a file, not from its kind
 bool adds(const Collective&);       // it combines, or is a way to do one that does
+
+// Is it a sum of which each chunk has one destination, in whatever order? Then its schedules are those of its
+// dual, a copy, told backwards.
+bool has_copying_dual(const Collective&);
+
+// Can the contributions to a chunk be added up in an order that is not what the collective asks for?
+bool asks_order(const Collective&, Chunk);
 
 // A collective of a kind with `chunks` chunks a *block* (ir/collective_kind.h): what a rank contributes to an
 // Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the
@@ -63,6 +72,10 @@ Collective refined(const Collective&, int chunks);
 
 // The same with each block cut into `chunks`. Requires one chunk a block.
 Collective with_chunks(const Collective& one, int chunks);
+
+// The same, or one of a kind that stands in for it or is a phase of it: for the same ranks, root and order of
+// sums.
+Collective of_kind(const Collective& asked, CollectiveKind, int chunks);
 
 // The collective with its data flowing backwards: pre and post exchanged. For a combining collective whose
 // chunks each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,

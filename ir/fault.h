@@ -35,6 +35,7 @@ struct Fault {
     Race,          // two accesses that nothing orders
     Deadlock,      // waits forever
     Epilogue,      // the function on complete values is applied to others, twice, or not to all
+    Order,         // adds up in another order than is asked for, or than other ranks
     Outcome,       // what was promised is not there at the end, or another thing is done than was asked
     // Of results.
     Claim,      // a certificate does not show its claim

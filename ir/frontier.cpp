@@ -1,6 +1,7 @@
 #include "ir/frontier.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 namespace chorale {
@@ -11,7 +12,6 @@ constexpr Named<Method> kMethods[] = {
     {Method::Dual, "dual"},
     {Method::Composed, "reduce_scatter+allgather"},
     {Method::Gathered, "gather+local_reduce"},
-    {Method::Routed, "routed"},
     {Method::Levels, "levels"},
     {Method::Patched, "patched"},
     {Method::RingAllgather, "ring_allgather"},
@@ -49,7 +49,8 @@ constexpr Named<Stopped> kEndings[] = {{Stopped::No, ""},
                                        {Stopped::MemoryLimit, "memory limit"},
                                        {Stopped::ConflictLimit, "conflict limit"},
                                        {Stopped::SizeLimit, "size limit"},
-                                       {Stopped::NotExpressible, "not expressible"}};
+                                       {Stopped::NotExpressible, "not expressible"},
+                                       {Stopped::Unchecked, "refutations not checked"}};
 
 }  // namespace
 
@@ -99,6 +100,24 @@ std::span<const Named<Stopped>> endings() {
 
 std::string name_of(Method method) {
   return name_in(methods(), method);
+}
+
+std::string construction_name(std::string name) {
+  constexpr std::size_t kLongest = 400;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) &&
+        std::string_view("_-+:,. ()").find(c) == std::string_view::npos)
+      c = '_';
+  name.resize(std::min(name.size(), kLongest));
+  return name;
+}
+
+std::string origin(const Point& point) {
+  const std::string method = name_of(point.method);
+  if (point.construction.empty() || point.construction == method) return method;
+  const bool said = point.method == Method::Direct || point.method == Method::Dual ||
+                    point.method == Method::Composed;  // of which both halves are named
+  return said ? point.construction : method + " (" + point.construction + ")";
 }
 
 std::string name_of(ResultKind kind) {

@@ -109,14 +109,13 @@ struct Rate {
 };
 bool less(const Rate& a, const Rate& b);
 
-// How a schedule came about.
+// What a schedule is to what was asked for; who made it is its construction.
 enum class Method {
-  Direct,    // found as what was asked for
+  Direct,    // made as what was asked for
   Dual,      // found as the dual on the reversed machine
   Composed,  // a ReduceScatter and an Allgather, one after the other
   Gathered,  // everybody's vector is gathered, and added up locally
-  Routed,    // built along shortest ways, without a search
-  Levels,    // put together of schedules of groups (ir/outline.h), without a search
+  Levels,    // put together of schedules of groups (ir/outline.h)
   Patched,   // an older schedule, made whole again after a failure
   // The hand-written algorithms (construct/classic.h).
   RingAllgather,
@@ -147,6 +146,9 @@ enum class Method {
 struct Point {
   Cost cost = {};
   Method method = Method::Direct;
+  // What made the schedule: an engine ("sat"), a hand-written algorithm, or a unit of construct/ ("tree_growth");
+  // of a composed one both halves, "sat + tree_growth". "": not known. It is information, no claim rests on it.
+  std::string construction = {};
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
   bool on_frontier = true;  // no other point of the result dominates it
@@ -195,15 +197,30 @@ struct Opening {
 
 enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-written one
 // Why a search ended before everything was decided. Size: a formula would have become too large to be built.
-// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about all; or of ways
-// that were not chosen (Topology::underlay), and formulas are about links.
-enum class Stopped { No, Interrupted, TimeLimit, MemoryLimit, ConflictLimit, SizeLimit, NotExpressible };
+// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about
+// all; or of ways that were not chosen (Topology::underlay), and formulas are about links. Unchecked: it was
+// complete by refutations that were left out, since nobody has checked them (api/library.h).
+enum class Stopped {
+  No,
+  Interrupted,
+  TimeLimit,
+  MemoryLimit,
+  ConflictLimit,
+  SizeLimit,
+  NotExpressible,
+  Unchecked
+};
 
 // As files and people have them.
 std::span<const Named<Method>> methods();
 std::span<const Named<ResultKind>> result_kinds();
 std::span<const Named<Stopped>> endings();  // "" for No, "time limit", ...
 std::string name_of(Method);
+// The same with '_' for what a construction's name may not have, and no more than 400 characters: names of levels come
+// from files.
+std::string construction_name(std::string);
+// "tree_growth"; of halves "sat + tree_growth"; where the method says more, "gather+local_reduce (sat)".
+std::string origin(const Point&);
 std::string name_of(ResultKind);
 std::string name_of(Stopped);
 

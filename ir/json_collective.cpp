@@ -74,6 +74,19 @@ Collective read_custom(const JsonReader& json, int ranks) {
   return collective;
 }
 
+// "order", of what adds up.
+void read_order(const JsonReader& json, Collective& collective) {
+  if (!json.has("order")) return;
+  const JsonReader order = json["order"];
+  if (!adds(collective)) order.fail("is of sums, and a " + name_of(collective) + " has none", "leave it out");
+  collective.order = parse_sum_order(order.text(1 << 20), collective.ranks, order.where());
+}
+
+std::string write_order(const Collective& collective) {
+  if (collective.order == SumOrder{} || !adds(collective)) return "";
+  return ", \"order\": " + quoted(to_string(collective.order));
+}
+
 Collective read_named(const JsonReader& json, int ranks, int chunks) {
   const JsonReader name = json["collective"];
   const Rank root = json.has("root") ? json["root"].integer(0, ranks - 1) : 0;
@@ -87,15 +100,27 @@ Collective read_named(const JsonReader& json, int ranks, int chunks) {
 }  // namespace
 
 Collective read_collective(const JsonReader& json, int ranks) {
-  json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root"});
-  if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
-  return read_named(json, ranks, json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1);
+  json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root", "order"});
+  if (json.has("chunks") && json["chunks"].is_array()) {
+    if (json.has("root")) json["root"].fail("is of a named collective", "leave it out");
+    Collective custom = read_custom(json, ranks);
+    read_order(json, custom);
+    return custom;
+  }
+  for (const char* key : {"combining", "chunks_per_block"})
+    if (json.has(key)) json[key].fail("is of a collective with a list of chunks", "leave it out");
+  Collective named = read_named(json, ranks, json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1);
+  // Ours have it, too, and then it is 0.
+  if (named.root != 0 && !is_rooted(named.kind))
+    json["root"].fail(name_of(named) + " has no root", "leave it out");
+  read_order(json, named);
+  return named;
 }
 
 std::string write_collective(const Collective& collective, const std::string& indent) {
   if (!is_custom(collective))
-    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}}})", quoted(name_of(collective)),
-                       collective.chunks_per_block, collective.root);
+    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}{}}})", quoted(name_of(collective)),
+                       collective.chunks_per_block, collective.root, write_order(collective));
   return "{" + write_collective_members(collective, indent) + "}";
 }
 
@@ -103,6 +128,7 @@ std::string write_collective_members(const Collective& collective, const std::st
   std::string members = fmt::format("\"collective\": {}, \"chunks_per_block\": {}",
                                     quoted(name_of(collective)), collective.chunks_per_block);
   if (is_rooted(collective.kind)) members += fmt::format(", \"root\": {}", collective.root);
+  members += write_order(collective);
   if (!is_custom(collective)) return members;
   std::vector<std::string> chunks;
   for (const ChunkSpec& spec : collective.chunks)
@@ -115,12 +141,15 @@ std::string write_collective_members(const Collective& collective, const std::st
 Collective read_collective_members(const JsonReader& json, int ranks) {
   if (json.has("chunks")) {
     if (json.has("root")) json["root"].fail("is of a named collective", "leave it out");
-    return read_custom(json, ranks);
+    Collective custom = read_custom(json, ranks);
+    read_order(json, custom);
+    return custom;
   }
   if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");
   Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
   if (json.has("root") && !is_rooted(named.kind))
     json["root"].fail(name_of(named) + " has no root", "leave it out");
+  read_order(json, named);
   return named;
 }
 

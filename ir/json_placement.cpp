@@ -164,7 +164,7 @@ Reduction read_reduction_over(const JsonReader& json, const std::vector<Axis>& a
   Reduction reduction;
   if (json.has("name")) reduction.name = json["name"].text();
   if (json.has("goal")) reduction.goal = read_goal(json["goal"]);
-  if (json.has("element_bytes")) reduction.element_bytes = json["element_bytes"].number(1, 64);
+  if (json.has("element_bytes")) reduction.element_bytes = json["element_bytes"].integer(1, 64);
   const JsonReader over = json["axes"];
   for (std::size_t k = 0; k < over.size(kMostAxes); ++k) reduction.axes.push_back(index_of(axes, over.at(k)));
   std::sort(reduction.axes.begin(), reduction.axes.end());

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostRanked = 1'000'000, kMostRankedStrategies = 10'000, kMostRankedSteps = 64;
 constexpr double kMostUs = 1e30;
+constexpr const char* kAfter = "reductions that come after others";
 constexpr long long kMostPrograms = 1LL << 60;
 
 int number_of(const JsonReader& json, const std::vector<std::string>& names, const char* what) {
@@ -164,6 +165,12 @@ RankedStrategy read_strategy(const JsonReader& json, const std::vector<std::stri
   return strategy;
 }
 
+// What nothing would be said by is refused.
+void require_none(const JsonReader& json, std::initializer_list<const char*> keys, const char* without) {
+  for (const char* key : keys)
+    if (json.has(key)) json[key].fail(fmt::format("is of a ranking with {}", without), "make it again");
+}
+
 void read_programs(const JsonReader& json, ReductionRanking& reduction) {
   reduction.programs = json["programs"].long_integer(0, kMostPrograms);
   reduction.faster = json["faster"].long_integer(0, kMostPrograms);
@@ -190,6 +197,8 @@ ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, 
   if (overlaps(ranking.job)) {
     reduction.from_us = microseconds(json["from_us"]);
     reduction.to_us = microseconds(json["to_us"]);
+  } else {
+    require_none(json, {"from_us", "to_us"}, kAfter);
   }
   const long long all = devices(ranking.hierarchy);
   const JsonReader strategies = json["strategies"];
@@ -223,7 +232,10 @@ RankedMatrix read_ranked(const JsonReader& json, const Ranking& ranking) {
   RankedMatrix ranked{.matrix = read_matrix(json, ranking),
                       .us = microseconds(json["us"]),
                       .allreduce_us = microseconds(json["allreduce_us"])};
-  if (overlaps(ranking.job)) ranked.one_by_one_us = microseconds(json["one_by_one_us"]);
+  if (overlaps(ranking.job))
+    ranked.one_by_one_us = microseconds(json["one_by_one_us"]);
+  else
+    require_none(json, {"one_by_one_us"}, kAfter);
   const JsonReader reductions = json["reductions"];
   const std::size_t all = ranking.job.reductions.size();
   if (reductions.size(1000) != all)
@@ -234,7 +246,7 @@ RankedMatrix read_ranked(const JsonReader& json, const Ranking& ranking) {
 }
 
 void read_sizes(const JsonReader& json, Ranking& ranking) {
-  if (!json.has("choices")) return;
+  if (!json.has("choices")) return require_none(json, {"fitting", "placed", "sizes"}, "'choices'");
   ranking.size_choices = {json["choices"].integer(0, 1 << 30), json["fitting"].integer(0, 1 << 30),
                           json["placed"].integer(0, 1 << 30)};
   for (std::size_t i = 0; i < json["sizes"].size(kMostRanked); ++i) {

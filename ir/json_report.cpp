@@ -10,9 +10,9 @@ namespace chorale {
 namespace {
 
 // In the order of Fault::Kind.
-constexpr const char* kKindNames[] = {"form",     "size",    "match",         "written",   "bandwidth",
-                                      "repeated", "absent",  "counted twice", "race",      "deadlock",
-                                      "epilogue", "outcome", "claim",         "statement", "limit"};
+constexpr const char* kKindNames[] = {
+    "form", "size",     "match",    "written", "bandwidth", "repeated", "absent",    "counted twice",
+    "race", "deadlock", "epilogue", "order",   "outcome",   "claim",    "statement", "limit"};
 static_assert(std::size(kKindNames) == static_cast<std::size_t>(Fault::Kind::Limit) + 1);
 
 // Only what the fault is about.

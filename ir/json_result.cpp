@@ -119,11 +119,30 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
   return numbers;
 }
 
+// The members of each kind, and no others: what is of another kind would be read by nobody.
+void require_members(const JsonReader& json, Kind kind) {
+  switch (kind) {
+    case Kind::None:
+      return json.require_object({"kind"});
+    case Kind::Distance:
+      return json.require_object({"kind", "chunk", "rank"});
+    case Kind::Growth:
+      return json.require_object({"kind", "chunk"});
+    case Kind::Weights:
+      return json.require_object({"kind", "prices"});
+    case Kind::Partition:
+    case Kind::Entries:
+      return json.require_object({"kind", "group", "prices"});
+    case Kind::Refutation:
+      return json.require_object({"kind", "chunk", "formula_sha256", "cubes"});
+  }
+}
+
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
-  json.require_object({"kind", "chunk", "rank", "prices", "group", "formula_sha256", "cubes"});
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in<Kind>(kKinds, name);
   if (!kind) json["kind"].fail("unknown kind '" + name + "'");
+  require_members(json, *kind);
   Certificate certificate{.kind = *kind};
   if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth ||
       certificate.kind == Kind::Refutation)
@@ -216,27 +235,39 @@ std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
   for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
   return fmt::format(
-      "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {},\n     \"on_frontier\": {}, "
-      "\"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": {},\n     "
+      "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {}, \"construction\": {},\n     "
+      "\"on_frontier\": {}, \"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": "
+      "{},\n     "
       "\"schedule\": {}}}",
       point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(name_of(point.method)),
-      point.on_frontier, point.proven, write_rate(point.bound), write_gap(point), point.seconds,
-      write_collective(point.collective, "     "), lines(steps, "     "));
+      quoted(point.construction), point.on_frontier, point.proven, write_rate(point.bound), write_gap(point),
+      point.seconds, write_collective(point.collective, "     "), lines(steps, "     "));
 }
 
+// Older files call what was constructed "routed", and do not say by what.
 Method read_method(const JsonReader& json) {
   const std::string name = json.text();
+  if (name == "routed") return Method::Direct;
   if (const std::optional<Method> method = value_in(methods(), name)) return *method;
   json.fail("'" + name + "' is no way to find a schedule", "see docs/formats.md for those that there are");
 }
 
+// Words that are shown as they are.
+std::string read_construction(const JsonReader& json) {
+  std::string name = json.text();
+  if (construction_name(name) != name)
+    json.fail("is no name of a construction", "leave it out, or use letters, digits and '_'");
+  return name;
+}
+
 Point read_point(const JsonReader& json, const Topology& topology) {
-  json.require_object({"steps", "rounds", "chunks", "method", "on_frontier", "proven", "bound", "gap",
-                       "seconds", "does", "schedule"});
+  json.require_object({"steps", "rounds", "chunks", "method", "construction", "on_frontier", "proven",
+                       "bound", "gap", "seconds", "does", "schedule"});
   Point point = {.cost = {.steps = json["steps"].integer(0, kMost),
                           .rounds = json["rounds"].integer(0, kMost),
                           .chunks = json["chunks"].integer(1, kMost)},
                  .method = read_method(json["method"]),
+                 .construction = json.has("construction") ? read_construction(json["construction"]) : "",
                  .collective = read_collective(json["does"], topology.ranks),
                  .schedule = read_schedule(json["schedule"], topology),
                  .on_frontier = json["on_frontier"].boolean(),

@@ -16,6 +16,8 @@ namespace {
 constexpr int kMostBandwidth = 1'000'000;
 constexpr std::size_t kMostLinks = 1'000'000;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
+constexpr std::pair<const char*, bool Abilities::*> kAbilities[] = {{"multicast", &Abilities::multicast},
+                                                                    {"reduce", &Abilities::reduce}};
 
 Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
   json.require_object({"src", "dst", "bandwidth", "alpha_us", "beta_us_per_byte", "both_ways"});
@@ -77,8 +79,7 @@ std::vector<int> able(const Topology& topology, bool Abilities::*ability) {
 // Nothing where there is nothing to say, as in files of before there were abilities.
 std::string written_abilities(const Topology& topology, const std::string& indent) {
   std::string text;
-  for (const auto& [name, ability] :
-       {std::pair("multicast", &Abilities::multicast), std::pair("reduce", &Abilities::reduce)})
+  for (const auto& [name, ability] : kAbilities)
     if (const std::vector<int> switches = able(topology, ability); !switches.empty())
       text += fmt::format("{}\"{}\": {},\n", indent, name, list(switches));
   return text;
@@ -95,8 +96,7 @@ Topology read_graph(const JsonReader& json) {
   Topology topology{.name = json["topology"].text()};
   topology.ranks = json["ranks"].integer(1, kMostRanks);
   if (json.has("switches")) topology.switches = json["switches"].integer(0, kMostRanks);
-  read_abilities(json, "multicast", &Abilities::multicast, topology);
-  read_abilities(json, "reduce", &Abilities::reduce, topology);
+  for (const auto& [name, ability] : kAbilities) read_abilities(json, name, ability, topology);
   Link defaults;
   if (json.has("alpha_us")) defaults.alpha_us = json["alpha_us"].number(0, kLargest);
   if (json.has("beta_us_per_byte"))
@@ -137,6 +137,9 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
     if (json["underlay"].has(key))
       json["underlay"][key].fail("is not for what is below itself", "leave it out");
   Topology machine = read_graph(json["underlay"]);
+  for (const auto& [name, ability] : kAbilities)  // of chosen ways it is not known what counts once
+    if (!able(machine, ability).empty())
+      json["underlay"][name].fail("is of switches below chosen ways", "leave it out");
   if (machine.ranks != above.ranks)
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{

@@ -128,7 +128,7 @@ class Mover {
   void move(Claim& claim) const {
     using Kind = Certificate::Kind;
     Certificate& why = claim.certificate;
-    const Collective was = make_collective(claim.collective, asked_.ranks, claim.chunks, asked_.root);
+    const Collective was = of_kind(asked_, claim.collective, claim.chunks);
     const std::vector<Chunk> chunks = moved_chunks(was, renumbered(was, by_), by_.ranks);
     if (why.kind == Kind::Distance || why.kind == Kind::Growth ||
         (why.kind == Kind::Refutation && claim.rounds == kNoSchedule)) {
@@ -228,7 +228,11 @@ Topology renumbered(const Topology& topology, const Renumbering& by) {
 
 Collective renumbered(const Collective& collective, const Renumbering& by) {
   const Rank root = is_rooted(collective.kind) ? by.ranks[collective.root] : collective.root;
-  return make_collective(collective.kind, collective.ranks, collective.chunks_per_block, root);
+  Collective result = make_collective(collective.kind, collective.ranks, collective.chunks_per_block, root);
+  result.order = collective.order;
+  if (result.order.kind == SumOrder::Kind::Fixed)
+    result.order.tree = renumbered(collective.order.tree, by.ranks);
+  return result;
 }
 
 Result renumbered(const Result& from, const Renumbering& by, const Topology& to, const std::string& where) {

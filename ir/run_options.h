@@ -37,6 +37,8 @@ struct RunRow {
   double algbw = 0;  // GB/s: buffer_bytes in the median time, as nccl-tests defines it
   double busbw = 0;  // and as it is comparable with the speed of a link (cost/busbw.h); by api/run.h only
   std::int64_t wrong = 0;  // elements of output not as promised, or of input changed, in all ranks: 0
+  bool agrees =
+      true;  // ranks that receive one value have the same bits of it, with inputs whose sums are rounded
 };
 
 // A message that did not come, or was not taken, in time. what() names rank, step, peer and message.

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/fault.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
+#include "ir/named.h"
 
 namespace chorale {
 
@@ -20,6 +22,9 @@ enum class Engine {
   Smt,           // SCCL's integer encoding, Z3 (Cai et al. 2021)
   SatPartition,  // one CNF for each split of the rounds over the steps (papers: collectives via SAT, 2024)
 };
+
+std::span<const Named<Engine>> engines();
+std::string name_of(Engine);
 
 struct SolveLimits {
   std::int64_t conflicts = -1;              // none if negative; the same on every machine

@@ -1,0 +1,220 @@
+// Values climb the tree: the lowest node that holds any is done first, since children come before their
+// parents. Its values are added in the order of their first leaves, and the sum goes to the parent as one
+// value, until one is left.
+#include "ir/sum_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+std::vector<int> first_leaves(const CombinationTree& tree) {
+  std::vector<int> first(tree.parent.size(), tree.leaves);
+  for (int node = 0; node < std::ssize(tree.parent); ++node) {
+    if (node < tree.leaves) first[node] = node;
+    if (const int up = tree.parent[node]; up >= 0) first[up] = std::min(first[up], first[node]);
+  }
+  return first;
+}
+
+std::vector<int> child_counts(const CombinationTree& tree) {
+  std::vector<int> counts(tree.parent.size(), 0);
+  for (const int up : tree.parent)
+    if (up >= 0) ++counts[up];
+  return counts;
+}
+
+// A tree in brackets, read from the left. Pairs are numbered as they close, those of lower leaves first where
+// they are equally high, so that equal trees get equal numbers.
+class TreeParser {
+ public:
+  TreeParser(std::string text, int ranks, std::string where)
+      : text_(std::move(text)),
+        where_(std::move(where)),
+        tree_{.leaves = ranks, .parent = std::vector<int>(ranks, -1)},
+        met_(ranks) {}
+
+  CombinationTree parse() {
+    node();
+    skip_spaces();
+    if (at_ < text_.size()) fail("goes on after its last bracket");
+    if (const auto missing = std::ranges::find(met_, false); missing != met_.end())
+      fail(fmt::format("lacks rank {}", missing - met_.begin()));
+    return std::move(tree_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(where_, fmt::format("the tree '{}' {}", text_, what),
+                     "write each rank once, in brackets: ((0 1) (2 3))");
+  }
+  void skip_spaces() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+  bool next_is(char c) {
+    skip_spaces();
+    return at_ < text_.size() && text_[at_] == c;
+  }
+
+  int node() {
+    if (!next_is('(')) return leaf();
+    if (++depth_ > kDeepest) fail(fmt::format("is more than {} brackets deep", kDeepest));
+    ++at_;
+    std::vector<int> children;
+    while (!next_is(')')) children.push_back(node());
+    ++at_;
+    --depth_;
+    if (children.empty()) fail("has brackets with nothing inside");
+    int sum = children.front();
+    for (std::size_t k = 1; k < children.size(); ++k) {
+      const int both = static_cast<int>(tree_.parent.size());
+      tree_.parent.push_back(-1);
+      tree_.parent[sum] = tree_.parent[children[k]] = both;
+      sum = both;
+    }
+    return sum;
+  }
+
+  int leaf() {
+    skip_spaces();
+    long rank = 0;
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 &&
+           rank < tree_.leaves)
+      rank = rank * 10 + (text_[at_++] - '0');
+    if (at_ == begin)
+      fail(at_ < text_.size() ? fmt::format("has '{}' where a rank should be", text_[at_]) : "ends early");
+    if (rank >= tree_.leaves) fail(fmt::format("names a rank that is not one of {}", tree_.leaves));
+    if (met_[rank]) fail(fmt::format("names rank {} twice", rank));
+    met_[rank] = true;
+    return static_cast<int>(rank);
+  }
+
+  static constexpr int kDeepest = 4096;
+  const std::string text_;
+  const std::string where_;
+  CombinationTree tree_;
+  std::vector<bool> met_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+std::vector<std::vector<int>> children_of(const CombinationTree& tree) {
+  const std::vector<int> first = first_leaves(tree);
+  std::vector<std::vector<int>> children(tree.parent.size());
+  for (int node = 0; node < std::ssize(tree.parent); ++node)
+    if (tree.parent[node] >= 0) children[tree.parent[node]].push_back(node);
+  for (std::vector<int>& each : children) std::ranges::sort(each, {}, [&](int node) { return first[node]; });
+  return children;
+}
+
+}  // namespace
+
+Combining::Combining(const CombinationTree& tree)
+    : tree_(tree), first_(first_leaves(tree)), children_(child_counts(tree)) {}
+
+std::optional<Combined> Combining::operator()(const std::vector<int>& nodes) const {
+  struct Values {
+    bool whole = false;                           // one, that holds the node
+    std::vector<std::pair<int, int>> terms = {};  // first leaf and number; else of children
+  };
+  Combined result;
+  std::map<int, Values> at;  // by node
+  for (int k = 0; k < std::ssize(nodes); ++k) at[nodes[k]] = {true, {{first_[nodes[k]], k}}};
+  while (!at.empty()) {
+    auto [node, values] = *at.begin();
+    at.erase(at.begin());
+    if (!values.whole && std::ssize(values.terms) != children_[node]) return std::nullopt;
+    std::ranges::sort(values.terms);
+    const int sum = values.terms.front().second;
+    for (std::size_t k = 1; k < values.terms.size(); ++k)
+      result.additions.push_back({.into = sum, .from = values.terms[k].second});
+    result.node = node;
+    if (at.empty()) return result;
+    if (tree_.parent[node] < 0) return std::nullopt;
+    at[tree_.parent[node]].terms.push_back({first_[node], sum});
+  }
+  return std::nullopt;
+}
+
+FirstPairs::FirstPairs(const CombinationTree& tree) : parent_(tree.parent) {}
+
+// The lowest node above both: parents have larger numbers.
+int FirstPairs::meet(int a, int b) const {
+  while (a != b) (a < b ? a : b) = parent_[std::min(a, b)];
+  return a;
+}
+
+bool FirstPairs::first(int a, int b, int c) const {
+  return meet(a, b) < meet(a, c);
+}
+
+CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& ranks) {
+  const auto nodes = static_cast<int>(tree.parent.size());
+  std::vector<int> below(nodes, 0), stands_for(nodes, -1);  // children that stay; the new number
+  for (const int n : ranks) stands_for[n] = n;
+  CombinationTree result{.leaves = tree.leaves, .parent = std::vector<int>(tree.leaves, -1)};
+  std::vector<std::vector<int>> kept(nodes);
+  for (int node = 0; node < nodes; ++node) {
+    if (node >= tree.leaves && kept[node].size() == 1) stands_for[node] = kept[node].front();
+    if (kept[node].size() > 1) {
+      stands_for[node] = static_cast<int>(result.parent.size());
+      result.parent.push_back(-1);
+      for (const int child : kept[node]) result.parent[child] = stands_for[node];
+    }
+    if (stands_for[node] >= 0 && tree.parent[node] >= 0) kept[tree.parent[node]].push_back(stands_for[node]);
+  }
+  return result;
+}
+
+CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& ranks) {
+  CombinationTree result = tree;
+  for (int n = 0; n < tree.leaves; ++n) result.parent[ranks[n]] = tree.parent[n];
+  return TreeParser(to_string(result), tree.leaves, "").parse();  // pairs are numbered anew
+}
+
+SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& where) {
+  if (text == "agreed") return {};
+  if (text == "free") return {.kind = SumOrder::Kind::Free};
+  // Once more from the canonical text: pairs are then numbered alike, however the tree was written.
+  const CombinationTree tree = TreeParser(std::string(text), ranks, where).parse();
+  return {.kind = SumOrder::Kind::Fixed, .tree = TreeParser(to_string(tree), ranks, where).parse()};
+}
+
+std::string to_string(const CombinationTree& tree) {
+  const std::vector<std::vector<int>> children = children_of(tree);
+  std::vector<std::string> texts(tree.parent.size());
+  for (int node = 0; node < std::ssize(tree.parent); ++node) {
+    if (node < tree.leaves) {
+      texts[node] = std::to_string(node);
+    } else {
+      for (const int child : children[node]) {
+        texts[node] += (texts[node].empty() ? "(" : " ") + texts[child];
+        texts[child].clear();
+      }
+      texts[node] += ")";
+    }
+  }
+  return texts.back();
+}
+
+std::string to_string(const SumOrder& order) {
+  switch (order.kind) {
+    case SumOrder::Kind::Agreed:
+      return "agreed";
+    case SumOrder::Kind::Free:
+      return "free";
+    case SumOrder::Kind::Fixed:
+      break;
+  }
+  return to_string(order.tree);
+}
+
+}  // namespace chorale

@@ -1,0 +1,79 @@
+// Combination trees, as they are written and as values are added along them.
+#include "ir/sum_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::HasSubstr;
+
+SumOrder tree(const std::string& text, int ranks) {
+  return parse_sum_order(text, ranks, "test");
+}
+
+TEST(SumOrder, EqualTreesAreEqualHoweverTheyAreWritten) {
+  EXPECT_EQ(tree("((0 1)(2 3))", 4), tree(" ( (3 2) (1 0) ) ", 4));
+  EXPECT_EQ(tree("(0 1 2 3)", 4), tree("(((0 1) 2) 3)", 4));
+  EXPECT_NE(tree("(0 1 2)", 3), tree("(0 (1 2))", 3));
+  EXPECT_EQ(to_string(tree("((3 2) (1 0))", 4)), "((0 1) (2 3))");
+  EXPECT_EQ(to_string(tree("0", 1)), "0");
+  EXPECT_EQ(tree("agreed", 4), SumOrder{});
+  EXPECT_EQ(tree("free", 4).kind, SumOrder::Kind::Free);
+}
+
+TEST(SumOrder, WhatIsNoTreeIsSaid) {
+  for (const auto& [text, words] : {std::pair("((0 1) 2", "ends early"),
+                                    {"(0 1 1)", "names rank 1 twice"},
+                                    {"(0 1)", "lacks rank 2"},
+                                    {"(0 1 3)", "names a rank that is not one of 3"},
+                                    {"(0 () 1 2)", "nothing inside"},
+                                    {"(0 1 2) 3", "goes on"},
+                                    {"best", "'b' where a rank should be"},
+                                    {"", "ends early"},
+                                    {"(0 99999999999 1)", "names a rank that is not one of 3"}})
+    try {
+      tree(text, 3);
+      FAIL() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(words)) << text;
+    }
+}
+
+// ((0 1) (2 3)): 4 is 0 + 1, 5 is 2 + 3.
+TEST(Combining, AddsSiblingsFirst) {
+  const CombinationTree t = tree("((0 1) (2 3))", 4).tree;
+  const auto sum = Combining(t)({3, 0, 2, 1});
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->additions, (std::vector<Addition>{{1, 3}, {2, 0}, {1, 2}}));
+  const auto half = Combining(t)({2, 4, 3});
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->additions, (std::vector<Addition>{{0, 2}, {1, 0}}));
+  EXPECT_FALSE(Combining(t)({0, 2}));     // 1 and 3 are added in between
+  EXPECT_FALSE(Combining(t)({0, 1, 2}));  // so is 3
+}
+
+TEST(CombinationTree, RanksThatDoNotContributeAreLeftOut) {
+  const CombinationTree t = restricted(tree("((0 1) (2 3))", 4).tree, {0, 2, 3});
+  const auto sum = Combining(t)({0, 2, 3});
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->additions, (std::vector<Addition>{{1, 2}, {0, 1}}));
+}
+
+TEST(CombinationTree, Renumbered) {
+  EXPECT_EQ(to_string(renumbered(tree("((0 1) (2 3))", 4).tree, {0, 2, 1, 3})), "((0 2) (1 3))");
+}
+
+TEST(FirstPairs, KnowWhichTwoAreAddedFirst) {
+  const FirstPairs pairs(tree("((0 1) (2 3))", 4).tree);
+  EXPECT_TRUE(pairs.first(0, 1, 2));
+  EXPECT_FALSE(pairs.first(0, 2, 1));
+  EXPECT_TRUE(pairs.first(2, 3, 0));
+  EXPECT_FALSE(pairs.first(1, 2, 3));
+}
+
+}  // namespace
+}  // namespace chorale
