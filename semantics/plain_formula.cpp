@@ -79,6 +79,7 @@ PlainFormula::PlainFormula(const Topology& topology, const Collective& collectiv
       }
     }
     end(c);
+    if (asks_order(collective_, c)) order(c);
   }
   if (budget_.rounds != kAnyRounds) {
     rounds();
@@ -180,6 +181,40 @@ void PlainFormula::complete(Chunk c, LinkId l, int s) {
 void PlainFormula::end(Chunk c) {
   for (Rank d : collective_.chunks[c].post)
     for (int i = 0; i < contributions(c); ++i) formula_.add({in(c, d, budget_.steps, i)});
+}
+
+void PlainFormula::order(Chunk c) {
+  const RankSet& pre = collective_.chunks[c].pre;
+  const bool fixed = collective_.order.kind == SumOrder::Kind::Fixed;
+  const std::vector<int>& parent = collective_.order.tree.parent;
+  const auto above = [&](Rank n) {
+    std::set<int> nodes;
+    for (int node = n; node >= 0; node = parent[node]) nodes.insert(node);
+    return nodes;
+  };
+  const int contributors = contributions(c);
+  for (int i = 0; i < contributors; ++i)
+    for (int j = i + 1; j < contributors; ++j)
+      for (int k = j + 1; k < contributors; ++k) {
+        // Of each of the three: the other two are the pair.
+        const int three[] = {i, j, k};
+        std::vector<Lit> pairs;
+        for (int alone = 0; alone < 3; ++alone) {
+          const int a = three[alone == 0 ? 1 : 0], b = three[alone == 2 ? 1 : 2], out = three[alone];
+          const Lit pair = formula_.fresh();
+          if (fixed) {
+            // The lowest node over both is not over the third.
+            const std::set<int> over_a = above(pre[a]), over_b = above(pre[b]), over_out = above(pre[out]);
+            const int meet = *std::ranges::find_if(over_a, [&](int node) { return over_b.contains(node); });
+            formula_.add({over_out.contains(meet) ? -pair : pair});
+          }
+          for (const Lit other : pairs) formula_.add({-pair, -other});
+          pairs.push_back(pair);
+          for (int s = 1; s <= budget_.steps; ++s)
+            for (Rank n = 0; n < topology_.ranks; ++n)
+              formula_.add({-in(c, n, s, a), -in(c, n, s, b), in(c, n, s, out), pair});
+        }
+      }
 }
 
 void PlainFormula::copies() {
@@ -361,6 +396,8 @@ double PlainFormula::literals(const Topology& topology, const Collective& collec
   for (const ChunkSpec& spec : collective.chunks) {
     const double i = contributions_to(collective, spec);
     all += steps * i * (pairs + 12 * links + 10 * ranks);
+    if (asks_order(collective, static_cast<Chunk>(&spec - collective.chunks.data())))
+      all += i * (i - 1) * (i - 2) / 6 * (12 * steps * ranks + 9);
   }
   if (budget.rounds == kAnyRounds) return all;
   const auto counter = [](double literals, double most) { return 5 * literals * std::min(literals, most); };

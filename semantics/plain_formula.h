@@ -9,6 +9,7 @@
 //   part(c,l,s,i)  ... with contribution i
 //   keep(c,n,s)    nothing replaces what n holds of c in step s
 //   kept(c,n,s,i)  ... and that has contribution i
+//   pair(c,k,i,j)  i and j are added up before k is, i < j
 //   round(s,j)     step s has at least j rounds
 //
 //   (start)      in(c,n,0,i) just where the collective says so
@@ -19,14 +20,18 @@
 //   (sum)        in(c,n,s,i) <-> kept(c,n,s,i) or some part(c,l,s,i) with l into n
 //   (once)       at most one of the terms of (sum)
 //   (complete)   send(c,l,s) -> not in(c,dst,s-1,i) for some i
+//   (order)      where an order is asked for: in(c,n,s,i) and in(c,n,s,j) and not in(c,n,s,k) -> pair(c,k,i,j), and of
+//                three contributions one pair; of a fixed order pair(c,k,i,j) is what its tree says
 //   (end)        in(c,d,S,i) for all destinations d and all i
 //   (bandwidth)  per step and link or shared limit: more than bandwidth * j sends -> round(s,j+1)
 //   (rounds)     round(s,j+1) -> round(s,j); at most as many as the budget has
 //   (numbered)   see below
 //
 // Every schedule within the budget that the referee accepts, its steps at the front, is a model: no rule is
-// stricter than his. Steps may have no rounds, so fewer steps are among them; the number of rounds may be left
-// open. Of a copy, part is send and kept is in: what is sent is all of it, and nothing arrives where it is.
+// stricter than his, but (order), which asks of all values what he asks of those that destinations use; sends
+// that are of no use can be left out. Steps may have no rounds, so fewer steps are among them; the number of
+// rounds may be left open. Of a copy, part is send and kept is in: what is sent is all of it, and nothing
+// arrives where it is.
 //
 // Without a rule that tells equal chunks apart, k of them make every refutation k! times as long. Where two
 // chunks have the same pre and post (they are compared here), exchanging their numbers turns schedules into
@@ -70,6 +75,7 @@ class PlainFormula {
   void once(Chunk, Rank, int s);
   void complete(Chunk, LinkId, int s);
   void end(Chunk);
+  void order(Chunk);
   void bandwidth(std::span<const LinkId>, long long chunks_a_round, int s, const Abilities&);
   void copies();
   std::vector<Lit> values(std::span<const LinkId>, int s, const Abilities&);  // that a limit counts

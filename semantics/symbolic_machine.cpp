@@ -66,9 +66,9 @@ Cell& SymbolicMachine::cell(Rank n, const Slot& slot, int launch) {
   return cells_[n][first_cell_[n][static_cast<int>(at.buffer)] + at.index + other_half];
 }
 
-SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) const {
+SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) {
   const int place = launch * promise_.places() + promise_.place(n, input);
-  return {std::make_shared<SymbolicSum>(SymbolicSum{{place, 1}}), input % pieces_};
+  return {std::make_shared<SymbolicSum>(SymbolicSum{{place, 1}}), input % pieces_, 0, trees_.input(place)};
 }
 
 // --- Form.
@@ -198,7 +198,8 @@ void SymbolicMachine::expect(const SymbolicValue& value, const std::string& what
 SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& b, const Doing& doing) {
   if (!a.sum || !b.sum) return {};
   if (a.applied + b.applied > 0) complain(Kind::Epilogue, doing.access, "adds to what has had its epilogue");
-  return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece, a.applied + b.applied};
+  return {std::make_shared<SymbolicSum>(added(*a.sum, *b.sum)), a.piece, a.applied + b.applied,
+          trees_.sum(a.tree, b.tree)};
 }
 
 SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation& op, int chunk,
@@ -286,7 +287,48 @@ void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
     else if (applies_ && value.applied != 1)
       say(Kind::Epilogue, at, "{}: output[{}] of rank {} has not had the epilogue that others have had", when,
           o, n);
+    else
+      order(n, o, value, when, launch);
   }
+}
+
+void SymbolicMachine::order(Rank n, int o, const SymbolicValue& value, const std::string& when, int launch) {
+  if (value.sum->size() < 2 || collective_.order.kind == SumOrder::Kind::Free) return;
+  const std::span<const Chunk> chunks = promise_.chunks(n, o);
+  const auto [at, first] = ordered_.try_emplace({launch, {chunks.begin(), chunks.end()}});
+  if (first) {
+    const int asked = asked_tree(chunks, launch);
+    at->second = asked < 0 ? Ordered{value.tree, n} : Ordered{asked, -1};
+  }
+  if (at->second.tree == value.tree) return;
+  const FaultPlace place{.rank = n, .chunk = o};
+  if (at->second.rank < 0)
+    say(Kind::Order, place, "{}: output[{}] of rank {} was not added up along the tree {}", when, o, n,
+        to_string(collective_.order));
+  else
+    say(Kind::Order, place, "{}: ranks {} and {} have added up output[{}] in different orders", when,
+        at->second.rank, n, o);
+}
+
+// -1: any that all ranks have.
+int SymbolicMachine::asked_tree(std::span<const Chunk> chunks, int launch) {
+  if (collective_.order.kind != SumOrder::Kind::Fixed) return -1;
+  std::vector<int> place(collective_.ranks, -1);
+  std::vector<Rank> ranks;
+  for (const Promise::Input& term : promise_.terms(chunks)) {
+    place[term.rank] = launch * promise_.places() + promise_.place(term.rank, term.slot);
+    ranks.push_back(term.rank);
+  }
+  std::ranges::sort(ranks);
+  const CombinationTree tree = restricted(collective_.order.tree, ranks);
+  std::vector<int> number(tree.parent.size(), -1);
+  for (int node = 0; node < std::ssize(number); ++node) {
+    if (node < tree.leaves && place[node] >= 0) number[node] = trees_.input(place[node]);
+    const int up = tree.parent[node];
+    if (up >= 0 && number[node] >= 0)
+      number[up] = number[up] < 0 ? number[node] : trees_.sum(number[up], number[node]);
+  }
+  return number.back();
 }
 
 }  // namespace chorale

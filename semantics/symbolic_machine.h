@@ -1,23 +1,27 @@
 // What the referees of programs share: memory of symbolic values, what an operation does to it, and who has touched
 // what. A referee says when an instruction may run and what is ordered before it; all else is here.
 //
-// A value is a sum of inputs, how often each (ir/symbolic_sum.h), of a piece of a block, and how often it has
-// had the program's function applied. Operands must have been written, be of the operation's piece, and not have had
-// the function if anything is added to them. The function may be applied once, to what is complete. An operation
-// reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may store where
-// another one reads.
+// A value is a sum of inputs, how often each (ir/symbolic_sum.h), with the order in which they were added
+// (its combination tree, ir/sum_order.h), of a piece of a block, and how often it has had the program's
+// function applied. What several ranks are promised must have been added in one order, or in the one that the
+// collective asks for. Operands must have been written, be of the operation's piece, and not have had the
+// function if anything is added to them. The function may be applied once, to what is complete. An operation
+// reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may
+// store where another one reads.
 //
 // Races. Each slot knows its last write and the reads since. Two accesses, one of them a write, must be ordered: the
 // machine asks the referee whether the earlier one has happened before the later one. So one run decides, whatever
 // the timing, where what arrives does not depend on it: the referees' forms see to that.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -40,6 +44,20 @@ struct SymbolicValue {
   std::shared_ptr<const SymbolicSum> sum = {};  // null: not written
   int piece = 0;
   int applied = 0;  // how often it has had the function
+  int tree = -1;    // of TreeNumbers
+};
+
+// Combination trees as numbers: equal trees have equal ones.
+class TreeNumbers {
+ public:
+  int input(int place) { return number({-1, place}); }
+  int sum(int a, int b) { return number({std::min(a, b), std::max(a, b)}); }
+
+ private:
+  int number(const std::pair<int, int>& node) {
+    return known_.try_emplace(node, static_cast<int>(known_.size())).first->second;
+  }
+  std::map<std::pair<int, int>, int> known_ = {};
 };
 
 // Who touches memory and when, as the referee counts.
@@ -131,7 +149,7 @@ class SymbolicMachine : protected FaultList {
   Cell& cell(Rank, const Slot&, int launch = 0);
 
   // What the user writes into an input.
-  SymbolicValue input_value(Rank, int input, int launch = 0) const;
+  SymbolicValue input_value(Rank, int input, int launch = 0);
 
   // The operands of chunk after chunk, where `message` is what the message brings; stores the results, and returns
   // them for the message that it sends.
@@ -166,6 +184,8 @@ class SymbolicMachine : protected FaultList {
   void expect(const SymbolicValue&, const std::string& what, int piece, const Doing&);
   bool once(const Access&, const Access&);
   SymbolicSum of_first_launch(const SymbolicSum&, int launch) const;
+  void order(Rank, int output, const SymbolicValue&, const std::string& when, int launch);
+  int asked_tree(std::span<const Chunk>, int launch);
 
   const bool double_scratch_;
   const bool applies_, sliced_;                      // a function; one with tensors that lie like the outputs
@@ -175,6 +195,13 @@ class SymbolicMachine : protected FaultList {
   std::map<int, SymbolicSum> complete_ = {};         // by position in the inputs
   std::map<SymbolicSum, int> position_of_ = {};      // of sums of several inputs
   std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
+  TreeNumbers trees_ = {};
+  struct Ordered {
+    int tree = -1;
+    Rank rank = -1;  // that has it so; -1: it is asked for
+  };
+  std::map<std::pair<int, std::vector<Chunk>>, Ordered> ordered_ =
+      {};  // by launch and the chunks of an output
 };
 
 }  // namespace chorale

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "ir/words.h"
+#include "semantics/agreement.h"
 #include "semantics/fault_list.h"
 #include "semantics/state.h"
 
@@ -56,10 +57,6 @@ class Referee : FaultList {
 
  private:
   using Arrival = std::pair<Chunk, Rank>;
-  struct Hop {
-    int step = 0;  // counted from 1
-    Send send = {};
-  };
 
   Rank src(const Send& send) const { return topology_.links[send.link].src; }
   Rank dst(const Send& send) const { return topology_.links[send.link].dst; }
@@ -156,18 +153,19 @@ class Referee : FaultList {
     for (const auto& [limit, different] : values) shared[limit] = std::ssize(different);
   }
 
-  // The state has one chunk at a time, and `next` is at its first hop that was not run. A step is run in
-  // parts, one a chunk, which is the same: a send reads and changes nothing of other chunks. What has to hold
-  // before a part is asked before apply(), what has to hold after it, after.
+  // The state has one chunk at a time. A step is run in parts, one a chunk, which is the same: a send reads
+  // and changes nothing of other chunks. What has to hold before a part is asked before apply(), what has to
+  // hold after it, after.
   void chunk_by_chunk() {
-    const std::vector<Hop> hops = hops_by_chunk();
+    const SendsByChunk all = sends_by_chunk(collective_, schedule_);
     State state(topology_, collective_);
-    auto next = hops.begin();
     for (Chunk c = 0; c < std::ssize(collective_.chunks) && !full(); ++c) {
+      const std::size_t before = found_.size();
+      const std::span<const ChunkSend> sends = all.of(c);
       state.restart();
-      while (next != hops.end() && next->send.chunk == c) {
+      for (auto next = sends.begin(); next != sends.end();) {
         Step part;
-        for (step_ = next->step; next != hops.end() && next->send.chunk == c && next->step == step_; ++next)
+        for (step_ = next->step; next != sends.end() && next->step == step_; ++next)
           part.sends.push_back(next->send);
         senders_hold(state, part);
         receivers_lack(state, part);
@@ -175,23 +173,14 @@ class Referee : FaultList {
         nothing_counted_twice(state, part);
       }
       postcondition(state, c);
+      if (found_.size() == before) agreement(c, sends);
     }
   }
 
-  // Those of a chunk in the order of their steps: sorted by counting, which leaves equal ones in the order in
-  // which they come.
-  std::vector<Hop> hops_by_chunk() const {
-    std::vector<std::size_t> begin(collective_.chunks.size() + 1, 0);
-    for (const Step& step : schedule_.steps)
-      for (const Send& send : step.sends) ++begin[send.chunk + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<Hop> hops(begin.back());
-    int s = 0;
-    for (const Step& step : schedule_.steps) {
-      ++s;
-      for (const Send& send : step.sends) hops[begin[send.chunk]++] = {.step = s, .send = send};
-    }
-    return hops;
+  void agreement(Chunk c, std::span<const ChunkSend> sends) {
+    if (!asks_order(collective_, c)) return;
+    if (const std::string words = sums_of(topology_, collective_, c, sends).disagreement; !words.empty())
+      say(Kind::Order, {.chunk = c}, "chunk {}: {}", c, words);
   }
 
   void senders_hold(const State& state, const Step& step) {

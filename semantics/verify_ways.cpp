@@ -40,6 +40,11 @@ class WayCheck : FaultList {
     for (const std::vector<LinkId>& way : below_.ways) require_links(way, below_.links.size());
     for (const SharedLimit& limit : below_.limits) require_links(limit.links, below_.links.size());
     for (const SharedLimit& limit : topology_.limits) require_links(limit.links, topology_.links.size());
+    for (const auto* limits : {&topology_.limits, &below_.limits})
+      for (const SharedLimit& limit : *limits)
+        if (limit.abilities.any())
+          say(Kind::Form, {}, "the limit '{}' multicasts or reduces, which is known of all ways only",
+              limit.name);
   }
 
   void check_way(LinkId l) {

@@ -4,18 +4,23 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "semantics/workload_numbers.h"
 
 namespace chorale {
 namespace {
 
-double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read,
+                      const RankSum& rank_sum) {
   const Operation& op = *made.op;
   const int first = first_peer(workload, op.type, made.rank), peers = ranks_of(workload, op.type);
-  double sum = read(0, first, made.element);
-  for (int peer = first + 1; peer < first + peers; ++peer)
-    sum = rounded(op.type.element, folded(op.type.element, op.reduction, sum, read(0, peer, made.element)));
+  std::vector<double> summands;
+  for (int peer = first; peer < first + peers; ++peer) summands.push_back(read(0, peer, made.element));
+  if (rank_sum) return rank_sum(op, made.rank, made.element, summands);
+  double sum = summands[0];
+  for (int k = 1; k < peers; ++k)
+    sum = rounded(op.type.element, folded(op.type.element, op.reduction, sum, summands[k]));
   return sum;
 }
 
@@ -80,7 +85,7 @@ double convolved(const Workload& workload, const MadeElement& made, const Operan
 }  // namespace
 
 double made_element(const Workload& workload, const MadeElement& made, std::uint64_t seed,
-                    const OperandReader& read) {
+                    const OperandReader& read, const RankSum& rank_sum) {
   const Operation& op = *made.op;
   switch (op.kind) {
     case OperationKind::Pointwise:
@@ -100,7 +105,7 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
     case OperationKind::AllReduce:
     case OperationKind::ReduceScatter:
     case OperationKind::Reduce:
-      return sum_over_ranks(workload, made, read);
+      return sum_over_ranks(workload, made, read, rank_sum);
     case OperationKind::AllToAll:
       return exchanged(workload, made, read);
     default:

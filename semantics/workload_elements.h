@@ -24,8 +24,13 @@ struct MadeElement {
 // An element of an operand on a rank.
 using OperandReader = std::function<double(int operand, int rank, std::int64_t element)>;
 
+// What `rank` gets of one element of a sum over ranks; summands are in the order of the ranks of the scope.
+using RankSum =
+    std::function<double(const Operation&, int rank, std::int64_t element, std::span<const double> summands)>;
+
 // Not rounded to the type of the result but where sums over ranks are. Of ReduceTensor: the element that is to be added.
-double made_element(const Workload&, const MadeElement&, std::uint64_t seed, const OperandReader&);
+double made_element(const Workload&, const MadeElement&, std::uint64_t seed, const OperandReader&,
+                    const RankSum& = {});
 
 // Bytes that a rank has to send at least for it.
 std::int64_t sent_bytes(const Workload&, const Operation&);

@@ -40,7 +40,11 @@ void shuffle(std::vector<T>& list, std::mt19937_64& random) {
 class WorkloadMachine {
  public:
   WorkloadMachine(const Workload& workload, const WorkloadState& inputs, const WorkloadRunOptions& options)
-      : workload_(workload), world_(world(workload)), seed_(options.seed), random_(options.order) {
+      : workload_(workload),
+        world_(world(workload)),
+        seed_(options.seed),
+        random_(options.order),
+        rank_sum_(options.rank_sum) {
     for (const Operation& op : workload.operations) declare(op);
     make_units();
     for (const Value& value : values_) {
@@ -341,9 +345,9 @@ class WorkloadMachine {
       const std::vector<int>& to = value.receivers[rank];
       if (to.empty()) continue;
       reader_ = v;
-      const double number = rounded(
-          value.op->type.element,
-          made_element(workload_, {value.op, &value.sides, value.types, rank, mine}, seed_, operand_));
+      const double number = rounded(value.op->type.element,
+                                    made_element(workload_, {value.op, &value.sides, value.types, rank, mine},
+                                                 seed_, operand_, rank_sum_));
       if (is_late_) return false;
       if (!works_where_its_operand_is(value.op->kind))
         registers_[v] = {.full = true, .element = mine, .value = number};
@@ -409,6 +413,7 @@ class WorkloadMachine {
   const int world_;
   const std::uint64_t seed_;
   std::mt19937_64 random_;
+  const RankSum rank_sum_;
   std::vector<Value> values_ = {};  // in the order of the list
   std::vector<Memory> memories_ = {};
   std::set<int> updated_ = {};  // memories

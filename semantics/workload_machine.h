@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/workload.h"
+#include "semantics/workload_elements.h"
 #include "semantics/workload_numbers.h"
 
 namespace chorale {
@@ -44,6 +45,7 @@ struct WorkloadRunOptions {
   // ranks (ReduceTensor, MatMul, Convolution: of elements), whatever this is; those over ranks are rounded to the
   // element type each time, the others once.
   std::uint64_t order = 0;
+  RankSum rank_sum = {};  // sums over ranks as a program adds them up; none: in the order of ranks
 };
 
 // Requires types. Throws std::logic_error where an operation reads what is not there, or not yet, or not any more, and

@@ -167,8 +167,10 @@ double computed(const Expression& expression, ElementType type, std::int64_t ind
 }
 
 double folded(ElementType type, ReduceOp op, double a, double b) {
-  if (op == ReduceOp::Min) return b < a ? b : a;
-  if (op == ReduceOp::Max) return a < b ? b : a;
+  if (op == ReduceOp::Min || op == ReduceOp::Max) {
+    if (std::isnan(a) || a == b) return std::isnan(a) || std::signbit(a) ? a : b;
+    return std::isnan(b) || (op == ReduceOp::Min ? b < a : a < b) ? b : a;
+  }
   if (op != ReduceOp::Sum) throw std::logic_error("workloads have no reduction by " + to_string(op));
   if (type == ElementType::Int32) return wrapped(static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b));
   return is_computed_in_float(type) ? static_cast<float>(a) + static_cast<float>(b) : a + b;

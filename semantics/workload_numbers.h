@@ -26,6 +26,7 @@ double computed(const Expression&, ElementType type, std::int64_t index, std::ui
                 const std::function<double(int)>& operand);
 
 // a and b as one, in what elements of the type are computed in; integers wrap around. Not rounded to halves.
+// The least and the greatest with a NaN is a NaN, and of two zeros -0 if one is.
 double folded(ElementType, ReduceOp, double a, double b);
 double product(ElementType, double a, double b);
 // What changes nothing in folded().

@@ -96,6 +96,10 @@ TEST(Folding, IsInTheTypeOfTheSum) {
   EXPECT_EQ(folded(Float64, ReduceOp::Sum, big, 1), big + 1);
   EXPECT_EQ(folded(Float16, ReduceOp::Sum, 2048, 1), 2049);
   EXPECT_EQ(folded(Int32, ReduceOp::Sum, 2147483647, 1), -2147483648.0);
+  for (const ReduceOp op : {ReduceOp::Min, ReduceOp::Max}) {
+    EXPECT_TRUE(std::isnan(folded(Float32, op, NAN, 1)) && std::isnan(folded(Float32, op, 1, NAN)));
+    EXPECT_TRUE(std::signbit(folded(Float32, op, -0.0, 0.0)) && std::signbit(folded(Float32, op, 0.0, -0.0)));
+  }
   EXPECT_EQ(product(Int32, 65536, 65537), 65536);
   for (ElementType type : {Float64, Float32, Float16, Bfloat16, Int32})
     for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max})

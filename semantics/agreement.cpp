@@ -1,0 +1,252 @@
+// A chunk is followed through its steps. A *version* is a value that some rank comes to hold: a contribution,
+// or a sum of older versions; copies of it are the same version. Versions from which no destination's value
+// is made are dead, and may be added up in any order.
+//
+// Mostly all destinations end with one version, and then there is nothing to compare: each of its sums is
+// made once. Else the used versions are compared as sets, the largest first: each rank knows the smallest set
+// so far that it is in, and the members of the next set must all know the same one.
+#include "semantics/agreement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+using Bits = std::vector<std::uint64_t>;
+
+struct Version {
+  std::vector<int> operands = {};  // as SumMade numbers them; -1: there is none
+  int step = 0;
+  Rank rank = 0;
+  bool used = false;
+  int node = -1;
+};
+
+class ChunkHistory {
+ public:
+  ChunkHistory(const Topology& topology, const Collective& collective, Chunk c,
+               std::span<const ChunkSend> sends)
+      : topology_(topology),
+        order_(collective.order),
+        spec_(collective.chunks[c]),
+        held_(topology.ranks, -1) {
+    for (Rank n : spec_.pre) {
+      held_[n] = static_cast<int>(versions_.size());
+      versions_.push_back({.rank = n, .node = n});
+    }
+    for (std::size_t i = 0; i < sends.size();) {
+      std::size_t next = i;
+      while (next < sends.size() && sends[next].step == sends[i].step) ++next;
+      add_step(sends.subspan(i, next - i));
+      i = next;
+    }
+  }
+
+  ChunkSums sums() {
+    ChunkSums result;
+    mark_used();
+    std::optional<CombinationTree> tree;
+    if (order_.kind == SumOrder::Kind::Fixed)
+      tree = restricted(order_.tree, {spec_.pre.begin(), spec_.pre.end()});
+    else if (order_.kind == SumOrder::Kind::Agreed && several_versions())
+      tree = nested(result.disagreement);
+    std::optional<Combining> along;
+    if (tree) along.emplace(*tree);
+    for (Version& version : versions_) {
+      if (version.operands.empty()) continue;
+      const std::optional<Combined> how =
+          along && version.used ? combined(*along, version) : in_turn(version);
+      if (!how && result.disagreement.empty())
+        result.disagreement =
+            fmt::format("step {}: rank {} adds up {}, which is not a node of the tree {}", version.step,
+                        version.rank, named(members(version)), to_string(order_.tree));
+      if (how) result.sums.push_back({version.step, version.rank, how->additions});
+    }
+    return result;
+  }
+
+ private:
+  // All sends read what was held before the step.
+  void add_step(std::span<const ChunkSend> sends) {
+    std::map<Rank, std::vector<int>> arrived;  // values of SumMade
+    for (const ChunkSend& each : sends) {
+      const Link& link = topology_.links[each.send.link];
+      auto [at, first] = arrived.try_emplace(link.dst, std::vector<int>{held_[link.dst]});
+      if (each.send.reduce)
+        at->second.push_back(held_[link.src]);
+      else
+        at->second.front() = held_[link.src];
+    }
+    for (auto& [n, values] : arrived) {
+      const auto held = std::ranges::count_if(values, [](int v) { return v >= 0; });
+      if (held == 1) {
+        held_[n] = *std::ranges::find_if(values, [](int v) { return v >= 0; });
+      } else if (held > 1) {
+        held_[n] = static_cast<int>(versions_.size());
+        versions_.push_back({.operands = std::move(values), .step = sends.front().step, .rank = n});
+      }
+    }
+  }
+
+  // Operands are older than what is made of them.
+  void mark_used() {
+    for (Rank n : spec_.post)
+      if (held_[n] >= 0) versions_[held_[n]].used = true;
+    for (auto version = versions_.rbegin(); version != versions_.rend(); ++version)
+      for (int v : version->operands)
+        if (v >= 0 && version->used) versions_[v].used = true;
+  }
+
+  bool several_versions() const {
+    return std::ranges::any_of(spec_.post, [&](Rank n) { return held_[n] != held_[spec_.post.front()]; });
+  }
+
+  // Nobody else makes this sum: in the order in which its values are numbered.
+  static Combined in_turn(const Version& version) {
+    Combined result;
+    int sum = -1;
+    for (int k = 0; k < std::ssize(version.operands); ++k) {
+      if (version.operands[k] < 0) continue;
+      if (sum >= 0) result.additions.push_back({.into = sum, .from = k});
+      if (sum < 0) sum = k;
+    }
+    return result;
+  }
+
+  // Of a fixed tree a version's node is found here; of one that was made of the versions it is known.
+  std::optional<Combined> combined(const Combining& along, Version& version) const {
+    std::vector<int> nodes, values;
+    for (int k = 0; k < std::ssize(version.operands); ++k) {
+      if (version.operands[k] < 0) continue;
+      nodes.push_back(versions_[version.operands[k]].node);
+      values.push_back(k);
+      if (nodes.back() < 0) return std::nullopt;
+    }
+    std::optional<Combined> result = along(nodes);
+    if (!result) return result;
+    for (Addition& each : result->additions) each = {values[each.into], values[each.from]};
+    version.node = result->node;
+    return result;
+  }
+
+  Bits members(const Version& version) const {
+    Bits bits((topology_.ranks + 63) / 64, 0);
+    if (version.operands.empty()) bits[version.rank / 64] |= std::uint64_t{1} << version.rank % 64;
+    for (int v : version.operands) {
+      if (v < 0) continue;
+      const Bits more = members(versions_[v]);
+      for (std::size_t i = 0; i < bits.size(); ++i) bits[i] |= more[i];
+    }
+    return bits;
+  }
+
+  std::vector<Rank> listed(const Bits& bits) const {
+    std::vector<Rank> ranks;
+    for (Rank n = 0; n < topology_.ranks; ++n)
+      if (bits[n / 64] >> n % 64 & 1) ranks.push_back(n);
+    return ranks;
+  }
+  std::string named(const Bits& bits) const { return fmt::format("{{{}}}", fmt::join(listed(bits), " ")); }
+
+  // The tree whose nodes are the sets of the used versions; none where two of them overlap.
+  std::optional<CombinationTree> nested(std::string& disagreement) {
+    std::vector<Bits> sets(versions_.size(), Bits((topology_.ranks + 63) / 64, 0));
+    std::map<Bits, int> known;  // the first version with this set
+    std::vector<int> different;
+    for (int v = 0; v < std::ssize(versions_); ++v) {
+      Version& version = versions_[v];
+      if (version.operands.empty()) sets[v] = members(version);
+      for (int operand : version.operands)
+        for (std::size_t i = 0; operand >= 0 && i < sets[v].size(); ++i) sets[v][i] |= sets[operand][i];
+      if (version.operands.empty() || !version.used) continue;
+      if (known.try_emplace(sets[v], v).second) different.push_back(v);
+    }
+    const auto size = [&](int v) {
+      return std::accumulate(sets[v].begin(), sets[v].end(), 0,
+                             [](int sum, std::uint64_t word) { return sum + std::popcount(word); });
+    };
+    std::ranges::stable_sort(different, {}, size);
+    CombinationTree tree{.leaves = topology_.ranks, .parent = std::vector<int>(topology_.ranks, -1)};
+    for (int v : different) {
+      versions_[v].node = static_cast<int>(tree.parent.size());
+      tree.parent.push_back(-1);
+    }
+    for (auto v = different.rbegin(); v != different.rend(); ++v) {
+      const std::vector<Rank> ranks = listed(sets[*v]);
+      const int within = tree.parent[ranks.front()];
+      const auto other = std::ranges::find_if(ranks, [&](Rank n) { return tree.parent[n] != within; });
+      if (other != ranks.end()) {
+        // One of the two smallest sets so far does not hold all of this one, nor is it held, since it is no
+        // smaller.
+        const int overlaps = within < 0 || (tree.parent[*other] >= 0 && tree.parent[*other] < within)
+                                 ? tree.parent[*other]
+                                 : within;
+        disagreement = fmt::format(
+            "partial sums of ranks {} and of {} are both used, so its destinations add up in different "
+            "orders",
+            named(sets[*v]), named(sets[different[overlaps - topology_.ranks]]));
+        return std::nullopt;
+      }
+      tree.parent[versions_[*v].node] = within;
+      for (Rank n : ranks) tree.parent[n] = versions_[*v].node;
+    }
+    for (int v = 0; v < std::ssize(versions_); ++v)
+      if (versions_[v].used && !versions_[v].operands.empty())
+        versions_[v].node = versions_[known.at(sets[v])].node;
+    return tree;
+  }
+
+  const Topology& topology_;
+  const SumOrder& order_;
+  const ChunkSpec& spec_;
+  std::vector<int> held_;  // by rank: its version, or -1
+  std::vector<Version> versions_ = {};
+};
+
+}  // namespace
+
+ChunkSums sums_of(const Topology& topology, const Collective& collective, Chunk c,
+                  std::span<const ChunkSend> sends) {
+  return ChunkHistory(topology, collective, c, sends).sums();
+}
+
+// Sorted by counting, which leaves sends of a step in the order in which they come.
+SendsByChunk sends_by_chunk(const Collective& collective, const Schedule& schedule) {
+  SendsByChunk result{.begin = std::vector<std::size_t>(collective.chunks.size() + 1, 0)};
+  for (const Step& step : schedule.steps)
+    for (const Send& send : step.sends) ++result.begin[send.chunk + 1];
+  std::partial_sum(result.begin.begin(), result.begin.end(), result.begin.begin());
+  result.sends.resize(result.begin.back());
+  std::vector<std::size_t> next = result.begin;
+  int s = 0;
+  for (const Step& step : schedule.steps) {
+    ++s;
+    for (const Send& send : step.sends) result.sends[next[send.chunk]++] = {.step = s, .send = send};
+  }
+  return result;
+}
+
+std::vector<Addition> local_sum(const Collective& collective, std::span<const Chunk> chunks) {
+  if (collective.order.kind == SumOrder::Kind::Fixed) {
+    std::vector<int> ranks;
+    for (const Chunk c : chunks) ranks.push_back(collective.chunks[c].pre.front());
+    std::vector<int> sorted = ranks;
+    std::ranges::sort(sorted);
+    const CombinationTree tree = restricted(collective.order.tree, sorted);
+    if (std::ranges::adjacent_find(sorted) == sorted.end())
+      if (const std::optional<Combined> along = Combining(tree)(ranks)) return along->additions;
+  }
+  std::vector<Addition> additions;
+  for (int k = 1; k < std::ssize(chunks); ++k) additions.push_back({.into = 0, .from = k});
+  return additions;
+}
+
+}  // namespace chorale
