@@ -23,6 +23,14 @@
 #include "symmetry/orbits.h"
 
 namespace chorale {
+namespace {
+
+int pair_number(Chunk c, Rank k, Rank i, Rank j, int ranks) {
+  return ((c * ranks + k) * ranks + std::min(i, j)) * ranks + std::max(i, j);
+}
+
+}  // namespace
+
 ContributionEncoding::ContributionEncoding(const Topology& topology, const Collective& collective,
                                            const Budget& horizon, const EncodingOptions& options)
     : topology_(topology), collective_(collective), horizon_(horizon), budget_(formula_, horizon) {
@@ -67,6 +75,8 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
           for (int s = 1; s <= horizon_.steps; ++s) copies(c, n, s);
   }
   wanted();
+  for (Chunk c = 0; c < chunks; ++c)
+    if (asks_order(collective_, c)) agreed(c);
   for (LinkId l = 0; l < links; ++l)
     if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
   for (int i = 0; i < static_cast<int>(topology_.limits.size()); ++i)
@@ -103,6 +113,19 @@ void ContributionEncoding::number_orbits(const std::vector<Automorphism>& genera
     }
     for (LinkId l = 0; l < links; ++l) link.join(l, g.links[l]);
     for (std::size_t i = 0; i < topology_.limits.size(); ++i) limit.join(static_cast<int>(i), g.limits[i]);
+  }
+  if (collective_.order.kind == SumOrder::Kind::Agreed && !generators.empty()) {
+    Orbits pair(chunks * ranks * ranks * ranks);
+    for (const Automorphism& g : generators) {
+      const std::vector<Chunk> moved = *induced_chunks(collective_, g);
+      for (Chunk c = 0; c < chunks; ++c)
+        for (Rank k = 0; k < ranks; ++k)
+          for (Rank i = 0; i < ranks; ++i)
+            for (Rank j = i + 1; j < ranks; ++j)
+              pair.join(pair_number(c, k, i, j, ranks),
+                        pair_number(moved[c], g.ranks[k], g.ranks[i], g.ranks[j], ranks));
+    }
+    pair_orbit_ = pair.representatives();
   }
   in_orbit_ = in.representatives();
   send_orbit_ = send.representatives();
@@ -204,6 +227,47 @@ void ContributionEncoding::wanted() {
         for (Rank i : collective_.chunks[c].pre)
           if (const int at = (c * topology_.ranks + d) * topology_.ranks + i; in_orbit_[at] == at)
             add({-budget_.within(t), in(c, d, t, i)});
+}
+
+// The literals of a rank that holds a part of the sum: what it has is a node of the tree, for whatever lies
+// outside. Ranks of one orbit have the same clauses.
+void ContributionEncoding::agreed(Chunk c) {
+  const RankSet& pre = collective_.chunks[c].pre;
+  const int ranks = topology_.ranks;
+  if (pre.size() < 3) return;
+  const std::optional<FirstPairs> known = collective_.order.kind == SumOrder::Kind::Fixed
+                                              ? std::optional<FirstPairs>(collective_.order.tree)
+                                              : std::nullopt;
+  if (pair_.empty() && !known) {
+    pair_.assign(collective_.chunks.size() * ranks * ranks * ranks, kFalse);
+  }
+  const auto pair = [&](Rank k, Rank i, Rank j) -> Lit {
+    if (known) return known->first(i, j, k) ? kTrue : kFalse;
+    const int at = pair_number(c, k, i, j, ranks);
+    Lit& lit = pair_[pair_orbit_.empty() ? at : pair_orbit_[at]];
+    if (lit == kFalse) lit = formula_.fresh();
+    return lit;
+  };
+  for (Rank n = 0; n < ranks; ++n) {
+    if (!known && rank_orbit_[c * ranks + n] != c * ranks + n) continue;
+    for (int t = 1; t <= horizon_.steps; ++t)
+      for (const Rank i : pre)
+        for (const Rank j : pre) {
+          if (j <= i || in(c, n, t, i) == kFalse || in(c, n, t, j) == kFalse) continue;
+          for (const Rank k : pre)
+            if (k != i && k != j) add({-in(c, n, t, i), -in(c, n, t, j), in(c, n, t, k), pair(k, i, j)});
+        }
+  }
+  for (const Rank i : pre)
+    for (const Rank j : pre)
+      for (const Rank k : pre)
+        if (!known && i < j && j < k) {
+          std::vector<Lit> of_three = {pair(k, i, j), pair(j, i, k), pair(i, j, k)};
+          std::ranges::sort(of_three);
+          for (std::size_t a = 1; a < 3; ++a)  // equal ones (one orbit) would be two
+            if (of_three[a] == of_three[a - 1]) add({-of_three[a]});
+          at_most_one(formula_, {of_three.begin(), std::unique(of_three.begin(), of_three.end())});
+        }
 }
 
 // Of what replaces, exactly one is a copy. Under symmetry links of one orbit into one rank are one literal, and then both

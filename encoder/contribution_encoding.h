@@ -6,6 +6,7 @@
 //   send(c,l,s)    the value of c moves over l in step s
 //   keep(c,n,s)    n adds what arrives in step s to its own value; otherwise the first arrival replaces it
 //   part(c,l,s,i)  the value sent contains i's contribution
+//   pair(c,k,{i,j}) in the combination tree of c, i and j are added up before k is
 //   round, within, total as in StepRoundEncoding
 //
 //   (starts)     in(c,n,0,i) iff n = i and i has a contribution to c
@@ -19,10 +20,16 @@
 //   (bandwidth)  as in StepRoundEncoding; over a limit that reduces, what one rank gets of one chunk counts once. Where a
 //                limit can do both, copy(c,l,s) says that the value sent replaces: one of those that arrive does if not
 //                keep(c,n,s), and none otherwise; copies count by who sends, the others by who receives
+//   (agreed)     in(c,n,t,i) and in(c,n,t,j) and not in(c,n,t,k) -> pair(c,k,{i,j}); of the three pairs of i, j and k
+//                one is a pair: the values of ranks are nested or disjoint sets of contributions, which is what it takes for
+//                all ranks to add up in one order. Of a fixed order pair is known. Values that no destination's is
+//                made of need not obey, but then what makes them can be left out of the schedule
 //   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
 //
-// The space is that of schedules with one value per (chunk, rank): a rank that would keep two partial sums of
-// one chunk apart is outside of it. Those that gather all inputs first are found as "allreduce_by_gather".
+// (agreed) is there where the collective asks for an order (ir/sum_order.h) and a chunk has several
+// destinations, or the order is fixed. The space is that of schedules with one value per (chunk, rank): a
+// rank that would keep two partial sums of one chunk apart is outside of it. Those that gather all inputs
+// first are found as "allreduce_by_gather".
 #pragma once
 
 #include <vector>
@@ -57,6 +64,7 @@ class ContributionEncoding {
   void part_of(Chunk, LinkId, Rank i);
   void joined(Chunk, Rank, int s);
   void wanted();
+  void agreed(Chunk);
   void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, const Abilities& = {});
   void copies(Chunk, Rank, int s);
   void order();
@@ -75,8 +83,8 @@ class ContributionEncoding {
   std::vector<std::vector<LinkId>> links_into_ = {};
   std::vector<std::vector<int>> hops_ = {};  // [i][n]
   std::vector<int> in_orbit_ = {}, send_orbit_ = {}, part_orbit_ = {}, rank_orbit_ = {}, link_orbit_ = {};
-  std::vector<int> limit_orbit_ = {};
-  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, copy_ = {};
+  std::vector<int> limit_orbit_ = {}, pair_orbit_ = {};
+  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, copy_ = {}, pair_ = {};
 };
 
 }  // namespace chorale

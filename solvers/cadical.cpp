@@ -14,14 +14,13 @@ namespace {
 
 class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaDiCaL::Learner {
  public:
-  Cadical(int seed, const std::string& proof_path) {
+  Cadical(int seed, std::FILE* proof) {
     solver_.set("quiet", 1);
     solver_.set("seed", seed);
     // Before the first clause: later, CaDiCaL takes no proof file.
-    if (!proof_path.empty()) {
+    if (proof != nullptr) {
       solver_.set("binary", 0);
-      if (!solver_.trace_proof(proof_path.c_str()))
-        throw std::runtime_error("cannot write the proof file " + proof_path);
+      if (!solver_.trace_proof(proof, "proof")) throw std::runtime_error("CaDiCaL takes no proof file");
     }
     solver_.connect_terminator(this);
     solver_.connect_learner(this);
@@ -96,8 +95,8 @@ Assignment SatSolver::model(int variables) const {
   return model;
 }
 
-std::unique_ptr<SatSolver> make_cadical(int seed, const std::string& proof_path) {
-  return std::make_unique<Cadical>(seed, proof_path);
+std::unique_ptr<SatSolver> make_cadical(int seed, std::FILE* proof) {
+  return std::make_unique<Cadical>(seed, proof);
 }
 
 }  // namespace chorale

@@ -22,9 +22,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
-#include "ir/files.h"
+#include "ir/error.h"
 #include "ir/json.h"
 
 namespace chorale {
@@ -244,26 +246,62 @@ std::string proof_fault(const Formula& formula, const std::string& text, const s
   return checker.refuted() ? "" : "the proof ends without the empty clause";
 }
 
+namespace {
+
+constexpr std::size_t kMostProofBytes = std::size_t{1} << 30;
+
+// A file without a name: whatever ends the process, SIGKILL too, nothing is left.
+class NamelessFile {
+ public:
+  NamelessFile() {
+    std::string path = (std::filesystem::temp_directory_path() / "chorale-proof-XXXXXX").string();
+    const int file = mkstemp(path.data());
+    if (file < 0) throw std::runtime_error("cannot create a temporary file in " + path);
+    unlink(path.c_str());
+    file_ = fdopen(file, "w+");
+    if (file_ == nullptr) {
+      close(file);
+      throw std::runtime_error("cannot open a temporary file in " + path);
+    }
+  }
+  ~NamelessFile() { std::fclose(file_); }
+  NamelessFile(const NamelessFile&) = delete;
+  NamelessFile& operator=(const NamelessFile&) = delete;
+
+  std::FILE* get() const { return file_; }
+  std::string text() const {
+    if (std::fflush(file_) != 0) throw std::runtime_error("a proof cannot be written to its end");
+    std::rewind(file_);
+    std::string text;
+    std::vector<char> part(1 << 16);
+    while (const std::size_t count = std::fread(part.data(), 1, part.size(), file_)) {
+      text.append(part.data(), count);
+      if (text.size() > kMostProofBytes)
+        throw InputError("the proof", "has more than 1 GiB", "ask for fewer conflicts");
+    }
+    if (std::ferror(file_) != 0) throw std::runtime_error("a proof cannot be read to its end");
+    return text;
+  }
+
+ private:
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace
+
 Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed) {
   Refutation result;
-  std::string path = (std::filesystem::temp_directory_path() / "chorale-proof-XXXXXX").string();
-  const int file = mkstemp(path.data());
-  if (file < 0) throw std::runtime_error("cannot create a temporary file in " + path);
-  close(file);
-  struct Remove {
-    const std::string& path;
-    ~Remove() { std::remove(path.c_str()); }
-  } const remove{path};
+  const NamelessFile file;
   {
     // In a block of its own: the proof is complete when the solver is gone.
-    const std::unique_ptr<SatSolver> solver = make_cadical(seed, path);
+    const std::unique_ptr<SatSolver> solver = make_cadical(seed, file.get());
     solver->add(formula);
     result.verdict = solver->solve({}, limits);
     result.conflicts = solver->conflicts();
     if (result.verdict == Verdict::Sat) result.model = solver->model(formula.variables);
   }
   if (result.verdict != Verdict::Unsat) return result;
-  result.proof = read_file(path);
+  result.proof = file.text();
   result.formula_sha256 = sha256_hex(to_dimacs(formula));
   const std::string fault = proof_fault(formula, result.proof, limits.stop);
   if (limits.stop != nullptr && *limits.stop && !fault.empty()) {

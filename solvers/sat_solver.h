@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,8 +26,8 @@ class SatSolver {
   virtual std::int64_t conflicts() const = 0;  // so far
 };
 
-// proof_path: where to write a DRAT proof (binary is false: text), "" for none. With a proof, solve only once
-// and without assumptions; the file is complete when the solver is destroyed.
-std::unique_ptr<SatSolver> make_cadical(int seed = 0, const std::string& proof_path = "");
+// proof: where to write a DRAT proof (binary is false: text), null for none; the caller's. With a proof,
+// solve only once and without assumptions; it is complete when the solver is destroyed.
+std::unique_ptr<SatSolver> make_cadical(int seed = 0, std::FILE* proof = nullptr);
 
 }  // namespace chorale

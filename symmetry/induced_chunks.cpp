@@ -26,6 +26,9 @@ RankSet image(const RankSet& ranks, const std::vector<Rank>& permutation) {
 
 std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
                                                  const Automorphism& automorphism) {
+  if (collective.order.kind == SumOrder::Kind::Fixed &&
+      renumbered(collective.order.tree, automorphism.ranks) != collective.order.tree)
+    return std::nullopt;
   const std::vector<ChunkClass> classes = chunk_classes(collective);
   const auto ends = [](const ChunkClass& each) { return std::tie(each.pre, each.post); };
   std::vector<Chunk> result(collective.chunks.size());

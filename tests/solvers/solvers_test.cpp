@@ -1,5 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 
 #include "solvers/deadline.h"
@@ -32,6 +38,33 @@ TEST(Proof, PigeonsAreRefutedAndTheProofIsAccepted) {
     EXPECT_EQ(r.verdict, Verdict::Unsat);
     EXPECT_EQ(proof_fault(pigeons(holes), r.proof), "");
   }
+}
+
+// A search that is killed in the middle of a proof leaves no file. It takes pigeons hours to be refuted; the
+// proof is open when a descriptor of the process is in the folder.
+TEST(Proof, NothingIsLeftByAProcessThatIsKilled) {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "chorale-killed-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("TMPDIR", folder.c_str(), 1);
+    solve_with_proof(pigeons(14), {});
+    _exit(0);
+  }
+  const auto writes = [&] {
+    std::error_code error;
+    for (const fs::directory_entry& each : fs::directory_iterator(fmt::format("/proc/{}/fd", child), error))
+      if (fs::read_symlink(each, error).string().starts_with(folder)) return true;
+    return false;
+  };
+  for (int i = 0; i < 2000 && !writes(); ++i) usleep(10'000);
+  EXPECT_TRUE(writes());
+  usleep(10'000);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
 }
 
 // Known answer (FIPS 180-2, "abc").
