@@ -15,7 +15,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "construct/exchanges.h"
 #include "construct/plan.h"
@@ -29,12 +32,14 @@ namespace {
 
 struct Request {
   int ranks = 0;
-  int chunks = 1;                 // of a block of what the plan moves
-  std::vector<Rank> order = {};   // starts at the root
-  std::vector<Order> rings = {};  // of ring algorithms
+  int chunks = 1;                // of a block of what the plan moves
+  std::vector<Rank> order = {};  // starts at the root
+  std::vector<Ring> rings = {};  // of ring algorithms
+  std::vector<Tree> trees = {};  // of AllReduces on trees
 };
 
 enum class Rings { None, One, Many };
+enum class Trees { None, One, Two };  // over the nodes of the machine
 
 struct Row {
   ClassicEntry entry = {};
@@ -42,7 +47,7 @@ struct Row {
   Rings rings = Rings::None;
   bool composed = false;  // AllReduce of ReduceScatter and Allgather: its vector has a block for each rank
   bool power_of_two = false;
-  int fewest_chunks = 1;  // of what has no rings: one for each of its trees
+  Trees trees = Trees::None;
 };
 
 // The sum of a block ends where the Allgather wants the block to begin, since it is the same plan.
@@ -83,16 +88,13 @@ const std::vector<Row>& table() {
       {.entry = {Method::TreeReduce, CollectiveKind::Reduce, "up a binary tree, chunks as a pipeline"},
        .plan = [](Q q) { return backwards(tree_broadcast(heap_tree(q.order), q.chunks), true); }},
       {.entry = {Method::TreeAllReduce, CollectiveKind::AllReduce,
-                 "up a binary tree and down again, chunks as a pipeline"},
-       .plan = [](Q q) { return tree_allreduce({heap_tree(q.order)}, q.chunks); }},
+                 "up a binary tree of the nodes and down again, chains inside nodes, chunks as a pipeline"},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::One},
       {.entry = {Method::TwoTreeAllReduce, CollectiveKind::AllReduce,
-                 "over two trees that have no inner rank in common"},
-       .plan =
-           [](Q q) {
-             const auto [first, second] = two_trees(q.order);
-             return tree_allreduce({first, second}, q.chunks);
-           },
-       .fewest_chunks = 2},
+                 "over two trees that have no inner node in common, as NCCL does"},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::Two},
       {.entry = {Method::BinomialBroadcast, CollectiveKind::Broadcast,
                  "in each step those that have it send it to as many others"},
        .plan = [](Q q) { return binomial_broadcast(q.order, q.chunks); }},
@@ -178,21 +180,83 @@ std::vector<Rank> checked_order(const std::string& where, int ranks, const Class
 // Many rings are those of the machine, whatever the order. A single one is the order itself, or, where nobody
 // asked for an order and 0, 1, 2, ... is no ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
-std::vector<Order> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
+std::vector<Ring> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
   if (kind == Rings::None) return {};
   if (kind == Rings::Many)
-    if (std::vector<Order> rings = ring_decomposition(topology); !rings.empty()) return rings;
+    if (std::vector<Ring> rings = ring_decomposition(topology); !rings.empty()) return rings;
   if (any_order && !is_ring(topology, order))
-    if (Order widest = widest_ring(topology); !widest.empty()) return {widest};
-  return {order};
+    if (Order widest = widest_ring(topology); !widest.empty()) return {{.order = widest}};
+  return {{.order = order}};
+}
+
+// By ring the chain of each node: from the rank by which the ring leaves the node back to the one by which
+// it enters. On rails ranks are linked across nodes only with those of the same place, so all heads of a
+// channel have the place of the first, where some ring leaves from there. None where a ring does not do one
+// node after the other.
+std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
+                                          const std::vector<std::vector<Rank>>& nodes) {
+  std::map<Rank, std::pair<std::size_t, std::size_t>> place;  // node, and place in it
+  for (std::size_t j = 0; j < nodes.size(); ++j)
+    for (std::size_t i = 0; i < nodes[j].size(); ++i) place[nodes[j][i]] = {j, i};
+  std::vector<std::vector<Order>> chains;
+  for (const Ring& ring : rings) {
+    std::vector<Order>& of_ring = chains.emplace_back();
+    for (auto at = ring.order.begin(); at != ring.order.end();) {
+      const std::size_t node = of_ring.size();
+      const auto end = std::find_if(at, ring.order.end(), [&](Rank n) { return place[n].first != node; });
+      if (node >= nodes.size() || end - at != std::ssize(nodes[node])) return {};
+      of_ring.emplace_back(std::make_reverse_iterator(end), std::make_reverse_iterator(at));
+      at = end;
+    }
+  }
+  std::vector<std::vector<Order>> result = chains;
+  for (std::vector<Order>& channel : result)
+    for (std::size_t j = 1; j < nodes.size(); ++j)
+      for (const std::vector<Order>& other : chains)
+        if (place[channel[j].front()].second != place[channel[0].front()].second &&
+            place[other[j].front()].second == place[channel[0].front()].second)
+          channel[j] = other[j];
+  return result;
+}
+
+// One or two for each channel, as NCCL has them: over the nodes, with chains inside. Where ranks are all
+// one node, or there is an order, ranks are the nodes; if these have not the links (dgx1), a chain along
+// each ring is left.
+std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& order, bool any_order) {
+  if (kind == Trees::None) return {};
+  const auto over = [kind](const std::vector<int>& places) {
+    if (kind == Trees::One) return std::vector<Tree>{heap_tree(places)};
+    auto [first, second] = two_trees(places);
+    return std::vector<Tree>{std::move(first), std::move(second)};
+  };
+  std::vector<Tree> trees = over(order);
+  if (!any_order) return trees;
+  std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  if (nodes.size() == 1 || std::ssize(nodes) == topology.ranks) {
+    const auto has_links = [&](const Tree& tree) {
+      for (Rank n = 0; n < topology.ranks; ++n)
+        if (const Rank above = tree.parent[n];
+            above >= 0 && (find_link(topology, n, above) < 0 || find_link(topology, above, n) < 0))
+          return false;
+      return true;
+    };
+    if (std::ranges::all_of(trees, has_links)) return trees;
+    nodes = {order};
+  }
+  std::vector<int> places(nodes.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::vector<Tree> chained;
+  for (const std::vector<Order>& chains : chains_of(ring_decomposition(topology), nodes))
+    for (const Tree& tree : over(places)) chained.push_back(chained_tree(tree.parent, chains));
+  return chained.empty() ? trees : chained;
 }
 
 // A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks a round
-// wants w of them, and rings side by side want one each.
-int fewest_chunks(const Row& row, const Topology& topology, const std::vector<Order>& rings) {
-  if (row.rings == Rings::One) return std::max(1, ring_width(topology, rings[0]));
-  if (row.rings == Rings::Many) return static_cast<int>(rings.size());
-  return row.fewest_chunks;
+// wants w of them, and rings side by side want one each, as trees do.
+int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
+  if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));
+  if (row.rings == Rings::Many) return static_cast<int>(request.rings.size());
+  return std::max(1, static_cast<int>(request.trees.size()));
 }
 
 }  // namespace
@@ -221,12 +285,14 @@ Point classic_algorithm(Method method, const Topology& topology, const ClassicOp
     throw InputError(where, fmt::format("{} chunks", options.chunks), "use 1 to 1000000");
 
   const bool rooted = is_rooted(row.entry.collective);
-  // From here on each line needs the one before: chunks are counted by rings, rings follow the order.
+  // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
+  // order.
   Request request{.ranks = ranks, .order = checked_order(where, ranks, options, rooted)};
   request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
-  request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request.rings);
+  request.trees = trees_for(row.trees, topology, request.order, options.order.empty());
+  request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
 
-  Point point{.method = method};
+  Point point{.method = method, .construction = name_of(method)};
   point.collective = make_collective(row.entry.collective, ranks,
                                      row.composed ? ranks * request.chunks : request.chunks, options.root);
   point.schedule =

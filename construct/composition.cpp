@@ -323,7 +323,9 @@ class BestComposed {
   BestComposed(const ComposeQuestion& question) : question_(question) {}
 
   void add(Schedule schedule, const std::string& outline) {
-    Point point{.method = Method::Levels, .collective = question_.collective};
+    Point point{.method = Method::Levels,
+                .construction = construction_name(outline),
+                .collective = question_.collective};
     point.cost = {.steps = static_cast<int>(schedule.steps.size()),
                   .rounds = total_rounds(schedule),
                   .chunks = question_.collective.chunks_per_block};
@@ -331,11 +333,15 @@ class BestComposed {
     point.schedule = std::move(schedule);
     if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds) || is_beaten(point.cost))
       return;
-    if (!violations(question_.topology, question_.collective, point.schedule, 1).empty())
+    if (const auto wrong = violations(question_.topology, question_.collective, point.schedule, 1);
+        !wrong.empty()) {
+      if (wrong.front().kind == Fault::Kind::Order) return;  // other steps, and ranks add up in another order
       throw std::logic_error("a schedule composed of sound ones is wrong: " + outline);
+    }
     std::erase_if(points_,
                   [&](const ComposedPoint& other) { return dominates(point.cost, other.point.cost); });
     points_.push_back({.point = std::move(point), .outline = outline});
+    if (question_.found) question_.found(points_);
   }
 
   std::vector<ComposedPoint> points() && {
@@ -366,9 +372,11 @@ void compose_into(BestComposed& best, const ComposeQuestion& question, const Out
     effort.spend(sends_of(flat));
     if (std::ranges::find(tried, flat) != tried.end()) continue;
     tried.push_back(flat);
-    if (const auto wrong = violations(question.topology, question.collective, flat, 1); !wrong.empty())
+    if (const auto wrong = violations(question.topology, question.collective, flat, 1); !wrong.empty()) {
+      if (wrong.front().kind == Fault::Kind::Order) continue;
       throw Unfit{fmt::format("the stages do not make this {}: {}", name_of(question.collective),
                               wrong.front().words)};
+    }
     best.add(flat, text);
     for (Schedule& schedule : retimings(question.topology, flat, effort)) best.add(std::move(schedule), text);
   }

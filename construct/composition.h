@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct ComposeQuestion {
   const Collective& collective;
   int extra_rounds = kAnyRounds;            // the k of k-synchronous
   const std::atomic<bool>* stop = nullptr;  // set: what there is by then
+  // Told of all that there is whenever something is found, in no order.
+  std::function<void(const std::vector<ComposedPoint>&)> found = {};
 };
 
 // The schedules that an outline makes of just this collective with just its chunks, by steps, none better than another in

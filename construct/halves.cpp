@@ -73,8 +73,7 @@ std::vector<Schedule> halves(const Topology& topology, const Collective& collect
   if (collective.kind != CollectiveKind::AllReduce || chunks % collective.ranks != 0) return {};
   // Many chunks take a pipeline better than they take two halves; of many ranks a single try of a step is a part of this.
   const long long most_looks = std::max(50'000'000LL, 200LL * chunks * collective.ranks);
-  const Collective gather =
-      make_collective(CollectiveKind::Allgather, collective.ranks, chunks / collective.ranks);
+  const Collective gather = of_kind(collective, CollectiveKind::Allgather, chunks / collective.ranks);
   const std::vector<Schedule> afterwards = gathers(topology, gather, most_looks, stop);
   if (afterwards.empty()) return {};
   std::vector<Schedule> first;

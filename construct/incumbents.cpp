@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "construct/copies_on_trees.h"
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
+#include "construct/fixed_order.h"
 #include "construct/halves.h"
 #include "construct/in_network.h"
 #include "construct/mixed_trees.h"
@@ -54,8 +56,8 @@ bool too_many_sends(const Topology& topology, const Collective& collective) {
   return sends > kMostSends;
 }
 
-Point as_point(const Collective& collective, Schedule schedule, Method method) {
-  Point point{.method = method, .collective = collective};
+Point as_point(const Collective& collective, Schedule schedule, const char* construction) {
+  Point point{.construction = construction, .collective = collective};
   point.cost = {.steps = static_cast<int>(schedule.steps.size()),
                 .rounds = total_rounds(schedule),
                 .chunks = collective.chunks_per_block};
@@ -68,7 +70,7 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
   std::vector<Point> points;
   for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
                                                  : spread(topology, collective, effort))
-    points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+    points.push_back(as_point(collective, std::move(schedule), collective.combining ? "sums" : "spreading"));
   return points;
 }
 
@@ -88,7 +90,7 @@ std::vector<Point> within(int extra, const Topology& topology, std::vector<Point
   for (Point& point : points) {
     const Cost before = point.cost;
     if (!fit_in_more_steps(topology, point, extra)) continue;
-    if (point.cost != before) point.method = Method::Routed;
+    if (point.cost != before) point.method = Method::Direct;
     kept.push_back(std::move(point));
   }
   return kept;
@@ -121,6 +123,7 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
         try {
           Point point = classic_algorithm(entry.method, topology,
                                           {.chunks = chunks, .order = order, .root = collective.root});
+          point.collective.order = collective.order;
           if (point.collective == collective) points.push_back(std::move(point));
         } catch (const InputError&) {  // the machine is not one for it
         }
@@ -129,28 +132,25 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
   return points;
 }
 
-// By steps; of equal ones the first, so that a name that people know goes before "routed".
-std::vector<Point> undominated(std::vector<Point> points) {
-  std::ranges::stable_sort(points, {}, [](const Point& p) { return std::pair(p.cost.steps, p.cost.rounds); });
-  std::vector<Point> kept;
-  for (Point& point : points)
-    if (kept.empty() || point.cost.rounds < kept.back().cost.rounds) kept.push_back(std::move(point));
-  return kept;
-}
-
-// What is left of them when no other is as good, after the referee.
+// What is left of them when no other is as good, by steps, after the referee; of equal ones the first, so
+// that a name that people know goes before one of ours. Those that do not add up in the order that is asked for
+// are dropped, and what they have hidden comes back.
 std::vector<Point> sound(const Topology& topology, const Collective& collective, std::vector<Point> points,
                          const std::atomic<bool>* stop, int extra) {
   // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must
   // not have hidden one that can.
-  points = undominated(within(extra, topology, recounted(topology, std::move(points))));
+  points = within(extra, topology, recounted(topology, std::move(points)));
+  std::ranges::stable_sort(points, {}, [](const Point& p) { return std::pair(p.cost.steps, p.cost.rounds); });
   std::vector<Point> sound;
   for (Point& point : points) {
     if (stop != nullptr && *stop) break;
-    if (const auto wrong = violations(topology, collective, point.schedule, 1); !wrong.empty())
+    if (!sound.empty() && point.cost.rounds >= sound.back().cost.rounds) continue;
+    const auto wrong = violations(topology, collective, point.schedule, 1);
+    if (wrong.empty())
+      sound.push_back(std::move(point));
+    else if (wrong.front().kind != Fault::Kind::Order)
       throw std::logic_error("a schedule of our own construction (" + name_of(point.method) +
                              ") is wrong: " + wrong.front().words);
-    sound.push_back(std::move(point));
   }
   return sound;
 }
@@ -158,6 +158,35 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 bool starts_somewhere(const Collective& collective) {
   return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
 }
+
+// What was made so far, none worse than another, and by what.
+class Portfolio {
+ public:
+  void add(const char* construction, std::vector<Schedule> more) {
+    for (Schedule& schedule : more) {
+      const std::pair cost(schedule.steps.size(), total_rounds(schedule));
+      keep_undominated(schedules_, std::move(schedule));
+      // Of two that cost the same the first one stays.
+      made_by_.try_emplace(cost, construction);
+    }
+  }
+
+  const std::vector<Schedule>& schedules() const { return schedules_; }
+
+  std::vector<Point> points(const Collective& collective, bool turned) && {
+    std::vector<Point> points;
+    for (Schedule& schedule : schedules_) {
+      const char* const construction = made_by_.at({schedule.steps.size(), total_rounds(schedule)});
+      points.push_back(
+          as_point(collective, turned ? reversed(schedule, true) : std::move(schedule), construction));
+    }
+    return points;
+  }
+
+ private:
+  std::vector<Schedule> schedules_ = {};
+  std::map<std::pair<std::size_t, int>, const char*> made_by_ = {};  // by steps and rounds
+};
 
 // Sums with one destination each.
 bool has_dual(const Collective& collective) {
@@ -175,8 +204,10 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   // Hand-written ones first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
+  for (Schedule& schedule : sums_in_order(topology, collective, effort))
+    points.push_back(as_point(collective, std::move(schedule), "fixed_order"));
   for (Schedule& schedule : over_switches(topology, collective))
-    points.push_back(as_point(collective, std::move(schedule), Method::Routed));
+    points.push_back(as_point(collective, std::move(schedule), "in_network"));
   return sound(topology, collective, std::move(points), stop, extra);
 }
 
@@ -190,30 +221,25 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const bool turned = has_dual(collective);
   const Topology machine = turned ? reversed(topology) : topology;
   const Collective made = turned ? dual(collective) : collective;
-  std::vector<Schedule> schedules;
-  const auto add = [&](std::vector<Schedule> more) {
-    for (Schedule& schedule : more) keep_undominated(schedules, std::move(schedule));
-  };
+  Portfolio found;
   bool few_steps = false;
   if (made.combining) {
-    add(sum_on_trees(machine, made, stop));
-    add(halves(machine, made, stop));
+    found.add("sums_on_trees", sum_on_trees(machine, made, stop));
+    found.add("halves", halves(machine, made, stop));
   } else {
-    add(grow_trees(machine, made, stop));
-    add(fit_ways(machine, made, bound, stop));
-    std::vector<Schedule> mixed = mixed_trees(machine, made, schedules, bound, stop);
+    found.add("tree_growth", grow_trees(machine, made, stop));
+    found.add("fitted_ways", fit_ways(machine, made, bound, stop));
+    std::vector<Schedule> mixed = mixed_trees(machine, made, found.schedules(), bound, stop);
     few_steps = !mixed.empty();
-    add(std::move(mixed));
+    found.add("mixed_trees", std::move(mixed));
   }
-  add(copies_on_trees(machine, made, schedules, bound, stop));
+  found.add("copies_on_trees", copies_on_trees(machine, made, found.schedules(), bound, stop));
   // From steps of equal width these come to less than what was mixed.
-  if (!few_steps) add(fit_trees(machine, made, schedules, bound, stop));
+  if (!few_steps) found.add("timed_trees", fit_trees(machine, made, found.schedules(), bound, stop));
   // Last, so that what is better by more steps does not keep the trees in time from looking for few.
-  if (made.combining && !is_undirected(machine)) add(sum_on_priced_trees(machine, made, bound, stop));
-  std::vector<Point> points;
-  for (Schedule& schedule : schedules)
-    points.push_back(
-        as_point(collective, turned ? reversed(schedule, true) : std::move(schedule), Method::Routed));
+  if (made.combining && !is_undirected(machine))
+    found.add("priced_trees", sum_on_priced_trees(machine, made, bound, stop));
+  std::vector<Point> points = std::move(found).points(collective, turned);
   return sound(topology, collective, std::move(points), stop, extra);
 }
 

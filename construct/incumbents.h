@@ -12,8 +12,8 @@
 namespace chorale {
 
 // Schedules that need no solver, of just this collective with just its chunks, by steps: none is worse than
-// another in both steps and rounds or as good in both. Each has passed the referee; `method` is the name of a hand-written algorithm,
-// or "routed". There is at least one wherever every destination can be reached by what it wants; there is none
+// another in both steps and rounds or as good in both. Each has passed the referee, and says by what it was
+// made. There is at least one wherever every destination can be reached by what it wants; there is none
 // where one cannot, where the referee would need more than a GiB for what the ranks hold, and when `stop` was
 // set before the first was found. Where nothing has to move, it has no steps. With `extra` >= 0 their rounds exceed
 // their steps by at most so many: k-synchronous, for k = extra; there is one just as well.

@@ -1,13 +1,13 @@
-// A plan names pairs of ranks, a schedule links. Of parallel links a transfer takes the one that needs the
-// fewest rounds with it: none begins a further round before all are full, so a pair needs as few rounds as
-// its links can do. Limits over links of other pairs are not looked at in choosing, only when the rounds of
-// the step are counted.
+// A plan mostly names pairs of ranks, a schedule links. Of parallel links a transfer takes the one that
+// needs the fewest rounds with it, counted with the shared limits over it, and of these the nearest, then
+// the emptiest.
 #include "construct/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "ir/error.h"
 
@@ -47,20 +47,32 @@ Schedule on_topology(const Plan& plan, const Topology& topology, const std::stri
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links;
   for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
     links[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+  std::vector<std::vector<int>> limits_of(topology.links.size());
+  for (int i = 0; i < std::ssize(topology.limits); ++i)
+    for (const LinkId l : topology.limits[i].links) limits_of[l].push_back(i);
   Schedule schedule;
   for (const std::vector<Transfer>& transfers : plan) {
     if (transfers.empty()) continue;
     Step step;
-    std::vector<int> load(topology.links.size(), 0);
+    std::vector<int> load(topology.links.size(), 0), limit_load(topology.limits.size(), 0);
+    const auto price = [&](LinkId l) {
+      const Link& link = topology.links[l];
+      int rounds = rounds_for(load[l] + 1, link.bandwidth);
+      for (const int i : limits_of[l])
+        rounds = std::max(rounds, rounds_for(limit_load[i] + 1, topology.limits[i].bandwidth));
+      return std::tuple(rounds, link.alpha_us, static_cast<double>(load[l]) / link.bandwidth);
+    };
     for (const Transfer& t : transfers) {
-      const auto between = links.find({t.src, t.dst});
-      if (between == links.end())
-        throw InputError(where, fmt::format("there is no link {} -> {}", t.src, t.dst), remedy);
-      const LinkId emptiest = *std::ranges::min_element(between->second, {}, [&](LinkId l) {
-        return rounds_for(load[l] + 1, topology.links[l].bandwidth);
-      });
-      ++load[emptiest];
-      step.sends.push_back({.chunk = t.chunk, .link = emptiest, .reduce = t.reduce});
+      LinkId link = t.link;
+      if (link < 0) {
+        const auto between = links.find({t.src, t.dst});
+        if (between == links.end())
+          throw InputError(where, fmt::format("there is no link {} -> {}", t.src, t.dst), remedy);
+        link = *std::ranges::min_element(between->second, {}, price);
+      }
+      ++load[link];
+      for (const int i : limits_of[link]) ++limit_load[i];
+      step.sends.push_back({.chunk = t.chunk, .link = link, .reduce = t.reduce});
     }
     step.rounds = needed_rounds(topology, step);
     std::ranges::sort(step.sends);

@@ -16,6 +16,7 @@ struct Transfer {
   Rank src = 0;
   Rank dst = 0;
   bool reduce = false;
+  LinkId link = -1;  // -1: any from src to dst
 };
 
 using Plan = std::vector<std::vector<Transfer>>;  // transfers of each step
@@ -30,9 +31,9 @@ Plan backwards(Plan, bool reduce);
 // One after the other.
 Plan operator+(Plan, const Plan&);
 
-// Finds the links (parallel ones are filled evenly) and gives each step the rounds that its fullest link or
-// shared limit needs. Empty steps are dropped. Throws InputError at `where` ("ring on dgx1") if two ranks are
-// not linked.
+// Finds the links where a transfer names none (parallel ones are filled evenly, the nearest first) and
+// gives each step the rounds that its fullest link or shared limit needs. Empty steps are dropped. Throws
+// InputError at `where` ("ring on dgx1") if two ranks are not linked.
 Schedule on_topology(const Plan&, const Topology&, const std::string& where, const std::string& remedy);
 
 }  // namespace chorale

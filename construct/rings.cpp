@@ -1,12 +1,18 @@
-// A ring through all ranks is a Hamiltonian cycle, searched for among links of the largest width that has one, with a fixed
-// effort. Next to the nearest rank first, so that a node is done before the next one is begun.
+// A ring through all ranks is a Hamiltonian cycle, searched for among links of the largest width that has
+// one, with a fixed effort. In a cluster it is put together of a path through each node and a link between
+// each two, so that NICs are chosen and not what is left over; in one node, or where no such ring is found,
+// it is searched in one piece, next to the nearest rank first.
 //
-// A ring that was found is taken the other way round, too, before the rest is searched: torus:8x8 has two rings so instead of
-// one, hypercube:6 four instead of two; torus:4x4 loses one of three.
+// A ring that was found in one piece is taken the other way round, too, before the rest is searched:
+// torus:8x8 has two rings so instead of one, hypercube:6 four instead of two. Between nodes that lost: with
+// an odd number of NICs on rails the last ring would have to enter and leave a node by one GPU.
 #include "construct/rings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -14,59 +20,132 @@
 namespace chorale {
 namespace {
 
-// Capacity left between each pair of ranks, in chunks per round, over all their parallel links, and the alpha
-// of one of these.
-struct Capacity {
-  int ranks = 0;
-  std::vector<int> between = {};
-  std::vector<double> alpha_us = {};
-  int& at(Rank a, Rank b) { return between[a * ranks + b]; }
-  int at(Rank a, Rank b) const { return between[a * ranks + b]; }
+constexpr double kAnyLatency = std::numeric_limits<double>::infinity();
+
+// What rings have left of a machine: of its links, and of its shared limits.
+class Machine {
+ public:
+  explicit Machine(const Topology& topology) : topology_(topology), limits_of_(topology.links.size()) {
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      left_.push_back(topology.links[l].bandwidth);
+      between_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+    }
+    for (int i = 0; i < std::ssize(topology.limits); ++i) {
+      limit_left_.push_back(topology.limits[i].bandwidth);
+      for (const LinkId l : topology.limits[i].links) limits_of_[l].push_back(i);
+    }
+  }
+
+  const Topology& topology() const { return topology_; }
+  const std::map<std::pair<Rank, Rank>, std::vector<LinkId>>& between() const { return between_; }
+
+  // Chunks per round that still fit. A limit lets no more through a link than it has left; but a ring may
+  // go through it several times, and one that does so too often for one round may still be found.
+  int room(LinkId l) const {
+    int room = left_[l];
+    for (const int i : limits_of_[l]) room = std::min(room, limit_left_[i]);
+    return room;
+  }
+  std::set<int, std::greater<>> widths() const {
+    std::set<int, std::greater<>> widths;
+    for (LinkId l = 0; l < std::ssize(left_); ++l)
+      if (room(l) > 0) widths.insert(room(l));
+    return widths;
+  }
+
+  // The nearest between the two with so much room, and of these the one with most; -1 if none has less
+  // latency than that.
+  LinkId best_link(Rank a, Rank b, int width, double below_us = kAnyLatency) const {
+    const auto at = between_.find({a, b});
+    LinkId best = -1;
+    if (at == between_.end()) return best;
+    for (const LinkId l : at->second) {
+      if (room(l) < width || !(topology_.links[l].alpha_us < below_us)) continue;
+      const double nearer = best < 0 ? -1 : topology_.links[l].alpha_us - topology_.links[best].alpha_us;
+      if (nearer < 0 || (nearer == 0 && room(l) > room(best))) best = l;
+    }
+    return best;
+  }
+  Ring ring(const Order& order, int width) const {
+    Ring ring{.order = order};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ring.links.push_back(best_link(order[i], order[(i + 1) % order.size()], width));
+      if (ring.links.back() < 0) return {};
+    }
+    return ring;
+  }
+
+  // Takes the ring as often as there is room for it in one round, and at most so often; returns how often.
+  int take(const Ring& ring, int most) {
+    if (ring.links.empty()) return 0;
+    std::map<int, int> uses;  // of limits
+    int copies = most;
+    for (const LinkId l : ring.links) {
+      copies = std::min(copies, left_[l]);
+      for (const int i : limits_of_[l]) ++uses[i];
+    }
+    for (const auto& [i, times] : uses) copies = std::min(copies, limit_left_[i] / times);
+    for (const LinkId l : ring.links) left_[l] -= copies;
+    for (const auto& [i, times] : uses) limit_left_[i] -= copies * times;
+    return copies;
+  }
+
+ private:
+  const Topology& topology_;
+  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
+  std::vector<std::vector<int>> limits_of_;  // by link
+  std::vector<int> left_ = {}, limit_left_ = {};
 };
 
-Capacity capacity_of(const Topology& topology) {
-  const std::size_t pairs = static_cast<std::size_t>(topology.ranks) * topology.ranks;
-  Capacity capacity{.ranks = topology.ranks,
-                    .between = std::vector<int>(pairs, 0),
-                    .alpha_us = std::vector<double>(pairs, 0)};
-  for (const Link& link : topology.links) {
-    capacity.at(link.src, link.dst) += link.bandwidth;
-    capacity.alpha_us[link.src * topology.ranks + link.dst] = link.alpha_us;
-  }
-  return capacity;
-}
-
-// Depth first from rank 0, next to the nearest rank (all of a node before the next node), of these to the one
-// with the fewest ways on (Warnsdorff's rule), of these to the first.
+// Depth first, next to the nearest rank (all of a node before the next node), of these to the one with the
+// fewest paths on (Warnsdorff's rule), of these to the first. In further tries over the link with most
+// room, and then in another order.
 class HamiltonianSearch {
  public:
-  HamiltonianSearch(const Capacity& capacity, int width)
-      : ranks_(capacity.ranks), alpha_us_(capacity.alpha_us), next_(ranks_), used_(ranks_) {
-    for (Rank a = 0; a < ranks_; ++a)
-      for (Rank b = 0; b < ranks_; ++b)
-        if (a != b && capacity.at(a, b) >= width) next_[a].push_back(b);
+  // Over links with so much room, among these ranks.
+  HamiltonianSearch(const Machine& machine, const std::vector<Rank>& among, int width,
+                    double below_us = kAnyLatency, long effort = 100'000, unsigned trial = 0)
+      : ranks_(static_cast<int>(among.size())),
+        next_(machine.topology().ranks),
+        used_(machine.topology().ranks, true),
+        effort_(effort),
+        trial_(trial) {
+    for (const Rank n : among) used_[n] = false;
+    for (const auto& [ends, links] : machine.between()) {
+      const auto [a, b] = ends;
+      if (used_[a] || used_[b]) continue;
+      if (const LinkId l = machine.best_link(a, b, width, below_us); l >= 0)
+        next_[a].push_back({machine.topology().links[l].alpha_us, trial == 0 ? 0 : -machine.room(l), b});
+    }
+    first_ = among.front();
   }
 
-  Order find() {
-    order_ = {0};
-    used_[0] = true;
+  // A ring; from `start` to `end` a path through all. Empty if none is found.
+  Order find() { return find(first_, -1); }
+  Order find(Rank start, Rank end) {
+    order_ = {start};
+    end_ = end;
+    used_[start] = true;
     return extend() ? order_ : Order{};
   }
 
  private:
-  // A beginning of a ring, made longer by one; taken back where it leads nowhere. Without effort none is made
-  // longer.
+  // A beginning, made longer by one; taken back where it leads nowhere. Without effort none is made longer.
   bool extend() {
     const Rank last = order_.back();
-    if (static_cast<int>(order_.size()) == ranks_) return std::ranges::count(next_[last], 0) > 0;
-    if (--effort_ < 0) return false;
-    std::vector<std::tuple<double, long, Rank>> candidates;
-    for (Rank n : next_[last])
+    if (static_cast<int>(order_.size()) == ranks_)
+      return end_ >= 0 ? last == end_
+                       : std::ranges::any_of(next_[last], [&](const Next& n) { return n.rank == order_[0]; });
+    if (last == end_ || --effort_ < 0) return false;
+    using Candidate = std::tuple<double, int, long, unsigned, Rank>;
+    std::vector<Candidate> candidates;
+    for (const auto& [alpha_us, room, n] : next_[last])
       if (!used_[n])
-        candidates.push_back({alpha_us_[last * ranks_ + n],
-                              std::ranges::count_if(next_[n], [&](Rank m) { return !used_[m]; }), n});
+        candidates.push_back({alpha_us, room,
+                              std::ranges::count_if(next_[n], [&](const Next& m) { return !used_[m.rank]; }),
+                              trial_ * (static_cast<unsigned>(n) + 1) * 2'654'435'761u, n});
     std::ranges::sort(candidates);
-    for (const auto& [alpha, ways, n] : candidates) {
+    for (const auto& [alpha, room, ways, shuffled, n] : candidates) {
       order_.push_back(n);
       used_[n] = true;
       if (extend()) return true;
@@ -76,133 +155,262 @@ class HamiltonianSearch {
     return false;
   }
 
+  struct Next {
+    double alpha_us = 0;
+    int room = 0;  // less than nothing, so that most is first
+    Rank rank = 0;
+  };
   const int ranks_;
-  const std::vector<double>& alpha_us_;
-  std::vector<std::vector<Rank>> next_;
+  std::vector<std::vector<Next>> next_;
   std::vector<bool> used_;
-  Order order_;
-  long effort_ = 100'000;  // ranks that may still be gone on from; the same on every machine
+  Rank first_ = 0, end_ = -1;
+  Order order_ = {};
+  long effort_;  // ranks that may still be gone on from; the same on every machine
+  const unsigned trial_;
 };
 
-// From the widest links down: the first width at which a ring is found. Each has its own effort.
-Order widest_ring(const Capacity& capacity) {
-  if (capacity.ranks == 1) return {0};
-  std::set<int, std::greater<>> widths(capacity.between.begin(), capacity.between.end());
-  for (int width : widths)
-    if (width > 0)
-      if (Order order = HamiltonianSearch(capacity, width).find(); !order.empty()) return order;
-  return {};
-}
-
-// What rings have left of a machine: of its links, and of its shared limits.
-class Machine {
+// A ring through nodes in their order. From the rank by which it enters the first node, node by node: a
+// link to the next node is chosen, then a path through all ranks from the entry to that link. Ends of links
+// are tried in turns (the place after the entry's first), so that on rails no two rings leave each other
+// nothing but a NIC to enter and leave by.
+class NodeByNode {
  public:
-  explicit Machine(const Topology& topology) : left_(capacity_of(topology)) {
-    for (const SharedLimit& limit : topology.limits) {
-      Limit& l = limits_.emplace_back(Limit{.left = limit.bandwidth});
-      for (LinkId id : limit.links) l.pairs.insert({topology.links[id].src, topology.links[id].dst});
+  NodeByNode(const Machine& machine, const Nodes& nodes, int width)
+      : machine_(machine),
+        nodes_(nodes.ranks),
+        network_us_(nodes.network_us),
+        width_(width),
+        place_(machine.topology().ranks),
+        out_(nodes_.size()) {
+    for (std::size_t j = 0; j < nodes_.size(); ++j)
+      for (std::size_t i = 0; i < nodes_[j].size(); ++i) place_[nodes_[j][i]] = {j, i};
+    for (const auto& [ends, links] : machine.between()) {
+      const std::size_t from = place_[ends.first].first, to = place_[ends.second].first;
+      if (to != (from + 1) % nodes_.size()) continue;
+      if (const LinkId l = machine.best_link(ends.first, ends.second, width); l >= 0) out_[from].push_back(l);
     }
   }
 
-  // A limit lets no more through a link than it has left; but a ring may go through it several times, and one
-  // that does so too often for one round may still be found.
-  Order widest() const {
-    Capacity usable = left_;
-    for (const Limit& limit : limits_)
-      for (const auto& [a, b] : limit.pairs) usable.at(a, b) = std::min(usable.at(a, b), limit.left);
-    return widest_ring(usable);
-  }
-
-  // Takes the ring as often as there is room for it in one round; returns how often.
-  int take(const Order& order) {
-    int copies = std::numeric_limits<int>::max();
-    for (const auto& [a, b] : edges(order)) copies = std::min(copies, left_.at(a, b));
-    for (const Limit& limit : limits_)
-      if (const int uses = limit.uses(order); uses > 0) copies = std::min(copies, limit.left / uses);
-    for (const auto& [a, b] : edges(order)) left_.at(a, b) -= copies;
-    for (Limit& limit : limits_) limit.left -= copies * limit.uses(order);
-    return copies;
+  Ring find() {
+    if (std::ranges::any_of(out_, [](const auto& links) { return links.empty(); })) return {};
+    for (const Rank entry : nodes_.front()) {
+      const auto enters = [&](LinkId l) { return machine_.topology().links[l].dst == entry; };
+      if (std::ranges::none_of(out_.back(), enters)) continue;
+      effort_ = kEffort;
+      entries_ = {entry};
+      exits_.clear();
+      inside_.clear();
+      if (extend()) return ring();
+    }
+    return {};
   }
 
  private:
-  using Pair = std::pair<Rank, Rank>;
-  struct Limit {
-    std::set<Pair> pairs = {};
-    int left = 0;
-    int uses(const Order& order) const {
-      const std::vector<Pair> ring = edges(order);
-      return static_cast<int>(
-          std::ranges::count_if(ring, [this](const Pair& p) { return pairs.contains(p); }));
+  // Leaves the last node that was entered.
+  bool extend() {
+    const std::size_t j = exits_.size();
+    if (j == nodes_.size()) return true;
+    const Rank entry = entries_[j];
+    const int n = static_cast<int>(nodes_[j].size());
+    const bool last = j + 1 == nodes_.size();
+    using Candidate = std::tuple<double, int, int, int, LinkId>;
+    std::vector<Candidate> candidates;
+    for (const LinkId l : out_[j]) {
+      const Link& link = machine_.topology().links[l];
+      if (last ? link.dst != entries_[0] : false) continue;
+      if (n > 1 && link.src == entry) continue;
+      const int from = place_of(link.src), to = place_of(link.dst), at = place_of(entry);
+      candidates.push_back({link.alpha_us, -machine_.room(l), (from - at - 1 + n) % n,
+                            (to - at + 2 * machine_.topology().ranks) % std::max(1, size_of(link.dst)), l});
     }
-  };
-
-  static std::vector<Pair> edges(const Order& order) {
-    std::vector<Pair> result;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      result.push_back({order[i], order[(i + 1) % order.size()]});
-    return result;
+    std::ranges::sort(candidates);
+    for (const auto& [alpha, room, turn, far, l] : candidates) {
+      if (--effort_ < 0) return false;
+      const Order path = path_between(j, entry, machine_.topology().links[l].src);
+      if (path.empty()) continue;
+      exits_.push_back(l);
+      inside_.push_back(path);
+      entries_.push_back(machine_.topology().links[l].dst);
+      if (extend()) return true;
+      exits_.pop_back();
+      inside_.pop_back();
+      entries_.pop_back();
+    }
+    return false;
   }
 
-  Capacity left_;
-  std::vector<Limit> limits_;
+  int place_of(Rank n) const { return static_cast<int>(place_[n].second); }
+  int size_of(Rank n) const { return static_cast<int>(nodes_[place_[n].first].size()); }
+
+  const Order& path_between(std::size_t j, Rank entry, Rank exit) {
+    const auto [at, fresh] = paths_.try_emplace({entry, exit});
+    if (fresh)
+      at->second =
+          HamiltonianSearch(machine_, nodes_[j], width_, network_us_, kEffortOfAPath).find(entry, exit);
+    return at->second;
+  }
+
+  Ring ring() const {
+    Ring ring;
+    for (std::size_t j = 0; j < nodes_.size(); ++j) {
+      for (std::size_t i = 0; i < inside_[j].size(); ++i) {
+        ring.order.push_back(inside_[j][i]);
+        ring.links.push_back(i + 1 < inside_[j].size()
+                                 ? machine_.best_link(inside_[j][i], inside_[j][i + 1], width_, network_us_)
+                                 : exits_[j]);
+      }
+    }
+    return ring;
+  }
+
+  static constexpr long kEffort = 1'000, kEffortOfAPath = 5'000;
+  const Machine& machine_;
+  const std::vector<std::vector<Rank>>& nodes_;
+  const double network_us_;
+  const int width_;
+  std::vector<std::pair<std::size_t, std::size_t>> place_;  // by rank: node, and place in it
+  std::vector<std::vector<LinkId>> out_;                    // by node: to the next one
+  std::vector<Rank> entries_ = {};
+  std::vector<LinkId> exits_ = {};
+  std::vector<Order> inside_ = {};
+  std::map<std::pair<Rank, Rank>, Order> paths_ = {};
+  long effort_ = 0;  // links that may still be tried
 };
 
-Order turned_round(Order ring) {
-  std::reverse(ring.begin(), ring.end());
-  return ring;
+Ring widest(const Machine& machine, const Nodes& nodes, unsigned trial = 0) {
+  for (const int width : machine.widths()) {
+    Ring ring = nodes.ranks.size() > 1
+                    ? NodeByNode(machine, nodes, width).find()
+                    : machine.ring(HamiltonianSearch(machine, nodes.ranks.front(), width, kAnyLatency,
+                                                     trial == 0 ? 100'000 : 10'000, trial)
+                                       .find(),
+                                   width);
+    if (!ring.links.empty()) return ring;
+  }
+  return {};
+}
+
+Ring reversed(const Ring& ring) {
+  const std::size_t n = ring.order.size();
+  Ring result{.order = ring.order};
+  std::ranges::reverse(result.order);
+  for (std::size_t i = 0; i < ring.links.size(); ++i) result.links.push_back(ring.links[(2 * n - 2 - i) % n]);
+  return result;
+}
+
+Nodes one_node(const Topology& topology) {
+  std::vector<Rank> all(topology.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return {.ranks = {all}};
+}
+
+std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& nodes, unsigned trial) {
+  // Four V100 with two NVLinks each: one ring twice leaves pairs of ranks, and 4 rings in all; once each
+  // there are NCCL's 6.
+  const int most = trial % 2 == 1 ? 1 : std::numeric_limits<int>::max();
+  std::vector<Ring> rings;
+  Machine machine(topology);
+  for (Ring ring = widest(machine, nodes, trial); !ring.order.empty(); ring = widest(machine, nodes, trial)) {
+    const int copies = machine.take(ring, most);
+    // A ring for which a round has no room: alone it may still be of use, in more rounds.
+    if (copies == 0) return rings.empty() ? std::vector<Ring>{ring} : rings;
+    rings.insert(rings.end(), copies, ring);
+    if (nodes.ranks.size() > 1) continue;
+    // Machines are mostly symmetric; searching for what is left of one used one way is harder.
+    std::ranges::reverse(ring.order);
+    ring = machine.ring(ring.order, 1);
+    rings.insert(rings.end(), machine.take(ring, most), ring);
+  }
+  return rings;
+}
+
+int root_of(std::vector<int>& parent, int n) {
+  while (parent[n] != n) n = parent[n] = parent[parent[n]];
+  return n;
 }
 
 }  // namespace
 
 // Step s, place i of the ring: passes on the block of place i - s, which it got in step s - 1 (in step 0 its
 // own). Every link carries one chunk in every step for each that goes round its ring.
-Plan ring_allgather(const std::vector<Order>& rings, int chunks) {
+Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
   Plan plan;
-  const int n = static_cast<int>(rings[0].size());
+  const int n = static_cast<int>(rings[0].order.size());
   for (int i = 0; i < chunks; ++i) {
-    const Order& ring = rings[i % rings.size()];
+    const auto& [ring, links] = rings[i % rings.size()];
     for (int s = 0; s < n - 1; ++s)
       for (int at = 0; at < n; ++at)  // what was its own s steps before comes from behind
         add(plan, s,
-            {.chunk = ring[(at - s + n) % n] * chunks + i, .src = ring[at], .dst = ring[(at + 1) % n]});
+            {.chunk = ring[(at - s + n) % n] * chunks + i,
+             .src = ring[at],
+             .dst = ring[(at + 1) % n],
+             .link = links.empty() ? -1 : links[at]});
   }
   return plan;
 }
 
-// Turned twice, the rings and the plan, so data flow as in the Allgather.
-Plan ring_reducescatter(const std::vector<Order>& rings, int chunks) {
-  std::vector<Order> turned;
-  for (const Order& ring : rings) turned.push_back(turned_round(ring));
+// Reversed twice, the rings and the plan, so data flow as in the Allgather, over the same links.
+Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks) {
+  std::vector<Ring> turned;
+  for (const Ring& ring : rings) turned.push_back(reversed(ring));
   return backwards(ring_allgather(turned, chunks), true);
 }
 
 int ring_width(const Topology& topology, const Order& order) {
   if (order.size() == 1) return 1;
-  const Capacity capacity = capacity_of(topology);
+  std::map<std::pair<Rank, Rank>, int> between;  // over all parallel links
+  for (const Link& link : topology.links) between[{link.src, link.dst}] += link.bandwidth;
   int width = std::numeric_limits<int>::max();
-  for (std::size_t i = 0; i < order.size(); ++i)
-    width = std::min(width, capacity.at(order[i], order[(i + 1) % order.size()]));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto at = between.find({order[i], order[(i + 1) % order.size()]});
+    width = std::min(width, at == between.end() ? 0 : at->second);
+  }
   return width;
 }
 
 Order widest_ring(const Topology& topology) {
-  return widest_ring(capacity_of(topology));
+  if (topology.ranks == 1) return {0};
+  return widest(Machine(topology), one_node(topology)).order;
 }
 
-std::vector<Order> ring_decomposition(const Topology& topology) {
-  if (topology.ranks == 1) return {{0}};
-  std::vector<Order> rings;
-  Machine machine(topology);
-  for (Order ring = machine.widest(); !ring.empty(); ring = machine.widest()) {
-    const int copies = machine.take(ring);
-    // A ring for which a round has no room: alone it may still be of use, in more rounds.
-    if (copies == 0) return rings.empty() ? std::vector<Order>{ring} : rings;
-    rings.insert(rings.end(), copies, ring);
-    // Machines are mostly symmetric; searching for what is left of one used one way is harder.
-    ring = turned_round(ring);
-    rings.insert(rings.end(), machine.take(ring), ring);
+Nodes nodes_of(const Topology& topology) {
+  constexpr double kApart = 1.5;
+  std::set<double, std::greater<>> latencies;
+  for (const Link& link : topology.links) latencies.insert(link.alpha_us);
+  Nodes nodes;
+  for (auto far = latencies.begin(); far != latencies.end(); ++far) {
+    const auto near = std::next(far);
+    if (near == latencies.end() || *near * kApart <= *far) {
+      if (near != latencies.end()) nodes.network_us = *far;
+      break;
+    }
   }
-  return rings;
+  std::vector<int> parent(topology.ranks);
+  std::iota(parent.begin(), parent.end(), 0);
+  for (const Link& link : topology.links)
+    if (link.alpha_us < nodes.network_us) parent[root_of(parent, link.src)] = root_of(parent, link.dst);
+  std::map<int, std::vector<Rank>> by_root;
+  for (Rank n = 0; n < topology.ranks; ++n) by_root[root_of(parent, n)].push_back(n);
+  for (auto& [root, ranks] : by_root) nodes.ranks.push_back(std::move(ranks));
+  std::ranges::sort(nodes.ranks);
+  return nodes;
+}
+
+std::vector<Ring> ring_decomposition(const Topology& topology) {
+  // Rings in one node get in each other's way: of 16 dies (RCCL's dump of MI250) the first order finds 2,
+  // others 6.
+  constexpr unsigned kTrials = 8;
+  constexpr int kMostRanksTried = 32;
+  if (topology.ranks == 1) return {{.order = {0}}};
+  for (const Nodes& nodes : {nodes_of(topology), one_node(topology)}) {
+    std::vector<Ring> best;
+    const bool tries = nodes.ranks.size() == 1 && topology.ranks <= kMostRanksTried;
+    for (unsigned trial = 0; trial < (tries ? kTrials : 1); ++trial)
+      if (std::vector<Ring> rings = rings_side_by_side(topology, nodes, trial); rings.size() > best.size())
+        best = std::move(rings);
+    if (!best.empty()) return best;
+  }
+  return {};
 }
 
 }  // namespace chorale

@@ -63,6 +63,18 @@ std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order) {
   return {at_places(parent, order, 0), at_places(parent, order, 1)};
 }
 
+Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains) {
+  std::size_t ranks = 0;
+  for (const std::vector<Rank>& chain : chains) ranks += chain.size();
+  std::vector<Rank> parent(ranks, -1);
+  for (std::size_t j = 0; j < chains.size(); ++j) {
+    if (node_parent[j] >= 0)
+      parent[chains[j].front()] = chains[static_cast<std::size_t>(node_parent[j])].front();
+    for (std::size_t i = 1; i < chains[j].size(); ++i) parent[chains[j][i]] = chains[j][i - 1];
+  }
+  return with_depths(std::move(parent));
+}
+
 // A rank at depth d sends up in step height - d, one after all its children, and is told in step height + d -
 // 1, one after its parent; both counted from the step in which the chunk starts. Chunks of one tree start one
 // step after the other, those of different trees together.

@@ -24,6 +24,10 @@ Tree heap_tree(const std::vector<Rank>& order);
 // does as a leaf of the other is one send and one receive.
 std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
 
+// A tree over nodes, with a chain inside each: parent of each node (-1 of the root), and by node its ranks,
+// the one that is linked with other nodes first.
+Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
+
 // Pipelined, one chunk a step over each edge; chunk i uses trees[i % trees.size()]. All ranks' contributions
 // go up and are added; from the root, the sum goes down while later chunks still go up.
 Plan tree_allreduce(const std::vector<Tree>& trees, int chunks);

@@ -219,7 +219,10 @@ TEST(Incumbents, NamesThatPeopleKnowGoFirst) {
   const std::vector<Point> points = incumbents(test::full(4), make_collective("alltoall", 4, 2));
   ASSERT_FALSE(points.empty());
   EXPECT_EQ(points[0].method, Method::DirectAlltoall);
-  EXPECT_EQ(incumbents(test::full(4), sum(4, {0, 1}, {2, 3})).at(0).method, Method::Routed);
+  EXPECT_EQ(points[0].construction, "direct_alltoall");
+  const Point ours = incumbents(test::full(4), sum(4, {0, 1}, {2, 3})).at(0);
+  EXPECT_EQ(ours.method, Method::Direct);
+  EXPECT_EQ(ours.construction, "sums");
 }
 
 TEST(Incumbents, NothingToMoveIsNoSteps) {

@@ -1,0 +1,363 @@
+// A sum along a tree is a schedule in which every used partial sum is a node of it. For one chunk that leaves
+// open which rank makes each node: of the ranks at which the two operands lie, one sends to the other, over a
+// link between them. The cheapest choice is found from the leaves upwards, since what a node costs at a rank
+// depends on its operands alone; links cost more as they fill up, so that later chunks go elsewhere. Then
+// list scheduling, in steps of equal width: an operand may arrive once the other one is complete, or in the
+// same step, since a step's arrivals are added along the tree.
+//
+// What lost: partial sums that pass through other ranks. A rank has one value of a chunk, so one whose own
+// contribution is still needed cannot hand on another; where no tree of linked parts exists there is the
+// gathering of everything.
+#include "construct/fixed_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "construct/composition.h"
+#include "construct/load.h"
+#include "construct/rings.h"
+#include "construct/spreading.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// A send that waits for others of its chunk.
+struct Transfer {
+  LinkId link = 0;
+  bool reduce = false;
+  std::vector<int> after = {};  // transfers that arrive in earlier steps
+  std::vector<int> with = {};   // and that arrive no later
+  int height = 0;               // transfers of the longest chain behind it, itself included
+};
+using ChunkPlan = std::vector<Transfer>;
+
+class Planner {
+ public:
+  Planner(const Topology& topology, const Collective& collective)
+      : topology_(topology), collective_(collective), load_(topology), out_(topology.ranks) {
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      const Link& link = topology.links[l];
+      out_[link.src].push_back(l);
+      between_[{link.src, link.dst}].push_back(l);
+    }
+  }
+
+  // Empty where some node cannot be made.
+  std::vector<ChunkPlan> plans() {
+    std::vector<ChunkPlan> plans;
+    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+      std::optional<ChunkPlan> plan = planned(collective_.chunks[c]);
+      if (!plan) return {};
+      for (const Transfer& each : *plan) load_.add(each.link);
+      plans.push_back(std::move(*plan));
+    }
+    return plans;
+  }
+
+ private:
+  // A node's value at a rank.
+  struct Option {
+    double cost = kNever;
+    Rank other = -1;  // where the operand lies that is sent here
+    LinkId link = -1;
+  };
+
+  // Twice as full costs eight times as much.
+  double price(LinkId l) const {
+    const double full = load_.price(l);
+    return full * full * full;
+  }
+  LinkId cheapest_link(Rank from, Rank to) const {
+    const auto at = between_.find({from, to});
+    if (at == between_.end()) return -1;
+    return *std::ranges::min_element(at->second, {}, [&](LinkId l) { return price(l); });
+  }
+
+  std::optional<ChunkPlan> planned(const ChunkSpec& spec) {
+    const CombinationTree tree = restricted(collective_.order.tree, {spec.pre.begin(), spec.pre.end()});
+    const int nodes = static_cast<int>(tree.parent.size());
+    std::vector<std::vector<int>> children(nodes);
+    for (int node = 0; node < nodes; ++node)
+      if (tree.parent[node] >= 0) children[tree.parent[node]].push_back(node);
+    std::vector<std::map<Rank, Option>> at(nodes);
+    for (const Rank n : spec.pre) at[n][n] = {.cost = 0};
+    for (int node = tree.leaves; node < nodes; ++node)
+      for (const auto& [here, there] :
+           {std::pair(children[node][0], children[node][1]), std::pair(children[node][1], children[node][0])})
+        for (const auto& [n, mine] : at[here]) {
+          Option best;
+          for (const auto& [m, theirs] : at[there]) {
+            const LinkId link = cheapest_link(m, n);
+            if (link < 0) continue;
+            const double cost = mine.cost + theirs.cost + price(link);
+            if (cost < best.cost) best = {.cost = cost, .other = m, .link = link};
+          }
+          if (best.cost < kNever) at[node][n] = best;
+        }
+    const int root_node = spec.pre.size() == 1 ? spec.pre.front() : nodes - 1;
+    if (at[root_node].empty()) return std::nullopt;
+    Rank root = -1;
+    double least = kNever;
+    for (const auto& [n, option] : at[root_node]) {
+      const double cost = option.cost + reach(n, spec.post);
+      if (cost < least) least = cost, root = n;
+    }
+    if (root < 0) return std::nullopt;
+    ChunkPlan plan;
+    const std::vector<int> made = gather(plan, children, at, root_node, root);
+    if (!spread(plan, root, spec.post, made)) return std::nullopt;
+    set_heights(plan);
+    return plan;
+  }
+
+  std::vector<double> distances(Rank from) const {
+    std::vector<double> distance(topology_.ranks, kNever);
+    std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> open;
+    open.push({distance[from] = 0, from});
+    while (!open.empty()) {
+      const auto [far, n] = open.top();
+      open.pop();
+      if (far > distance[n]) continue;
+      for (const LinkId l : out_[n])
+        if (const double next = far + price(l); next < distance[topology_.links[l].dst])
+          open.push({distance[topology_.links[l].dst] = next, topology_.links[l].dst});
+    }
+    return distance;
+  }
+  double reach(Rank from, const RankSet& post) const {
+    const std::vector<double> distance = distances(from);
+    double most = 0;
+    for (const Rank d : post) most = std::max(most, distance[d]);
+    return most;
+  }
+
+  // The transfers that make a node at a rank; returns those after which its value is complete there.
+  std::vector<int> gather(ChunkPlan& plan, const std::vector<std::vector<int>>& children,
+                          const std::vector<std::map<Rank, Option>>& at, int node, Rank n) const {
+    if (children[node].empty()) return {};
+    const Option& option = at[node].at(n);
+    const bool first_here = at[children[node][0]].contains(n);
+    const int here = children[node][first_here ? 0 : 1], there = children[node][first_here ? 1 : 0];
+    std::vector<int> mine = gather(plan, children, at, here, n);
+    std::vector<int> theirs = gather(plan, children, at, there, option.other);
+    plan.push_back({.link = option.link, .reduce = true, .after = std::move(theirs), .with = mine});
+    mine.push_back(static_cast<int>(plan.size()) - 1);
+    return mine;
+  }
+
+  // Copies along the cheapest way from those that have the sum to the nearest that wants it, again and again.
+  bool spread(ChunkPlan& plan, Rank root, const RankSet& post, const std::vector<int>& made) {
+    std::map<Rank, std::vector<int>> has = {{root, made}};
+    std::vector<Rank> wanting;
+    for (const Rank d : post)
+      if (d != root) wanting.push_back(d);
+    std::vector<double> distance(topology_.ranks, kNever);
+    std::vector<LinkId> by(topology_.ranks, -1);
+    while (!wanting.empty()) {
+      std::ranges::fill(distance, kNever);
+      std::ranges::fill(by, -1);
+      std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> open;
+      for (const auto& [n, after] : has) open.push({distance[n] = 0, n});
+      Rank nearest = -1;
+      while (!open.empty()) {
+        const auto [far, n] = open.top();
+        open.pop();
+        if (far > distance[n]) continue;
+        if (std::ranges::count(wanting, n) > 0) {
+          nearest = n;
+          break;
+        }
+        for (const LinkId l : out_[n])
+          if (const double next = far + price(l); next < distance[topology_.links[l].dst]) {
+            by[topology_.links[l].dst] = l;
+            open.push({distance[topology_.links[l].dst] = next, topology_.links[l].dst});
+          }
+      }
+      if (nearest < 0) return false;
+      std::vector<LinkId> way;
+      for (Rank n = nearest; !has.contains(n); n = topology_.links[by[n]].src) way.push_back(by[n]);
+      for (auto link = way.rbegin(); link != way.rend(); ++link) {
+        plan.push_back({.link = *link, .after = has.at(topology_.links[*link].src)});
+        has[topology_.links[*link].dst] = {static_cast<int>(plan.size()) - 1};
+      }
+      std::erase_if(wanting, [&](Rank d) { return has.contains(d); });
+    }
+    return true;
+  }
+
+  // What a transfer waits for comes before it.
+  static void set_heights(ChunkPlan& plan) {
+    for (auto each = plan.rbegin(); each != plan.rend(); ++each) {
+      ++each->height;
+      for (const int before : each->after) plan[before].height = std::max(plan[before].height, each->height);
+    }
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  Load load_;
+  std::vector<std::vector<LinkId>> out_;
+  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
+};
+
+// Steps of so many rounds, in each of which those with the longest way to go are sent first.
+Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, long long width) {
+  struct Waiting {
+    int height = 0;
+    Chunk chunk = 0;
+    int transfer = 0;
+  };
+  std::vector<Waiting> waiting;
+  std::vector<std::vector<int>> arrival;  // by chunk and transfer: its step
+  for (Chunk c = 0; c < std::ssize(plans); ++c) {
+    arrival.emplace_back(plans[c].size(), std::numeric_limits<int>::max());
+    for (int t = 0; t < std::ssize(plans[c]); ++t) waiting.push_back({plans[c][t].height, c, t});
+  }
+  std::ranges::stable_sort(waiting, std::greater(), &Waiting::height);
+  Schedule schedule;
+  Load load(topology);
+  for (int s = 0; !waiting.empty(); ++s) {
+    Step step;
+    load.clear();
+    const auto send = [&](const Waiting& each) {
+      const Transfer& transfer = plans[each.chunk][each.transfer];
+      const std::vector<int>& arrived = arrival[each.chunk];
+      if (!std::ranges::all_of(transfer.after, [&](int t) { return arrived[t] < s; }) ||
+          !std::ranges::all_of(transfer.with, [&](int t) { return arrived[t] <= s; }) ||
+          !load.has_room(transfer.link, width))
+        return false;
+      load.add(transfer.link);
+      step.sends.push_back({.chunk = each.chunk, .link = transfer.link, .reduce = transfer.reduce});
+      arrival[each.chunk][each.transfer] = s;
+      return true;
+    };
+    while (std::erase_if(waiting, send) > 0) continue;  // what has come lets others of the step come
+    step.rounds = needed_rounds(topology, step);
+    std::ranges::sort(step.sends);
+    schedule.steps.push_back(std::move(step));
+  }
+  return schedule;
+}
+
+// --- Trees.
+
+// "(a b)" of the halves of these texts, again and again.
+std::string halved(const std::vector<std::string>& parts) {
+  if (parts.size() == 1) return parts.front();
+  const auto middle = parts.begin() + static_cast<std::ptrdiff_t>((parts.size() + 1) / 2);
+  return "(" + halved({parts.begin(), middle}) + " " + halved({middle, parts.end()}) + ")";
+}
+
+// Halves at each level, the innermost first.
+std::string by_levels(const Nesting& nesting) {
+  std::vector<std::string> parts;
+  for (Rank n = 0;
+       n < std::accumulate(nesting.fan_outs.begin(), nesting.fan_outs.end(), 1, std::multiplies<>()); ++n)
+    parts.push_back(std::to_string(n));
+  for (auto fan_out = nesting.fan_outs.rbegin(); fan_out != nesting.fan_outs.rend(); ++fan_out) {
+    std::vector<std::string> outer;
+    for (std::size_t first = 0; first < parts.size(); first += static_cast<std::size_t>(*fan_out))
+      outer.push_back(halved({parts.begin() + static_cast<std::ptrdiff_t>(first),
+                              parts.begin() + static_cast<std::ptrdiff_t>(first) + *fan_out}));
+    parts = std::move(outer);
+  }
+  return parts.front();
+}
+
+// Parts that are linked are merged in pairs, those with the widest links between them first.
+std::string by_pairs(const Topology& topology) {
+  std::vector<int> part(topology.ranks);
+  std::iota(part.begin(), part.end(), 0);
+  std::map<int, std::string> texts;
+  for (Rank n = 0; n < topology.ranks; ++n) texts[n] = std::to_string(n);
+  while (texts.size() > 1) {
+    std::map<std::pair<int, int>, long long> width;
+    for (const Link& link : topology.links)
+      if (const int a = part[link.src], b = part[link.dst]; a != b)
+        width[{std::min(a, b), std::max(a, b)}] += link.bandwidth;
+    std::vector<std::tuple<long long, int, int>> pairs;
+    for (const auto& [ends, wide] : width) pairs.push_back({-wide, ends.first, ends.second});
+    std::ranges::sort(pairs);
+    std::vector<bool> merged(topology.ranks, false);
+    bool any = false;
+    for (const auto& [wide, a, b] : pairs) {
+      if (merged[a] || merged[b]) continue;
+      merged[a] = merged[b] = any = true;
+      texts[a] = "(" + texts[a] + " " + texts[b] + ")";
+      texts.erase(b);
+      for (int& each : part)
+        if (each == b) each = a;
+    }
+    if (!any) {  // nothing is linked with the rest
+      std::string all;
+      for (const auto& [n, text] : texts) all += (all.empty() ? "(" : " ") + text;
+      return all + ")";
+    }
+  }
+  return texts.begin()->second;
+}
+
+std::vector<std::string> candidates(const Topology& topology) {
+  std::vector<std::string> ranks;
+  for (Rank n = 0; n < topology.ranks; ++n) ranks.push_back(std::to_string(n));
+  std::vector<std::string> all = {halved(ranks), by_pairs(topology)};
+  for (const Nesting& nesting : nestings(topology)) all.push_back(by_levels(nesting));
+  if (const Order ring = widest_ring(topology); !ring.empty()) {
+    all.push_back(fmt::format("({})", fmt::join(ring, " ")));
+    std::vector<std::string> along;
+    for (const Rank n : ring) along.push_back(std::to_string(n));
+    all.push_back(halved(along));
+  }
+  return all;
+}
+
+}  // namespace
+
+CombinationTree suitable_tree(const Topology& topology, const Collective& collective) {
+  Collective tried = collective.kind == CollectiveKind::AllReduce && topology.ranks <= 64
+                         ? of_kind(collective, collective.kind, topology.ranks)
+                         : collective;
+  CombinationTree best;
+  std::pair<int, int> least = {std::numeric_limits<int>::max(), 0};
+  for (const std::string& text : candidates(topology)) {
+    tried.order = parse_sum_order(text, topology.ranks, "--order");
+    Effort effort(std::numeric_limits<long long>::max(), nullptr);
+    if (best.parent.empty()) best = tried.order.tree;
+    if (!tried.combining) return best;
+    for (const Schedule& schedule : sums_in_order(topology, tried, effort))
+      if (const std::pair cost(total_rounds(schedule), static_cast<int>(schedule.steps.size()));
+          cost < least) {
+        least = cost;
+        best = tried.order.tree;
+      }
+  }
+  return best;
+}
+
+std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& collective, Effort& effort) {
+  if (!collective.combining || collective.order.kind != SumOrder::Kind::Fixed) return {};
+  const std::vector<ChunkPlan> plans = Planner(topology, collective).plans();
+  if (plans.empty()) return {};
+  long long transfers = 0;
+  for (const ChunkPlan& plan : plans) transfers += std::ssize(plan);
+  std::vector<Schedule> schedules;
+  for (long long width = 1; width <= 2 * transfers; width *= 2) {
+    if (!schedules.empty() && !effort.affords(transfers)) break;
+    Schedule schedule = ordered(topology, plans, width);
+    effort.spend(transfers * static_cast<long long>(schedule.steps.size()));
+    keep_undominated(schedules, std::move(schedule));
+  }
+  return schedules;
+}
+
+}  // namespace chorale

@@ -1,0 +1,83 @@
+// Sums along one tree. The referee is the judge: it knows the tree and nothing of how schedules were made.
+#include "construct/fixed_order.h"
+
+#include <gtest/gtest.h>
+
+#include <climits>
+#include <iostream>
+#include <random>
+
+#include "construct/incumbents.h"
+#include "semantics/verify.h"
+#include "tests/construct/random_machines.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+Topology named(const char* name) {
+  return flatten(load_topology(name));
+}
+
+Collective along(const std::string& tree, CollectiveKind kind, int ranks, int chunks) {
+  Collective c = make_collective(kind, ranks, chunks);
+  c.order = parse_sum_order(tree, ranks, "test");
+  return c;
+}
+
+// On a path each rank adds its own to what comes from the left, but the last, which sends its own to the one
+// before: 0 to 3 takes three steps, and so does the way back.
+TEST(FixedOrder, AlongAPath) {
+  const Topology line = named("line:5");
+  Effort effort(LLONG_MAX, nullptr);
+  const Collective one = along("(0 1 2 3 4)", CollectiveKind::AllReduce, 5, 1);
+  const auto schedules = sums_in_order(line, one, effort);
+  ASSERT_EQ(schedules.size(), 1u);
+  EXPECT_EQ(schedules[0].steps.size(), 6u);
+  EXPECT_TRUE(violations(line, one, schedules[0]).empty());
+}
+
+// Halves of a hypercube are linked rank by rank: recursive halving and doubling.
+TEST(FixedOrder, HalvesOfAHypercube) {
+  const Topology cube = named("hypercube:3");
+  Effort effort(LLONG_MAX, nullptr);
+  const Collective sum = along("(((0 1) (2 3)) ((4 5) (6 7)))", CollectiveKind::ReduceScatter, 8, 1);
+  const auto schedules = sums_in_order(cube, sum, effort);
+  ASSERT_FALSE(schedules.empty());
+  EXPECT_EQ(schedules.front().steps.size(), 3u);
+}
+
+// 0 and 2 are not linked, so nobody can add them up before 1 comes in.
+TEST(FixedOrder, NoneWhereOperandsDoNotMeet) {
+  Effort effort(LLONG_MAX, nullptr);
+  EXPECT_TRUE(
+      sums_in_order(named("line:3"), along("((0 2) 1)", CollectiveKind::AllReduce, 3, 1), effort).empty());
+}
+
+TEST(FixedOrder, RandomMachinesAndTreesThatSuitThem) {
+  constexpr unsigned kSeed = 41;
+  std::cout << "seed " << kSeed << "\n";
+  std::mt19937 random(kSeed);
+  int found = 0;
+  for (int i = 0; i < 150; ++i) {
+    const Topology topology = test::random_machine(random, 9);
+    const CollectiveKind kind =
+        std::array{CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Reduce}[i % 3];
+    Collective asked = make_collective(kind, topology.ranks, 1 + test::below(random, 3));
+    asked.order = {.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, asked)};
+    Effort effort(LLONG_MAX, nullptr);
+    const auto schedules = sums_in_order(topology, asked, effort);
+    for (std::size_t s = 0; s < schedules.size(); ++s) {
+      const auto faults = violations(topology, asked, schedules[s]);
+      ASSERT_TRUE(faults.empty()) << i << ": " << faults[0].words;
+    }
+    found += !schedules.empty();
+    for (const Point& point : incumbents(topology, asked))
+      EXPECT_TRUE(violations(topology, asked, point.schedule).empty());
+  }
+  EXPECT_GT(found, 100);
+}
+
+}  // namespace
+}  // namespace chorale
