@@ -105,9 +105,8 @@ class Checker {
 
   Collective make(CollectiveKind kind, int chunks) const {
     const Collective& asked = result_.collective;
-    if (kind != CollectiveKind::Custom)
-      return make_collective(kind, result_.topology.ranks, chunks, asked.root);
-    return chunks == asked.chunks_per_block ? asked : refined(asked, chunks);
+    return kind == CollectiveKind::Custom && chunks == asked.chunks_per_block ? asked
+                                                                              : of_kind(asked, kind, chunks);
   }
 
   // The schedule does what the point's collective says, that is what was asked for, and its cost is as
@@ -130,18 +129,15 @@ class Checker {
     if (of_families && !has_families())
       return require(false, "only the frontier of an AllReduce has such points");
     if (point.method == Method::Gathered)
-      return require(
-          does == make_collective(CollectiveKind::AllReduceByGather, does.ranks, point.cost.chunks),
-          "the schedule does not gather whole vectors");
+      return require(does == of_kind(asked, CollectiveKind::AllReduceByGather, point.cost.chunks),
+                     "the schedule does not gather whole vectors");
     // Not only the same outcome: who has what before is what was asked for, too.
     require(does == asked, "the schedule does not do what was asked for");
     if (point.method == Method::Dual)
-      return require(does.combining && std::all_of(does.chunks.begin(), does.chunks.end(),
-                                                   [](const ChunkSpec& c) { return c.post.size() == 1; }),
-                     "only sums with one destination each have a dual that copies");
+      return require(has_copying_dual(does), "only sums with one destination each have a dual that copies");
     if (point.method == Method::Composed)
       return require(is_composed(point), "the schedule is not a ReduceScatter and then an Allgather");
-    const auto of_any_kind = {Method::Direct, Method::Routed, Method::Levels, Method::Patched};
+    const auto of_any_kind = {Method::Direct, Method::Levels, Method::Patched};
     if (std::ranges::find(of_any_kind, point.method) != of_any_kind.end()) return;
     const std::vector<ClassicEntry>& known = classic_catalogue();
     const auto entry = std::ranges::find(known, point.method, &ClassicEntry::method);
@@ -161,8 +157,8 @@ class Checker {
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
     if (chunks * ranks != point.cost.chunks) return false;
-    const Collective scatter = make_collective(CollectiveKind::ReduceScatter, ranks, chunks);
-    const Collective gather = make_collective(CollectiveKind::Allgather, ranks, chunks);
+    const Collective scatter = of_kind(result_.collective, CollectiveKind::ReduceScatter, chunks);
+    const Collective gather = of_kind(result_.collective, CollectiveKind::Allgather, chunks);
     const std::vector<Step>& steps = point.schedule.steps;
     const std::size_t gathers = static_cast<std::size_t>(point.cost.chunks) * (ranks - 1);
     std::size_t sends = 0;
@@ -204,7 +200,7 @@ class Checker {
         (!all_rounds && claim.certificate.chunk != 0))
       return fail(at, Kind::Claim,
                   "there is no chunk " + std::to_string(claim.certificate.chunk) + " to refute");
-    if (all_rounds && !has_sums_for_several(collective))
+    if (all_rounds && !(collective.combining && !has_copying_dual(collective)))
       return fail(at, Kind::Claim,
                   "only of sums with several destinations can it be that no rounds are enough");
     if (too_large_to_refute(result_.topology, collective, claim)) {
@@ -295,11 +291,6 @@ class Checker {
          fmt::format("there is a schedule of {} and {}", counted(std::ssize(schedule.steps), "step"),
                      counted(total_rounds(schedule), "round")));
     return true;
-  }
-
-  static bool has_sums_for_several(const Collective& collective) {
-    return collective.combining && std::any_of(collective.chunks.begin(), collective.chunks.end(),
-                                               [](const ChunkSpec& c) { return c.post.size() != 1; });
   }
 
   // The DRAT text that was kept for that formula, if any.

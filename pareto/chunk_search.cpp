@@ -18,6 +18,7 @@
 #include "construct/composition.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
+#include "ir/error.h"
 #include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 
@@ -34,29 +35,35 @@ constexpr int kMostStepsAsked = 24;
 // It is asked to save questions, so it may not take longer than they; with this the grid is proven as before.
 constexpr std::int64_t kMostConflictsAsked = 10'000;
 
-const Point* best_of(const std::vector<Point>& points, int steps) {
+const Point* best_of(const std::vector<SharedPoint>& points, int steps) {
   const Point* best = nullptr;
-  for (const Point& point : points)
-    if (point.cost.steps <= steps) best = &point;
+  for (const SharedPoint& point : points)
+    if (point->cost.steps <= steps) best = point.get();
   return best;
 }
 
 // Into its place, and what it dominates out, into `beaten` where that is given. False if what is there is as good; then
 // that is where it goes.
-bool put_in(std::vector<Point>& points, Point point, std::vector<Point>* beaten = nullptr) {
-  if (const Point* best = best_of(points, point.cost.steps);
-      best != nullptr && best->cost.rounds <= point.cost.rounds) {
+bool put_in(std::vector<SharedPoint>& points, SharedPoint point, std::vector<SharedPoint>* beaten = nullptr) {
+  if (const Point* best = best_of(points, point->cost.steps);
+      best != nullptr && best->cost.rounds <= point->cost.rounds) {
     if (beaten != nullptr) beaten->push_back(std::move(point));
     return false;
   }
-  std::erase_if(points, [&](Point& other) {
-    const bool worse = dominates(point.cost, other.cost);
-    if (worse && other.cost.steps == point.cost.steps) point.seconds += other.seconds;
+  double seconds = 0;  // of those that the same question had before
+  std::erase_if(points, [&](SharedPoint& other) {
+    const bool worse = dominates(point->cost, other->cost);
+    if (worse && other->cost.steps == point->cost.steps) seconds += other->seconds;
     if (worse && beaten != nullptr) beaten->push_back(std::move(other));
     return worse;
   });
-  const auto place = std::find_if(points.begin(), points.end(),
-                                  [&](const Point& other) { return other.cost.steps > point.cost.steps; });
+  if (seconds > 0) {
+    Point longer = *point;
+    longer.seconds += seconds;
+    point = std::make_shared<const Point>(std::move(longer));
+  }
+  const auto place = std::ranges::find_if(
+      points, [&](const SharedPoint& other) { return other->cost.steps > point->cost.steps; });
   points.insert(place, std::move(point));
   return true;
 }
@@ -185,10 +192,7 @@ class ChunkSearch {
   const Point* best_within(int steps) const { return best_of(result_.points, steps); }
 
   // Hops do not tell their fewest steps.
-  bool sums_for_several() const {
-    return collective_.combining && std::any_of(collective_.chunks.begin(), collective_.chunks.end(),
-                                                [](const ChunkSpec& spec) { return spec.post.size() != 1; });
-  }
+  bool sums_for_several() const { return collective_.combining && !has_copying_dual(collective_); }
 
   // As many as these steps can use, if every chunk crosses every link in each of them.
   int ample_rounds(int steps) const {
@@ -359,6 +363,7 @@ class ChunkSearch {
         Point point = classic_algorithm(
             entry.method, topology_,
             {.chunks = collective_.chunks_per_block, .order = {}, .root = collective_.root});
+        point.collective.order = collective_.order;
         if (point.collective == collective_ && allowed(point.cost)) take(std::move(point));
       } catch (const InputError&) {
         // It wants a link that this machine lacks, or another number of ranks.
@@ -373,7 +378,9 @@ class ChunkSearch {
 
   void take(Point point) {
     const std::size_t before = result_.points.size();
-    if (!put_in(result_.points, std::move(point), options_.us ? &result_.beaten : nullptr)) return;
+    if (!put_in(result_.points, std::make_shared<const Point>(std::move(point)),
+                options_.us ? &result_.beaten : nullptr))
+      return;
     if (result_.points.size() > before) clock_.found_point();
     if (question_.tell) question_.tell(result_);
   }
@@ -430,7 +437,7 @@ void join(ChunkFrontier& known, const ChunkFrontier& more) {
       known.claims.push_back(claim);
   known.given_up.insert(more.given_up.begin(), more.given_up.end());
   known.conflicts += more.conflicts;
-  for (const Point& point : more.points) put_in(known.points, point);
+  for (const SharedPoint& point : more.points) put_in(known.points, point);
   known.beaten.insert(known.beaten.end(), more.beaten.begin(), more.beaten.end());
 }
 

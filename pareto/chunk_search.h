@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,9 +38,12 @@ class SearchClock {
   std::atomic<bool> left_ = false;
 };
 
+// Not changed any more, so that all who keep it share it.
+using SharedPoint = std::shared_ptr<const Point>;
+
 struct ChunkFrontier {
-  std::vector<Point> points = {};  // by steps, each with fewer rounds than those before
-  std::vector<Point> beaten = {};  // by points, in steps and rounds; only with FrontierOptions::us
+  std::vector<SharedPoint> points = {};  // by steps, each with fewer rounds than those before
+  std::vector<SharedPoint> beaten = {};  // by points, in steps and rounds; only with FrontierOptions::us
   std::vector<Claim> claims = {};
   std::set<Stopped> given_up = {};  // why questions were left open; empty: none was
   std::int64_t conflicts = 0;

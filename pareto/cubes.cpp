@@ -101,10 +101,6 @@ std::vector<Leaf> grown(Propagation& propagation, const Leaf& leaf, const std::v
 
 }  // namespace
 
-Collective part_of(const Collective& asked, CollectiveKind kind, int chunks) {
-  return kind == asked.kind ? with_chunks(asked, chunks) : make_collective(kind, asked.ranks, chunks);
-}
-
 std::vector<Cube> cut(const Topology& topology, const Collective& collective, const Budget& budget, int cubes,
                       const Deadline& deadline) {
   const SolvedQuestion solved(topology, collective);
@@ -141,7 +137,7 @@ CubeAnswer solve_cube(const Topology& topology, const Collective& collective, co
   if (found.verdict == Verdict::Unsat && !options.proof_dir.empty())
     keep_proof(options.proof_dir, formula, found);
   if (found.verdict != Verdict::Sat) return answer;
-  answer.point = solved.point(encoding.decode(found.model), collective);
+  answer.point = solved.point(encoding.decode(found.model), collective, name_of(Engine::Sat));
   if (const auto wrong = violations(topology, collective, answer.point->schedule, 1); !wrong.empty())
     throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
   return answer;

@@ -12,9 +12,6 @@
 
 namespace chorale {
 
-// What is asked for, or a part of it, in so many chunks: what a question of a search is about.
-Collective part_of(const Collective& asked, CollectiveKind kind, int chunks);
-
 // About so many cubes, which are all schedules of the budget: is_partition() of them. Fewer where less can be decided, or the
 // deadline is over. The same question is cut alike everywhere.
 std::vector<Cube> cut(const Topology&, const Collective&, const Budget&, int cubes, const Deadline&);

@@ -4,6 +4,7 @@
 #include "pareto/formulas.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "encoder/known_literals.h"
@@ -53,6 +54,9 @@ double clauses(const Topology& topology, const Collective& collective, const Bud
   for (const SharedLimit& limit : topology.limits)
     count(static_cast<double>(limit.links.size()), limit.bandwidth);
   if (collective.combining) step += chunks * static_cast<double>(topology.links.size()) * topology.ranks;
+  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+    if (asks_order(collective, c))
+      step += topology.ranks * std::pow(static_cast<double>(collective.chunks[c].pre.size()), 3) / 2;
   return step * budget.steps;
 }
 

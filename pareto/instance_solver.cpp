@@ -394,7 +394,8 @@ Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
 
 Answer InstanceSolver::found(std::optional<Schedule> of_solved) const {
   if (!of_solved) return {};
-  return {.verdict = Verdict::Sat, .point = solved_.point(std::move(*of_solved), collective_)};
+  return {.verdict = Verdict::Sat,
+          .point = solved_.point(std::move(*of_solved), collective_, name_of(options_.engine))};
 }
 
 }  // namespace chorale

@@ -192,29 +192,34 @@ bool lies_within(const Result& result, const Point& point) {
          point.cost.rounds <= most_rounds(result.space, point.cost.steps);
 }
 
-void mark(Result& result) {
+std::vector<std::size_t> mark(Result& result) {
   std::vector<Point>& points = result.points;
-  const auto by_chunks = [](const Point& a, const Point& b) {
-    return std::pair(a.cost.chunks, a.cost.steps) < std::pair(b.cost.chunks, b.cost.steps);
-  };
-  std::stable_sort(points.begin(), points.end(), by_chunks);
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto cost = [&](std::size_t i) -> const Cost& { return points[i].cost; };
+  const auto on_frontier = [&](std::size_t i) { return points[i].on_frontier; };
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) { return std::pair(cost(i).chunks, cost(i).steps); });
   // Of points that cost the same one is on the frontier, the first.
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    points[i].on_frontier = true;
-    for (std::size_t j = 0; j < points.size(); ++j) {
-      const Cost& other = points[j].cost;
-      const bool same = other.steps == points[i].cost.steps && compare_rate(other, points[i].cost) == 0;
-      if (dominates(other, points[i].cost) || (same && j < i)) points[i].on_frontier = false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    bool& best = points[order[i]].on_frontier = true;
+    for (std::size_t j = 0; best && j < order.size(); ++j) {
+      const Cost &other = cost(order[j]), &own = cost(order[i]);
+      const bool same = other.steps == own.steps && compare_rate(other, own) == 0;
+      best = !dominates(other, own) && !(same && j < i);
     }
   }
-  const auto dominated =
-      std::stable_partition(points.begin(), points.end(), [](const Point& p) { return p.on_frontier; });
-  std::stable_sort(points.begin(), dominated,
-                   [](const Point& a, const Point& b) { return a.cost.steps < b.cost.steps; });
+  const auto dominated = std::ranges::stable_partition(order, on_frontier).begin();
+  std::ranges::stable_sort(order.begin(), dominated, {}, [&](std::size_t i) { return cost(i).steps; });
+  std::vector<Point> sorted;
+  sorted.reserve(points.size());
+  for (const std::size_t i : order) sorted.push_back(std::move(points[i]));
+  points = std::move(sorted);
   const std::vector<Left> all = everything_left(result);
   for (Point& point : points) mark_point(result, all, point);
   result.openings = openings(result, all);
   result.complete = result.openings.empty();
+  return order;
 }
 
 }  // namespace chorale

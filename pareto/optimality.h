@@ -10,7 +10,9 @@
 //   gather+local_reduce          an Allgather of everybody's whole vector in c chunks; sums are local
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "ir/frontier.h"
 
@@ -25,7 +27,7 @@ bool lies_within(const Result&, const Point&);
 
 // From points and claims: sorts the points, those on the frontier first, by steps, then the others by chunks
 // and steps; sets on_frontier, proven and bound of each; lists the openings; and says whether the result is
-// complete.
-void mark(Result&);
+// complete. Schedules are not looked at. Gives, for each point, its place before.
+std::vector<std::size_t> mark(Result&);
 
 }  // namespace chorale

@@ -16,8 +16,7 @@ Result refereed(const Result& from, const Renumbering& by, const Topology& to, c
   }
   for (Claim& claim : result.claims) {
     if (claim.certificate.kind != Certificate::Kind::Refutation) continue;
-    const Collective of =
-        make_collective(claim.collective, result.collective.ranks, claim.chunks, result.collective.root);
+    const Collective of = of_kind(result.collective, claim.collective, claim.chunks);
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2 ||
         claim.certificate.chunk >= std::ssize(of.chunks) || too_large_to_refute(result.topology, of, claim))
       throw InputError(where, "has a refutation of no question", "search again");

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 
+#include "bounds/lower_bounds.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/cubes.h"
@@ -27,13 +28,12 @@ namespace {
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
-std::optional<int> rounds_to_beat(const std::vector<Point>& undominated, int steps, int chunks) {
+std::optional<int> rounds_to_beat(const std::vector<SharedPoint>& undominated, int steps, int chunks) {
   std::optional<int> most;
-  for (const Point& point : undominated)
-    if (point.cost.steps <= steps) {
-      const int equal = point.method == Method::Gathered ? 0 : 1;
-      most =
-          static_cast<int>((static_cast<long long>(point.cost.rounds) * chunks - equal) / point.cost.chunks);
+  for (const SharedPoint& point : undominated)
+    if (const Cost& cost = point->cost; cost.steps <= steps) {
+      const int equal = point->method == Method::Gathered ? 0 : 1;
+      most = static_cast<int>((static_cast<long long>(cost.rounds) * chunks - equal) / cost.chunks);
     }
   return most;
 }
@@ -58,13 +58,17 @@ class FrontierSearch {
     if (options_.publish)
       options_.publish([found = found_, started = std::chrono::steady_clock::now()] {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-        return found->result(Stopped::TimeLimit, seconds.count());
+        return found->so_far(Stopped::TimeLimit, seconds.count());
       });
   }
 
   // Chunk counts from the smallest on, each with all its families.
   Result run() {
+    // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
+    std::future<void> bounded;
+    if (options_.synthesis.use_bounds) bounded = std::async(std::launch::async, [this] { bound_all(); });
     begin_all();
+    if (options_.us && !clock_.over()) found_->time();
     std::vector<std::function<void()>> tasks;
     for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
       if (!found_->is_allreduce()) {
@@ -75,6 +79,7 @@ class FrontierSearch {
       tasks.push_back([this, chunks] { direct(chunks); });
     }
     side_by_side(tasks, options_.jobs);
+    if (bounded.valid()) bounded.get();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
@@ -84,6 +89,18 @@ class FrontierSearch {
             .collective = collective,
             .space = space_,
             .always = chunks == space_.min_chunks};
+  }
+
+  void bound_all() {
+    std::vector<CollectiveKind> families = {asked_.kind};
+    if (found_->is_allreduce())
+      families = {CollectiveKind::AllReduce, CollectiveKind::Allgather, CollectiveKind::ReduceScatter};
+    for (const CollectiveKind family : families) {
+      if (clock_.over()) return;
+      const Collective collective = of_kind(asked_, family, space_.min_chunks);
+      LowerBounds bounds(topology_, collective);
+      if (bounds.fewest_steps().steps > 0) found_->put_bound(bounds.fewest_rounds());
+    }
   }
 
   // What needs no search, before one question takes its time: what was constructed of 13 chunks is mostly better than
@@ -106,15 +123,21 @@ class FrontierSearch {
   }
 
   void begin(CollectiveKind kind, int chunks) {
-    const Collective collective = part_of(asked_, kind, chunks);
+    const Collective collective = of_kind(asked_, kind, chunks);
     const Findings::Key key = {kind, chunks};
-    begun_[key] = begin_chunks(question(chunks, collective), options_, clock_);
+    ChunkQuestion question = this->question(chunks, collective);
+    question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
+    begun_[key] = begin_chunks(question, options_, clock_);
     found_->put(key, begun_[key]);
   }
 
+  // Once the time is over, of what was begun nothing is left to be said, and the bound of all stands for the rest.
+  bool too_late(int chunks) const { return chunks > space_.min_chunks && clock_.over(); }
+
   void search(CollectiveKind kind, int chunks, const MostRounds& most = {}) {
+    if (too_late(chunks)) return;
     const Findings::Key key = {kind, chunks};
-    const Collective collective = part_of(asked_, kind, chunks);
+    const Collective collective = of_kind(asked_, kind, chunks);
     ChunkQuestion question = this->question(chunks, collective);
     question.most_rounds = most;
     question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
@@ -152,9 +175,9 @@ class FrontierSearch {
   }
 
   // By how much rounds exceed steps; -1 without points.
-  static int most_extra(const std::vector<Point>& points) {
+  static int most_extra(const std::vector<SharedPoint>& points) {
     int most = -1;
-    for (const Point& point : points) most = std::max(most, point.cost.rounds - point.cost.steps);
+    for (const SharedPoint& point : points) most = std::max(most, point->cost.rounds - point->cost.steps);
     return most;
   }
 
@@ -172,8 +195,8 @@ class FrontierSearch {
   // known yet, and what is found must not depend on who was faster.
   void direct(int chunks) {
     for (int c = space_.min_chunks; c <= chunks; ++c) halves_awaited_[c - space_.min_chunks].wait();
-    if (clock_.left_to_others()) return;  // what is to be beaten is not known
-    const std::vector<Point> to_beat = found_->composed_points(space_.min_chunks, chunks);
+    if (clock_.left_to_others() || too_late(chunks)) return;  // what is to be beaten is not known
+    const std::vector<SharedPoint> to_beat = found_->composed_points(space_.min_chunks, chunks);
     search(CollectiveKind::AllReduce, chunks,
            [&to_beat, chunks](int steps) { return rounds_to_beat(to_beat, steps, chunks); });
   }
@@ -209,8 +232,8 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
   const auto result_of = [](Result result, const ChunkFrontier& found, int steps, Stopped stopped,
                             double seconds) {
     if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
-    for (const Point& point : found.points)
-      if (point.cost.steps <= result.space.max_steps) result.points = {point};
+    for (const SharedPoint& point : found.points)
+      if (point->cost.steps <= result.space.max_steps) result.points = {*point};
     result.claims = found.claims;
     result.stopped = stopped;
     finish_result(result);
@@ -230,7 +253,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
         const std::lock_guard lock(known->mutex);
         found = known->found;
       }
-      const int steps = found->points.empty() ? kAnySteps : found->points.back().cost.steps;
+      const int steps = found->points.empty() ? kAnySteps : found->points.back()->cost.steps;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
       return result_of(empty, *found, steps, Stopped::TimeLimit, seconds.count());
     });

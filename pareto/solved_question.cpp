@@ -8,8 +8,7 @@
 namespace chorale {
 
 SolvedQuestion::SolvedQuestion(const Topology& asked_on, const Collective& asked)
-    : turned(asked.combining &&
-             std::ranges::all_of(asked.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; })),
+    : turned(has_copying_dual(asked)),
       topology(turned ? reversed(asked_on) : asked_on),
       collective(turned ? dual(asked) : asked) {}
 
@@ -17,8 +16,10 @@ Schedule SolvedQuestion::answer(Schedule of_solved) const {
   return turned ? reversed(of_solved, true) : std::move(of_solved);
 }
 
-Point SolvedQuestion::point(Schedule of_solved, const Collective& asked) const {
-  Point point{.method = turned ? Method::Dual : Method::Direct, .collective = asked};
+Point SolvedQuestion::point(Schedule of_solved, const Collective& asked,
+                            const std::string& construction) const {
+  Point point{
+      .method = turned ? Method::Dual : Method::Direct, .construction = construction, .collective = asked};
   point.schedule = answer(std::move(of_solved));
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),

@@ -1,6 +1,8 @@
 // What is asked, and what is put to encodings and constructions in its place.
 #pragma once
 
+#include <string>
+
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/schedule.h"
@@ -8,14 +10,14 @@
 
 namespace chorale {
 
-// A sum of which every chunk has one destination (Reduce, ReduceScatter) is a copy told backwards: its dual on the
-// reversed machine has just its schedules, last step first, and needs no contributions in its formula. This is the one
-// place that decides so.
+// A sum of which every chunk has one destination (Reduce, ReduceScatter), in whatever order, is a copy told
+// backwards: its dual on the reversed machine has just its schedules, last step first, and needs no
+// contributions in its formula. This is the one place that decides so.
 struct SolvedQuestion {
   SolvedQuestion(const Topology& asked_on, const Collective& asked);
 
   Schedule answer(Schedule of_solved) const;  // for what was asked
-  Point point(Schedule of_solved, const Collective& asked) const;
+  Point point(Schedule of_solved, const Collective& asked, const std::string& construction) const;
 
   bool turned = false;
   Topology topology = {};

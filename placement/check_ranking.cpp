@@ -163,7 +163,15 @@ class Placement {
     if (truth.strategies.empty() != reduction.strategies.empty())
       return refuse("{}",
                     truth.strategies.empty() ? "has strategies where there are none" : "has no strategy");
-    if (truth.strategies.empty()) return;
+    if (truth.strategies.empty()) {
+      ReductionRanking stated = reduction;
+      stated.allreduce_us = truth.allreduce_us;  // these are compared as numbers that were rounded
+      stated.exchange = truth.exchange;
+      stated.from_us = truth.from_us;
+      stated.to_us = truth.to_us;
+      if (stated != truth) refuse("says more than that it has no strategy");
+      return;
+    }
     const SynthesisHierarchy whole = synthesis_hierarchy(
         ranking_.hierarchy, ranking_.job.axes, ranked_.matrix, wanted.axes, SynthesisKind::Collapsed);
     const std::optional<std::vector<int>> cut = cut_of(reduction, whole);
@@ -253,8 +261,12 @@ class Placement {
     const OwnStrategy truth = judged(ranking_.hierarchy, ranking_.job, reduction.reduction, ranked_.matrix,
                                      options_.algorithm, named);
     if (!truth.fault.empty()) return refuse("the user's strategy is none: {}", truth.fault);
-    if (!same(own.priced.us, truth.priced.us))
-      refuse("the user's strategy takes {} us, not {}", truth.priced.us, own.priced.us);
+    const auto alike = [](const PricedInstruction& a, const PricedInstruction& b) {
+      return a.instruction == b.instruction && same(a, StepTime{b.us, b.latency_us, b.binding, b.rings});
+    };
+    if (own.levels != truth.levels || !same(own.priced.us, truth.priced.us) ||
+        !std::ranges::equal(own.priced.instructions, truth.priced.instructions, alike))
+      refuse("the user's strategy takes {} us, or its instructions others than it says", truth.priced.us);
   }
 
   const Ranking& ranking_;

@@ -10,6 +10,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/incumbents.h"
+#include "ir/error.h"
 #include "ir/json.h"
 #include "pareto/check.h"
 #include "pareto/search.h"
@@ -121,6 +122,28 @@ TEST(ChosenWays, ThatAreNoneAreRefused) {
   EXPECT_TRUE(refused([](Topology& t) {
     t.underlay->limits.push_back({.name = "uplinks", .links = {0, 2}, .bandwidth = 1});
   }));
+  EXPECT_TRUE(refused([](Topology& t) { t.limits.front().abilities.multicast = true; }));
+  EXPECT_TRUE(refused([](Topology& t) {
+    t.underlay->limits.push_back(
+        {.name = "wide", .links = {0}, .bandwidth = 9, .abilities = {.reduce = true}});
+  }));
+}
+
+// A file in which a switch below chosen ways multicasts or reduces was read without that word, and its
+// bounds, which count every send, were accepted: an AllReduce in a star takes one round there, and was
+// "proven" to take two.
+TEST(ChosenWays, AbilitiesBelowAreRefusedByTheReader) {
+  const Topology machine = load_topology("leaf-spine:3x2x2");
+  const std::string text = to_json(flat_over(machine, chosen_ways(machine, WayChoice::OneEach)));
+  const std::size_t at = text.find("\"switches\": 5");
+  ASSERT_NE(at, std::string::npos);
+  for (const char* ability : {"multicast", "reduce"}) {
+    std::string able = text;
+    able.insert(at, fmt::format("\"{}\": [0],\n    ", ability));
+    EXPECT_THROW(topology_from_json(able, "file"), InputError) << ability;
+    able.replace(able.find("[0],"), 4, "[],");
+    EXPECT_NO_THROW(topology_from_json(able, "file")) << ability;
+  }
 }
 
 // A result of chosen ways is checked from its file alone, and what it says falsely of machine, ways or bounds is refused.

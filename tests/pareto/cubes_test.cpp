@@ -191,7 +191,7 @@ TEST(Cubes, WhoeverAnswersThemTheResultIsTheSame) {
       together = search_frontier(topology, collective, options);
       open = !asked.empty();
       for (CutQuestion& question : asked) {
-        const Collective of = part_of(collective, question.collective, question.chunks);
+        const Collective of = of_kind(collective, question.collective, question.chunks);
         solve_cubes(topology, of, question, options.synthesis, {});
         options.synthesis.cut.push_back(question);
         ++hard;

@@ -98,19 +98,24 @@ TEST(Narrowing, FindsWhatTheFullFormulaDoesNot) {
     int chunks;
     Budget budget;
     int conflicts;
+    SumOrder order = {};
   };
   for (const Case& c :
        // Every link is full in every round; all symmetries of the machine at once.
        {Case{"dgx1", "allgather", 6, {.steps = 3, .rounds = 7}, 1000},
-        // Recursive doubling over x and y in different orders: a group in which pairs are exchanged.
-        Case{"torus:4x4", "allreduce", 3, {.steps = 4, .rounds = 4}, 500},
+        // Recursive doubling over x and y in different orders: a group in which pairs are exchanged. Three
+        // chunks in orders that ranks agree on are symmetric only under exchanges along both axes, which is
+        // not among the groups.
+        Case{"torus:4x4", "allreduce", 3, {.steps = 4, .rounds = 4}, 500, {.kind = SumOrder::Kind::Free}},
+        Case{"torus:4x4", "allreduce", 2, {.steps = 4, .rounds = 4}, 500},
         // The links in the middle are full in every round; chunks only come nearer.
         Case{"mesh:4x4", "alltoall", 1, {.steps = 6, .rounds = 16}, 16000},
         // One chunk's schedule, three times over.
         Case{"hypercube:4", "alltoall", 3, {.steps = 4, .rounds = 24}, 2000}}) {
     const Topology topology = machine(c.machine);
-    const Answer answer = synthesize(topology, make_collective(c.collective, topology.ranks, c.chunks),
-                                     c.budget, {.limits = {.conflicts = c.conflicts}});
+    Collective collective = make_collective(c.collective, topology.ranks, c.chunks);
+    collective.order = c.order;
+    const Answer answer = synthesize(topology, collective, c.budget, {.limits = {.conflicts = c.conflicts}});
     EXPECT_EQ(answer.verdict, Verdict::Sat) << c.machine << " " << c.collective;
   }
 }

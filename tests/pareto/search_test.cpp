@@ -46,7 +46,8 @@ TEST(SearchFrontier, ReduceScatterIsAsGoodAsItsDual) {
   const Result result = search("dgx1", "reducescatter", {.max_chunks = 6});
   expect_sound(result);
   EXPECT_EQ(frontier(result), (Costs{{2, 3, 2}, {3, 7, 6}}));
-  for (const Point& point : result.points) EXPECT_NE(point.method, Method::Direct);
+  for (const Point& point : result.points)
+    EXPECT_TRUE(point.construction != name_of(Engine::Sat) || point.method == Method::Dual);
 }
 
 TEST(SearchFrontier, AllReduceTakesTheBestOfItsFamilies) {
