@@ -99,8 +99,10 @@ char* chorale_frontier(const char* machine_name, const char* collective, const c
     const FrontierOptions options = options_of(asked);
     const Topology here = machine(required(machine_name, "machine"));
     const std::optional<Rank> root = asked.root == 0 ? std::nullopt : std::optional<Rank>(asked.root);
-    return text_of(
-        to_json(frontier(here, communication(required(collective, "collective"), here, root), options)));
+    return text_of(to_json(frontier(here,
+                                    communication(required(collective, "collective"), here, root,
+                                                  asked.order == nullptr ? "" : asked.order),
+                                    options)));
   });
 }
 
@@ -132,6 +134,7 @@ char* chorale_compile(const char* result, int point, const char* target, const c
     const Result read = sound(result);
     Compiled compiled = compile(read.topology, point_of(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");
+    if (where.empty()) throw InputError("directory", "has no name", "name one: . is the current one");
     std::string written;
     for (NamedText& file : compiled.files) {
       file.path = where + "/" + file.path;

@@ -20,7 +20,8 @@ typedef struct chorale_question {
   int max_steps;              /* only schedules of so few steps */
   int root;                   /* of collectives that have one */
   long long conflicts;        /* of a question to a solver: the same on every machine */
-  double seconds; /* of the whole search; what was found until then is returned, marked unproven */
+  double seconds;    /* of the whole search; what was found until then is returned, marked unproven */
+  const char* order; /* of sums: "agreed", "fixed", "free", or a tree, "((0 1) (2 3))" (agreed) */
 } chorale_question;
 
 /* "0.1.0" */

@@ -72,15 +72,26 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
     const Collective collective = with_chunks(one_chunk, chunks);
     LowerBounds bounds(topology, collective);
     if (bounds.fewest_steps().steps == 0) break;  // nothing has to move
-    const ComposeQuestion question{.topology = topology, .collective = collective, .stop = options.stop};
-    for (ComposedPoint& each : options.outline.empty() ? compose_on(question, divisions)
-                                                       : compose(question, options.outline, "--outline")) {
-      outlines[key_of(each.point.cost)] = std::move(each.outline);
-      whole.result.points.push_back(std::move(each.point));
-    }
+    const auto with = [&](const std::vector<ComposedPoint>& points) {
+      Composition more{.result = whole.result};
+      std::map<PointKey, std::string> of_points = outlines;
+      for (const ComposedPoint& each : points) {
+        of_points[key_of(each.point.cost)] = each.outline;
+        more.result.points.push_back(each.point);
+      }
+      mark_verified(more.result);  // as they were composed
+      for (const Point& point : more.result.points) more.outlines.push_back(of_points.at(key_of(point.cost)));
+      outlines = std::move(of_points);
+      return more;
+    };
+    ComposeQuestion question{.topology = topology, .collective = collective, .stop = options.stop};
+    if (options.found)
+      question.found = [&](const std::vector<ComposedPoint>& points) { options.found(with(points)); };
+    whole = with(options.outline.empty() ? compose_on(question, divisions)
+                                         : compose(question, options.outline, "--outline"));
     whole.result.claims.push_back(bounds.fewest_steps().claim);
     whole.result.claims.push_back(bounds.fewest_rounds());
-    finish_result(whole.result);
+    mark_verified(whole.result);
     whole.outlines.clear();
     for (const Point& point : whole.result.points) whole.outlines.push_back(outlines.at(key_of(point.cost)));
     if (options.found) options.found(whole);

@@ -28,8 +28,10 @@ struct Composition {
 struct ComposeOptions {
   int min_chunks = 1, max_chunks = 1;  // into which each block is cut
   Outline outline = {};  // empty: all that are known, on all divisions of the machine into alike groups
-  const std::atomic<bool>* stop = nullptr;             // set: what there is by then
-  std::function<void(const Composition&)> found = {};  // told what there is, after each chunk count
+  const std::atomic<bool>* stop = nullptr;  // set: what there is by then
+  // Told what there is whenever something is found; without bounds of a chunk count until all of it is
+  // composed.
+  std::function<void(const Composition&)> found = {};
 };
 
 // A machine may have switches; they are removed first. There is no point where no outline fits. frontier() (api/search.h)

@@ -10,6 +10,7 @@
 
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
+#include "construct/fixed_order.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -48,19 +49,29 @@ Collective asked_with_chunks(const Result& result, int chunks, const std::string
   }
 }
 
+Collective in_order(const Topology& topology, Collective collective, const std::string& order) {
+  if (order.empty()) return collective;
+  if (!adds(collective))
+    throw InputError("--order", "is of sums, and a " + name_of(collective) + " has none", "leave it out");
+  collective.order =
+      order == "fixed" ? SumOrder{.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, collective)}
+                       : parse_sum_order(order, topology.ranks, "--order");
+  return collective;
+}
+
 }  // namespace
 
 Topology machine(const std::string& spec_or_file, const MachineChanges& changes) {
   return flatten(load_topology(spec_or_file, changes));
 }
 
-Collective communication(const std::string& name_or_file, const Topology& topology,
-                         std::optional<Rank> root) {
+Collective communication(const std::string& name_or_file, const Topology& topology, std::optional<Rank> root,
+                         const std::string& order) {
   if (!is_path(name_or_file)) {
     Collective named = make_collective(name_or_file, topology.ranks, 1, root.value_or(0));
     if (root && !is_rooted(named.kind))
       throw InputError("--root", name_or_file + " has no root", "leave it out");
-    return reachable(topology, std::move(named));
+    return in_order(topology, reachable(topology, std::move(named)), order);
   }
   if (root)
     throw InputError("--root", "is for collectives that are named", "give the root in " + name_or_file);
@@ -71,7 +82,7 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
                      is_custom(collective)
                          ? "list a block as one chunk; the command's options cut it into more"
                          : "leave 'chunks' out; the command's options cut it into more");
-  return reachable(topology, std::move(collective));
+  return in_order(topology, reachable(topology, std::move(collective)), order);
 }
 
 const std::vector<CatalogueEntry>& known_machines() {

@@ -20,7 +20,12 @@ Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk a block. Every chunk can reach its destinations on
 // the machine. A root is for a name that has one.
-Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root = {});
+//
+// `order` is that of its sums (ir/sum_order.h): "agreed"; "free"; "fixed", along a tree that suits the
+// machine (construct/fixed_order.h); or a tree, "((0 1) (2 3))". Of a file it replaces what the file says, if
+// it is given.
+Collective communication(const std::string& name_or_file, const Topology&, std::optional<Rank> root = {},
+                         const std::string& order = {});
 
 // The names that machine() takes, hierarchy() (api/place.h), and classic() (api/search.h).
 const std::vector<CatalogueEntry>& known_machines();

@@ -100,14 +100,20 @@ std::optional<double> shape_us(const Topology& topology, std::span<const Result>
   return best;
 }
 
-std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names) {
-  constexpr std::array kPieces = {1, 2, 4, 8, 16, 32, 64};
+// Each with the fewest chunks, one a channel, and trees, which are pipelines, also with more; the longest
+// are left out.
+std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names,
+                              bool pipelines) {
+  constexpr int kMostSends = 200'000;
   std::vector<Result> results;
-  for (const char* const name : names)
-    for (const int pieces : kPieces) try {
-        results.push_back(classic(topology, {.name = name, .chunks = pieces}));
-      } catch (const InputError&) {  // links that it wants are not there, or chunks that it does not take
-      }
+  for (const char* const name : names) try {
+      results.push_back(classic(topology, {.name = name}));
+      const int channels = results.back().points.front().cost.chunks;
+      for (int pieces = 2;
+           pipelines && pieces <= 64 && pieces * channels <= kMostSends / (2 * topology.ranks); pieces *= 2)
+        results.push_back(classic(topology, {.name = name, .chunks = pieces * channels}));
+    } catch (const InputError&) {  // links that it wants are not there
+    }
   return results;
 }
 
@@ -121,8 +127,8 @@ void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& qu
     return;
   }
   const Topology& topology = results.front().topology;
-  const std::vector<Result> rings = of_shapes(topology, {"ring_allreduce", "multi_ring_allreduce"}),
-                            trees = of_shapes(topology, {"tree_allreduce", "two_tree_allreduce"});
+  const std::vector<Result> rings = of_shapes(topology, {"ring_allreduce", "multi_ring_allreduce"}, false),
+                            trees = of_shapes(topology, {"tree_allreduce", "two_tree_allreduce"}, true);
   struct Row {
     std::int64_t from = 0, to = 0;
     bool tree = false;
@@ -165,6 +171,9 @@ std::span<const Named<ExportForm>> export_forms() {
 }
 
 Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
+  if (question.place.group.find('/') != std::string::npos)
+    throw InputError(name, "the group '" + question.place.group + "' is no part of the name of a file",
+                     "name a level without '/'");
   Exported exported;
   std::string rows =
       "# What 'chorale library export' predicts of NCCL's own algorithms, for its example of a tuner "
@@ -174,8 +183,12 @@ Exported export_answers(AnswerFile& file, const std::string& name, const ExportQ
     AnswerPlace place = question.place;
     place.collective = collective;
     if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
-    const std::vector<Result> results = results_at(file, name, place);
-    for (const Result& result : results) sound_result(to_json(result), name);  // of whatever form
+    std::vector<Result> results;
+    for (TakenAnswer& taken : results_at(
+             file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt)) {
+      exported.unchecked += taken.unchecked;
+      results.push_back(std::move(taken.result));
+    }
     switch (question.form) {
       case ExportForm::Mscclpp:
         add_plans(results, question, {.target = Target::Mscclpp}, exported);

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/files.h"
 #include "ir/named.h"
+#include "ir/sum_order.h"
 #include "library/answers.h"
 
 namespace chorale {
@@ -27,12 +29,14 @@ struct ExportQuestion {
   AnswerPlace place = {.group = "all"};       // without its collective
   std::vector<std::string> collectives = {};  // at least one
   std::vector<std::int64_t> bytes = {};       // of blocks, rising: where choices are made
+  std::optional<SumOrder::Kind> order = {};   // of sums: of all answers, those in that order
   ExportForm form = ExportForm::Mscclpp;
 };
 
 struct Exported {
   std::vector<NamedText> files = {};
   std::vector<std::string> notes = {};  // what is left out, and why
+  int unchecked = 0;                    // refutations that were left out (api/library.h)
 };
 
 // `name` is what errors call the file. Throws InputError where there is nothing to be written.

@@ -20,22 +20,21 @@ const std::vector<std::int64_t> kSizes = {1 << 10, 1 << 13, 1 << 16, 1 << 19,
 std::string points_of(const Result& result) {
   std::vector<std::string> points;
   for (const Point& point : result.points)
-    points.push_back(fmt::format(R"({{"steps":{},"rounds":{},"chunks":{},"method":{},"proven":{}}})",
+    points.push_back(fmt::format(R"({{"steps":{},"rounds":{},"chunks":{},"origin":{},"proven":{}}})",
                                  point.cost.steps, point.cost.rounds, point.cost.chunks,
-                                 quoted(name_of(point.method)), point.proven));
+                                 quoted(origin(point)), point.proven));
   return fmt::format("[{}]", fmt::join(points, ","));
 }
 
+// Predicted anew, for the sizes that have stored times if there are any.
 std::string rows_of(const StoredAnswer& stored, const Result& result) {
-  std::vector<PredictedTime> times = stored.predicted;
-  if (times.empty())
-    for (const SizeRow& row : best_by_size(result, kSizes))
-      times.push_back({.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+  std::vector<std::int64_t> sizes;
+  for (const PredictedTime& time : stored.predicted)
+    if (time.bytes > 0) sizes.push_back(time.bytes);
   std::vector<std::string> rows;
-  for (const PredictedTime& time : times)
-    if (time.point >= 0 && time.point < std::ssize(result.points))
-      rows.push_back(fmt::format(R"({{"bytes":{},"point":{},"us":{},"least_us":{}}})", time.bytes, time.point,
-                                 time.us, time.least_us));
+  for (const SizeRow& row : best_by_size(result, sizes.empty() ? kSizes : sizes))
+    rows.push_back(fmt::format(R"({{"bytes":{},"point":{},"us":{},"least_us":{}}})", row.block_bytes,
+                               row.point, row.us, row.least_us));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
@@ -55,7 +54,7 @@ std::string to_page(AnswerFile& file, const std::string& name) {
   int answers = 0;
   file.each([&](const StoredAnswer& stored) {
     ++answers;
-    const Result result = result_of(stored, name);
+    const Result result = taken(stored, name).result;
     const std::string shared =
         fmt::format(R"("rooted":{},"complete":{},"stopped":{},"points":{},"rows":{},"measured":{})",
                     is_rooted(result.collective.kind), result.complete, quoted(name_of(result.stopped)),

@@ -127,14 +127,13 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
       const int number = groups_of(place, ranks)[session.rank()];
       part = {.takes_part = number >= 0, .session = session.part(number >= 0 ? number : ranks)};
     }
-    const Result result = result_at(answers[i], place, machine);
+    const Result result = taken_at(answers[i], place, "the library").result;
     for (const std::int64_t bytes : options.bytes) {
       if (options.progress && session.rank() == 0)
         options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), bytes));
       const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
-      const Collective own =
-          make_collective(result.collective.kind, result.collective.ranks, 1, result.collective.root);
+      const Collective own = with_chunks(result.collective, 1);
       const bool has_own = options.over == MeasuredOver::Mpi || nccl_library_has(own.kind);
       std::vector<std::vector<double>> medians(programs.size() + 1);  // the first: its own
       for (int round = 0; round < options.rounds; ++round)

@@ -34,7 +34,7 @@ struct OldPart {
 std::vector<OldPart> parts_of(const Point& point) {
   const int ranks = point.collective.ranks;
   if (point.method == Method::Gathered)
-    return {{make_collective(CollectiveKind::Allgather, ranks, point.cost.chunks), point.schedule}};
+    return {{of_kind(point.collective, CollectiveKind::Allgather, point.cost.chunks), point.schedule}};
   if (point.method != Method::Composed) return {{point.collective, point.schedule}};
   const int chunks = point.cost.chunks / ranks;
   const std::vector<Step>& steps = point.schedule.steps;
@@ -42,13 +42,14 @@ std::vector<OldPart> parts_of(const Point& point) {
   auto middle = steps.end();
   while (sends < static_cast<std::size_t>(point.cost.chunks) * (ranks - 1) && middle != steps.begin())
     sends += (--middle)->sends.size();
-  return {{make_collective(CollectiveKind::ReduceScatter, ranks, chunks), {.steps = {steps.begin(), middle}}},
-          {make_collective(CollectiveKind::Allgather, ranks, chunks), {.steps = {middle, steps.end()}}}};
+  return {
+      {of_kind(point.collective, CollectiveKind::ReduceScatter, chunks), {.steps = {steps.begin(), middle}}},
+      {of_kind(point.collective, CollectiveKind::Allgather, chunks), {.steps = {middle, steps.end()}}}};
 }
 
 Collective on_ranks_left(const Collective& before, const Collective& asked) {
   if (before.kind == CollectiveKind::Custom) return with_chunks(asked, before.chunks_per_block);
-  return make_collective(before.kind, asked.ranks, before.chunks_per_block, asked.root);
+  return of_kind(asked, before.kind, before.chunks_per_block);
 }
 
 void require_same_question(const Result& old, const Topology& now, const std::vector<Rank>& gone,
@@ -95,7 +96,10 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
       repair.sends += made.sends;
       repair.lost += made.lost;
       for (const Schedule& schedule : made.schedules) {
-        Point fresh{.method = Method::Patched, .collective = wanted, .schedule = schedule};
+        Point fresh{.method = Method::Patched,
+                    .construction = point.construction,
+                    .collective = wanted,
+                    .schedule = schedule};
         fresh.cost = {.steps = static_cast<int>(schedule.steps.size()),
                       .rounds = total_rounds(schedule),
                       .chunks = wanted.chunks_per_block};

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <optional>
+#include <utility>
+
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "codegen/pages/html.h"
@@ -15,28 +19,107 @@
 
 namespace chorale {
 
-std::vector<std::string> best_sizes_in_words(const Result& result, const SizeModel& model) {
-  std::vector<Cost> costs;
+namespace {
+
+constexpr std::size_t kMostSends = 50'000;  // of more, two times are found out
+// Once stopped: so many for all sizes, so many for two. Where links are contended a send takes a simulation some 20
+// microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000 would let through).
+constexpr std::size_t kMostSendsStopped = 200;
+constexpr std::size_t kMostSendsOfTwoStopped = 5'000;
+constexpr double kLargeBlock = 1 << 30;
+
+std::vector<std::size_t> on_frontier(const Result& result) {
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < result.points.size(); ++i)
-    if (result.points[i].on_frontier) {
-      costs.push_back(result.points[i].cost);
-      which.push_back(i);
-    }
-  const AlphaBeta machine = alpha_beta(result.topology);
-  const std::vector<SizeRange> sizes = best_sizes(costs, model.alpha_us.value_or(machine.alpha_us),
-                                                  model.beta_us_per_byte.value_or(machine.beta_us_per_byte));
-  std::vector<std::string> words(result.points.size());
-  for (std::size_t k = 0; k < which.size(); ++k) words[which[k]] = format_range(sizes[k]);
-  return words;
+    if (result.points[i].on_frontier) which.push_back(i);
+  return which;
+}
+
+using RangesByPoint = std::vector<std::vector<SizeRange>>;
+
+// By the formula, of points on the frontier: what is beaten in steps and rounds is nowhere the fastest.
+RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
+  const std::vector<std::size_t> which = on_frontier(result);
+  std::vector<Cost> costs;
+  for (const std::size_t i : which) costs.push_back(result.points[i].cost);
+  const std::vector<SizeRange> sizes =
+      best_sizes(std::span<const Cost>(costs), model.alpha_us, model.beta_us_per_byte);
+  std::vector<std::vector<SizeRange>> ranges(result.points.size());
+  for (std::size_t k = 0; k < which.size(); ++k) ranges[which[k]] = {sizes[k]};
+  return ranges;
+}
+
+// Asked some hundred times. Nothing where it was stopped.
+std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomic<bool>* stop) {
+  bool stopped = false;  // then each answer is the same, and soon nothing is asked
+  const RangesByPoint ranges = fastest_sizes(result.points.size(), [&](std::size_t i, double bytes) {
+    const std::optional<double> us =
+        stopped ? std::nullopt : point_us(result.topology, result.points[i], bytes, stop);
+    stopped = !us;
+    return us.value_or(std::numeric_limits<double>::infinity());
+  });
+  return stopped ? std::nullopt : std::optional(ranges);
+}
+
+// Asked twice, and a line is laid through the answers.
+std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomic<bool>* stop) {
+  std::vector<std::pair<double, double>> lines;  // at no bytes, and more per byte
+  for (const Point& point : result.points) {
+    const std::optional<double> none = point_us(result.topology, point, 0, stop),
+                                large = point_us(result.topology, point, kLargeBlock, stop);
+    if (!none || !large) return std::nullopt;
+    lines.emplace_back(*none, (*large - *none) / kLargeBlock);
+  }
+  return fastest_sizes(lines.size(),
+                       [&](std::size_t i, double bytes) { return lines[i].first + lines[i].second * bytes; });
+}
+
+std::optional<RangesByPoint> by_simulation(const Result& result, const std::atomic<bool>* stop) {
+  std::size_t sends = 0;
+  for (const Point& point : result.points)
+    for (const Step& step : point.schedule.steps) sends += step.sends.size();
+  std::optional<RangesByPoint> ranges =
+      sends <= kMostSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
+  if (!ranges && sends <= kMostSendsOfTwoStopped)
+    ranges = sends <= kMostSendsStopped ? by_all_sizes(result, nullptr) : by_two_sizes(result, nullptr);
+  return ranges;
+}
+
+std::optional<AlphaBeta> asked_for(const SizeModel& model, const Topology& topology) {
+  if (!model.alpha_us && !model.beta_us_per_byte) return {};
+  const AlphaBeta machine = alpha_beta(topology);
+  return AlphaBeta{.alpha_us = model.alpha_us.value_or(machine.alpha_us),
+                   .beta_us_per_byte = model.beta_us_per_byte.value_or(machine.beta_us_per_byte)};
+}
+
+}  // namespace
+
+BestSizes best_sizes(const Result& result, const SizeModel& model, const std::atomic<bool>* stop) {
+  const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
+  const std::optional<RangesByPoint> ranges = numbers ? by_lines(result, *numbers)
+                                              : links_alike(result.topology)
+                                                  ? by_lines(result, alpha_beta(result.topology))
+                                                  : by_simulation(result, stop);
+  BestSizes sizes{.words = std::vector<std::string>(result.points.size()), .timed = ranges.has_value()};
+  for (std::size_t i = 0; i < sizes.words.size(); ++i) {
+    std::string& words = sizes.words[i];
+    if (ranges)
+      for (const SizeRange& range : (*ranges)[i]) words += (words.empty() ? "" : ", ") + format_range(range);
+    if (words.empty() && result.points[i].on_frontier) words = ranges ? "none" : "not timed";
+  }
+  return sizes;
+}
+
+std::vector<std::string> best_sizes_in_words(const Result& result, const SizeModel& model) {
+  return best_sizes(result, model).words;
 }
 
 namespace {
 
-// That of its claims, or, where none says any, one that is looked for.
-double rounds_per_chunk(const Result& result) {
+// That of its claims, or, where none says any, one that is looked for; 0 where it was stopped before.
+double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   Rate bound = rate_bound(result);
-  if (bound.rounds == 0)
+  if (bound.rounds == 0 && !(stop != nullptr && *stop))
     bound = rate_shown(result.topology, result.collective,
                        fewest_rounds(result.topology, result.collective).certificate);
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
@@ -44,18 +127,24 @@ double rounds_per_chunk(const Result& result) {
 
 }  // namespace
 
-std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& block_bytes,
+                                  const SizeModel& model, const std::atomic<bool>* stop) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
-  const TimeBound least(result.topology, result.collective, rounds_per_chunk(result));
+  const TimeBound least(result.topology, result.collective, rounds_per_chunk(result, stop));
+  const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
   for (const std::int64_t bytes : block_bytes) {
     const double size = static_cast<double>(bytes);
-    SizeRow row{.block_bytes = bytes, .least_us = least.us(size)};
-    for (std::size_t p = 0; p < result.points.size(); ++p)
-      if (const double us = point_us(result.topology, result.points[p], size); p == 0 || us < row.us) {
-        row.point = static_cast<int>(p);
-        row.us = us;
-      }
+    SizeRow row{.block_bytes = bytes, .least_us = numbers ? 0 : least.us(size)};
+    for (std::size_t p = 0; p < result.points.size(); ++p) {
+      const Point& point = result.points[p];
+      const std::optional<double> us =
+          numbers ? time_us(point.cost, *numbers, size) : point_us(result.topology, point, size, stop);
+      if (!us) return rows;
+      if (p > 0 && *us >= row.us) continue;
+      row.point = static_cast<int>(p);
+      row.us = *us;
+    }
     rows.push_back(row);
   }
   return rows;
@@ -84,10 +173,12 @@ Rate rate_bound(const Result& result) {
 }
 
 std::string to_page(const Result& result, const SizeModel& model) {
+  return to_page(result, best_sizes(result, model));
+}
+
+std::string to_page(const Result& result, const BestSizes& sizes) {
   const Rate bound = rate_bound(result);
-  PageNotes notes{.bound_rounds = bound.rounds,
-                  .bound_chunks = bound.chunks,
-                  .best_sizes = best_sizes_in_words(result, model)};
+  PageNotes notes{.bound_rounds = bound.rounds, .bound_chunks = bound.chunks, .best_sizes = sizes.words};
   for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
   return to_html(result, notes);
 }

@@ -1,6 +1,7 @@
 // What a result says, for people: in words for tables, and as pages.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,8 +18,15 @@ struct SizeModel {
   std::optional<double> beta_us_per_byte = {};  // of a round, for a byte over each unit of bandwidth
 };
 
-// By point, in words, the sizes of a block at which it is the best of those on the frontier: "from 3 MiB"; "" for a point
-// that is not on it.
+// By point, in words, the sizes of a block at which it is the fastest: "from 3 MiB"; "" for a point that is
+// not on the frontier and nowhere the fastest. By the same times as best_by_size. Where links differ points are
+// simulated; once `stop` is true, that takes a fifth of a second at most: of long schedules only at two sizes, with
+// a line through both, and of the longest not at all. Then all on the frontier are "not timed".
+struct BestSizes {
+  std::vector<std::string> words = {};
+  bool timed = true;
+};
+BestSizes best_sizes(const Result&, const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel& = {});
 
 // The certificate of what is proven; of what is not, how far from the bound it is.
@@ -31,17 +39,21 @@ Rate rate_bound(const Result&);
 struct SizeRow {
   std::int64_t block_bytes = 0;
   int point = 0;
-  double us = 0;  // that it should take, each link by its own numbers (point_us, cost/program_time.h)
-  double least_us =
-      0;  // that no schedule is faster than: the larger of a bound on latency and one on the rate
+  // That it should take, each link by its own numbers (point_us, cost/program_time.h), or by those given.
+  double us = 0;
+  // That no schedule is faster than: the larger of a bound on latency and one on the rate; 0 where numbers
+  // are given.
+  double least_us = 0;
 };
 
-// A row a size; none for a result without points.
-std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes);
+// A row a size; none for a result without points. Once `stop` is true, only the rows that there are by then.
+std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes,
+                                  const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the frontier
 // plotted; the hierarchy with the groups of each step.
 std::string to_page(const Result&, const SizeModel& = {});
+std::string to_page(const Result&, const BestSizes&);
 std::string to_page(const Ranking&);
 
 }  // namespace chorale

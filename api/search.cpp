@@ -1,10 +1,22 @@
 // Questions are looked at before they go to the rooms behind, which take them for granted, and machines lose
 // their switches. What is made without a search gets its bounds, so that it is a result like others.
+//
+// Constructions and simulations look at a stop flag and at no clock. Under `chorale` the supervisor sets it at
+// the time limit; here a thread does so for whoever else asks.
 #include "api/search.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <thread>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -19,6 +31,63 @@
 #include "topology/switches.h"
 
 namespace chorale {
+
+namespace {
+
+// Of more chunks no search could keep the schedules.
+void require_chunks(const char* what, int chunks) {
+  constexpr int kMost = 4096;
+  if (chunks < 1 || chunks > kMost)
+    throw InputError(what, fmt::format("{} is out of range", chunks), fmt::format("use 1 to {}", kMost));
+}
+
+// Of a question with a time limit, a stop flag that becomes true at the limit, and soon after the caller's.
+class TimedStop {
+ public:
+  explicit TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits.stop) {
+    if (options.time_limit.count() < 0) return;
+    const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
+    options.synthesis.limits.stop = over_.get();
+    // What says what was found may be called when this is gone.
+    if (options.publish)
+      options.publish = [publish = options.publish, kept = over_](const std::function<Result()>& found) {
+        publish([found, kept] { return found(); });
+      };
+    try {
+      clock_ = std::jthread([this, deadline](const std::stop_token& done) { watch(done, deadline); });
+    } catch (const std::system_error&) {  // no memory for a thread: the search still looks at its own clock
+      options.synthesis.limits.stop = asked_;
+    }
+  }
+
+  // Why a search ended that was told by the flag only that it had to.
+  void tell_why(Result& result) const {
+    if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
+      result.stopped = Stopped::TimeLimit;
+  }
+
+ private:
+  void watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline) {
+    constexpr std::chrono::milliseconds kOften{20};
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    std::unique_lock lock(mutex);
+    while (!done.stop_requested()) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= deadline || (asked_ != nullptr && *asked_)) {
+        *over_ = true;
+        return;
+      }
+      changed.wait_until(lock, done, std::min(deadline, now + kOften), [] { return false; });
+    }
+  }
+
+  const std::atomic<bool>* const asked_;
+  const std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);
+  std::jthread clock_ = {};  // the last: it uses the others
+};
+
+}  // namespace
 
 void require_question(const Topology& topology, const Collective& collective) {
   if (const std::vector<Fault> wrong = way_faults(topology, 1); !wrong.empty())
@@ -35,25 +104,35 @@ void require_question(const Topology& topology, const Collective& collective) {
 
 Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {
   require_question(machine, collective);
+  require_chunks("min_chunks", given.min_chunks);
+  require_chunks("max_chunks", given.max_chunks);
   // Kept as long as somebody may ask what was found, which is longer than the search.
   const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
+  const TimedStop stop(options);
   if (!options.us && !links_alike(*topology))
     options.us = [topology](const Point& point, double bytes) { return point_us(*topology, point, bytes); };
-  return search_frontier(*topology, collective, options);
+  Result result = search_frontier(*topology, collective, options);
+  stop.tell_why(result);
+  return result;
 }
 
 SynthesisResult synthesize(const Topology& topology, const Collective& collective,
-                           const SynthesisQuestion& question, const FrontierOptions& options) {
+                           const SynthesisQuestion& question, const FrontierOptions& given) {
   require_question(topology, collective);
-  return search_synthesis(flatten(topology), collective, question, options);
+  require_chunks("chunks", question.chunks);
+  FrontierOptions options = given;
+  const TimedStop stop(options);
+  SynthesisResult answer = search_synthesis(flatten(topology), collective, question, options);
+  stop.tell_why(answer.result);
+  return answer;
 }
 
 CubeAnswer solve_cube(const Topology& machine, const Collective& collective, const CutQuestion& question,
                       const Cube& cube, const SynthesisOptions& options) {
   require_question(machine, collective);
   const Topology topology = flatten(machine);
-  const Collective asked = part_of(collective, question.collective, question.chunks);
+  const Collective asked = of_kind(collective, question.collective, question.chunks);
   for (const Decision& decision : cube.decisions)
     if (decision.chunk < 0 || decision.chunk >= std::ssize(asked.chunks) || decision.link < 0 ||
         decision.link >= std::ssize(topology.links))
@@ -70,16 +149,18 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
   if (question.root && !is_rooted(does.kind))
     throw InputError("--root", name_of(does) + " has no root", "leave it out");
   const int chunks = point.cost.chunks;
-  const Collective one_chunk = make_collective(does.kind, topology.ranks, 1, does.root);
+  const Collective one_chunk = of_kind(does, does.kind, 1);
   Result result{.kind = ResultKind::Algorithm,
                 .topology = topology,
                 .collective = one_chunk,
                 .space = {.min_chunks = chunks, .max_chunks = chunks},
                 .points = {point}};
   const Collective asked = with_chunks(one_chunk, chunks);
+  finish_result(result);
+  if (question.found) question.found(result);
   LowerBounds bounds(topology, asked);
   if (bounds.fewest_steps().steps > 0) result.claims = {bounds.fewest_steps().claim, bounds.fewest_rounds()};
-  finish_result(result);
+  mark_verified(result);
   return result;
 }
 

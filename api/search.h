@@ -38,6 +38,8 @@ struct ClassicQuestion {
   std::string name = {};
   int chunks = 0;
   std::optional<Rank> root = {};  // of those that have one; 0 if not given
+  // Told of it, once it is verified, before its bounds are looked for, which takes long on large machines.
+  std::function<void(const Result&)> found = {};
 };
 Result classic(const Topology&, const ClassicQuestion&);
 

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
+#include "api/inputs.h"
 #include "api/search.h"
 #include "codegen/pages/tune_html.h"
 #include "codegen/passes/lower.h"
@@ -47,6 +49,16 @@ bool answers(const Result& result, const Topology& machine, const Collective& as
   return result.topology == machine && same_question(result.collective, asked) && !result.points.empty();
 }
 
+SumOrder sum_order(const std::string& order, const Topology& machine, const std::vector<Result>& known) {
+  if (order == "free")
+    throw InputError("--order", "free lets ranks end with different bits", "use agreed or fixed");
+  if (order == "fixed")
+    for (const Result& result : known)
+      if (result.topology == machine && result.collective.order.kind == SumOrder::Kind::Fixed)
+        return result.collective.order;
+  return communication("allreduce", machine, {}, order).order;
+}
+
 // Transformations make a ReduceScatter and an AllGather of an AllReduce, and join them again; they move an AllGather behind
 // a reduction to a scalar, which is an AllReduce then; and Reduce and Broadcast likewise, with some ranks as roots.
 std::vector<NeededCollective> asked(const Topology& machine, const Workload& workload,
@@ -79,6 +91,7 @@ class PointTimes {
       if (!result.points[p].on_frontier) continue;
       numbers_.push_back(p);
       costs_.push_back(result.points[p].cost);
+      schedules_.push_back(result.points[p].schedule);
       programs_.push_back(lower(result.topology, result.points[p].collective, result.points[p].schedule));
     }
   }
@@ -88,7 +101,8 @@ class PointTimes {
   const Program& program(std::size_t point) const { return programs_[point]; }
   double us(std::size_t point, double block_bytes) {
     const auto [it, is_new] = known_.emplace(std::pair(point, block_bytes), 0);
-    if (is_new) it->second = program_time(programs_[point], topology_, block_bytes).us;
+    if (is_new)
+      it->second = schedule_time(schedules_[point], topology_, costs_[point].chunks, block_bytes).us;
     return it->second;
   }
 
@@ -96,6 +110,7 @@ class PointTimes {
   const Topology topology_;
   std::vector<int> numbers_ = {};
   std::vector<Cost> costs_ = {};
+  std::vector<Schedule> schedules_ = {};
   std::vector<Program> programs_ = {};
   std::map<std::pair<std::size_t, double>, double> known_ = {};
 };
@@ -125,11 +140,21 @@ Workload read_workload(const std::string& file, const WorkloadSettings& settings
 }
 
 WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload, WorkloadSearch search,
-                               std::vector<Result> known, const FrontierOptions& options) {
+                               std::vector<Result> known, const FrontierOptions& options,
+                               const std::string& order) {
   WorkloadMachine result{.topology = machine, .algorithms = {}};
-  for (const NeededCollective& needed : asked(machine, workload, search)) {
+  std::optional<SumOrder> sums;
+  for (NeededCollective& needed : asked(machine, workload, search)) {
     require_ranks(machine, workload, needed);
-    const auto there = [&](const Result& each) { return answers(each, machine, needed.collective); };
+    if (needed.collective.combining) {
+      if (!sums) sums = sum_order(order, machine, known);
+      needed.collective.order = *sums;
+    }
+    const auto there = [&](const Result& each) {
+      return answers(each, machine, needed.collective) &&
+             (sums.value_or(SumOrder{}).kind != SumOrder::Kind::Fixed ||
+              each.collective.order == needed.collective.order);
+    };
     if (std::ranges::any_of(result.algorithms, there)) continue;
     if (const auto given = std::ranges::find_if(known, there); given != known.end())
       result.algorithms.push_back(std::move(*given)), known.erase(given);

@@ -35,8 +35,12 @@ enum class WorkloadSearch { AsIs, Transformed };
 // Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a group, or,
 // where operations are over the world, of the world; so all communications but Sends are among as many ranks. Throws
 // InputError, which names one that is not, and where no algorithm was found.
+//
+// `order` is that of all sums (api/inputs.h): "agreed"; "fixed", along the tree of the known ones if they
+// have one, else along one that suits the machine; or a tree. What is known in another order is not taken.
 WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
-                               std::vector<Result> known = {}, const FrontierOptions& = {});
+                               std::vector<Result> known = {}, const FrontierOptions& = {},
+                               const std::string& order = "agreed");
 
 // What the tuner prices communications with: the simulated time of each point of the frontiers (cost/program_time.h), on
 // links with their own alpha and beta; between groups the machine's worst link.

@@ -24,6 +24,9 @@
 #include "ir/json.h"
 #include "ir/shown.h"
 #include "ir/words.h"
+#include "library/question.h"
+#include "semantics/verify.h"
+#include "semantics/verify_ways.h"
 
 namespace chorale {
 namespace {
@@ -58,10 +61,25 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
+// Why it does not do what was asked for; "": it does. Results of files and of libraries alike are not
+// believed.
+std::string fault_of(const Result& result, const Point& point) {
+  std::vector<Fault> faults = way_faults(result.topology, 1);
+  if (faults.empty())
+    faults = violations(result.topology, with_chunks(result.collective, point.cost.chunks), point, 1);
+  return faults.empty() ? "" : faults.front().words;
+}
+
 // A program of others has the buffers of the collective that it names: a point that does something else in its place
 // (gathers, and adds up) needs others.
 bool does(const Point& point, const CollectiveCall& call) {
   return point.collective.kind == call.collective && !is_custom(point.collective);
+}
+
+// Is a fixed order the same where ranks are called otherwise?
+bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
+  const SumOrder& order = collective.order;
+  return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
 }
 
 bool has_point_for(const Result& result, const CollectiveCall& call) {
@@ -82,7 +100,8 @@ std::string in_words(const std::vector<Seat>& group) {
 
 }  // namespace
 
-Algorithms::Algorithms(const std::string& path, std::string over) : over_(std::move(over)) {
+Algorithms::Algorithms(const std::string& path, std::string over, bool fixed_order)
+    : over_(std::move(over)), fixed_order_(fixed_order) {
   try {
     read_all(path);
   } catch (const std::exception&) {
@@ -146,13 +165,15 @@ void Algorithms::read_library(const std::string& file) {
       throw InputError(file, "is not loaded: it has more than " + format_bytes(kMostBytes) + " of answers",
                        "export what the program needs");
     auto loaded = std::make_unique<Loaded>();
-    loaded->result = result_from_json(stored.answer, file);
+    loaded->result = stored_result(stored, file);
     const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
     loaded->name = shown(fmt::format("{}, {} of {}, {}", file, place.collective, place.machine, place.group));
     hash(stored.answer, fingerprint);
     for (const AnswerPlace& each : stored.places) {
       hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
       if (each.hosts.empty()) continue;
+      if (std::ssize(each.hosts) != loaded->result.topology.ranks)
+        throw InputError(file, "an answer has a place with other ranks than it has", "build another");
       if (std::ranges::find(loaded->hosts, each.hosts) == loaded->hosts.end())
         loaded->hosts.push_back(each.hosts);
     }
@@ -168,8 +189,24 @@ void Algorithms::read_library(const std::string& file) {
   bytes_ += bytes;
 }
 
-// All or nothing.
+// Why sums are not in the order that is asked for; "": they are.
+std::string Algorithms::other_order(const Collective& collective) {
+  const SumOrder& order = collective.order;
+  if (!adds(collective)) return "";
+  if (order.kind == SumOrder::Kind::Free) return "its ranks may end with different bits";
+  if (!fixed_order_) return "";
+  if (order.kind != SumOrder::Kind::Fixed) return "its sums have no fixed order";
+  const auto [at, first] = trees_.try_emplace(collective.ranks, order);
+  return at->second == order ? "" : "its sums have another order than those before it";
+}
+
+// All or nothing, but for what adds up in another order.
 void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
+  std::erase_if(more, [&](const std::unique_ptr<Loaded>& each) {
+    const std::string why = other_order(each->result.collective);
+    if (!why.empty()) complaints_.push_back(each->name + ": is not used: " + why);
+    return !why.empty();
+  });
   int number = size_;
   for (const std::unique_ptr<Loaded>& each : more) {
     each->result.claims = {};
@@ -207,7 +244,7 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
     if (symmetry.empty() || called(symmetry[root]) != call.root) continue;
     std::vector<Rank> ranks = symmetry;
     for (Rank& n : ranks) n = called(n);
-    return ranks;
+    if (keeps_tree(result.collective, ranks)) return ranks;
   }
   return {};
 }
@@ -227,6 +264,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
     other_hosts = other_hosts || !seats;
     if (!seats) continue;
     if (std::ranges::is_sorted(*seats)) seats->clear();  // everybody is who he is
+    if (!seats->empty() && !keeps_tree(each->result.collective, *seats)) continue;
     auto ranks = names(*each, call, *std::move(seats));
     other_root = other_root || !ranks;
     if (ranks) (is_known ? known : unknown).push_back({.loaded = each.get(), .ranks = *std::move(ranks)});
@@ -279,7 +317,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
     if (!best) return nullptr;
     Loaded& loaded = *all[best->result].loaded;
     const std::string name = fmt::format("{}, point {}", loaded.name, best->point);
-    if (best->measured && own && *own < best->us) {
+    if (best->measured && own && *own < best->us && !fixed_order_) {
       why = fmt::format("its own was measured to be faster: {} against {} of {}", format_us(*own),
                         format_us(best->us), name);
       return nullptr;
@@ -293,6 +331,8 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       if (!algorithm) {
         const Result& result = loaded.result;
         const Point& point = result.points[best->point];
+        if (const std::string wrong = fault_of(result, point); !wrong.empty())
+          throw InputError("schedule", wrong);
         auto made = std::make_unique<LoadedAlgorithm>(
             LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
         made->program = std::make_shared<Program>(

@@ -31,10 +31,13 @@ using Lowering = std::function<Program(const Topology&, const Collective&, const
 
 class Algorithms {
  public:
-  // Files, or directories of them, separated by colons: results, which a directory is searched for, and libraries
-  // (library/answers.h), of which what was measured `over` MPI or NCCL counts. What cannot be read, what is too large to be
-  // read in a moment, and what the memory does not suffice for, is left out and said in `complaints`. Throws nothing.
-  explicit Algorithms(const std::string& path, std::string over = "mpi");
+  // Files, or directories of them, separated by colons: results, which a directory is searched for, and
+  // libraries (library/answers.h), of which what was measured `over` MPI or NCCL counts. What cannot be read,
+  // what is too large to be read in a moment, and what the memory does not suffice for, is left out and said
+  // in `complaints`. Throws nothing. Those whose ranks may end with different bits are left out, too; with
+  // `fixed_order`, those of sums that are not added up along one tree, which is that of the first for so many
+  // ranks: then each size and each run gives the same bits.
+  explicit Algorithms(const std::string& path, std::string over = "mpi", bool fixed_order = false);
 
   const std::vector<std::string>& complaints() const { return complaints_; }
   // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
@@ -76,6 +79,7 @@ class Algorithms {
     std::vector<Rank> ranks = {};  // empty: as they are
   };
 
+  std::string other_order(const Collective&);
   void read_all(const std::string& path);
   void read(const std::string& file);
   void read_library(const std::string& file);
@@ -84,6 +88,8 @@ class Algorithms {
   std::optional<std::vector<Rank>> names(Loaded&, const CollectiveCall&, std::vector<Rank> seats) const;
 
   std::string over_ = {};
+  bool fixed_order_ = false;
+  std::map<int, SumOrder> trees_ = {};  // by ranks, where orders are fixed
   std::vector<std::unique_ptr<Loaded>> loaded_ = {};
   // Programs make the same calls again.
   std::map<std::pair<CollectiveCall, std::vector<Seat>>, const LoadedAlgorithm*> chosen_ = {};

@@ -12,6 +12,9 @@
 #include <sqlite3.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -25,8 +28,10 @@ namespace chorale {
 namespace {
 
 constexpr int kVersion = 3;
+constexpr const char* kRemedy = "build another";
 constexpr int kMostWaitMs = 60'000;                          // for another process that writes
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;  // as files have at most
+constexpr std::uint64_t kMostRatio = 1032;                   // that zlib makes of a text
 
 std::string packed(const std::string& text) {
   uLongf size = compressBound(text.size());
@@ -44,7 +49,7 @@ std::optional<std::string> unpacked(const std::string& bytes) {
   if (bytes.size() < 8) return {};
   std::uint64_t size = 0;
   for (int i = 0; i < 8; ++i) size |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  if (size > kMostText) return {};
+  if (size > kMostText || size > kMostRatio * bytes.size()) return {};
   std::string text(size, '\0');
   uLongf length = size;
   if (uncompress(reinterpret_cast<Bytef*>(text.data()), &length,
@@ -68,10 +73,35 @@ std::string in_words(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(numbers, " "));
 }
 
-std::vector<int> numbers_in(const std::string& text) {
+// None: that is not how they are written.
+std::optional<std::vector<int>> numbers_in(const std::string& text) {
   std::istringstream words(text);
-  return {std::istream_iterator<int>(words), {}};
+  std::vector<int> numbers{std::istream_iterator<int>(words), {}};
+  return in_words(numbers) == text ? std::optional(std::move(numbers)) : std::nullopt;
 }
+
+// All of the text, as this type of number is written.
+template <typename Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(static_cast<double>(number)))
+    return {};
+  return number;
+}
+
+// What begin() makes. A file with other tables, or with views, triggers and columns that compute, is none of
+// ours: what SQLite would do to read it is not ours to say.
+constexpr const char* kTables[] = {
+    "TABLE about(what TEXT PRIMARY KEY, value TEXT)",
+    "TABLE answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB, numbering BLOB)",
+    "TABLE places(machine TEXT, grp TEXT, collective TEXT, ranks INTEGER, root INTEGER, key TEXT, hosts "
+    "TEXT, members TEXT, numbering BLOB, PRIMARY KEY(machine, grp, collective, root, key, members))",
+    "INDEX places_of ON places(key)",
+    "TABLE predicted(key TEXT, bytes INTEGER, point INTEGER, us REAL, least_us REAL, PRIMARY KEY(key, "
+    "bytes))",
+    "TABLE measured(key TEXT, over TEXT, point INTEGER, bytes INTEGER, median_us REAL, least_us REAL, "
+    "most_us REAL, times INTEGER, PRIMARY KEY(key, over, point, bytes))"};
 
 class SqliteFile : public AnswerFile {
  public:
@@ -87,13 +117,19 @@ class SqliteFile : public AnswerFile {
     sqlite3_busy_timeout(file_.get(), kMostWaitMs);
     // What is there is not touched before it is known what it is.
     if (make && rows("SELECT name FROM sqlite_master", {}).empty()) begin();
-    const bool told = !rows("SELECT name FROM sqlite_master WHERE name = 'about'", {}).empty();
+    const Rows made = rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL", {});
+    const auto is_made = [&](const std::string& sql) {
+      return std::ranges::find(made, Row{"CREATE " + sql}) != made.end();
+    };
+    const bool told = is_made(kTables[0]);
     const Rows version = told ? rows("SELECT value FROM about WHERE what = 'chorale_library'", {}) : Rows();
     if (version.size() != 1) throw InputError(path, "is no library of chorale", "build another");
     if (version[0][0] != std::to_string(kVersion))
       throw InputError(
           path, fmt::format("is a library of form {}, and this chorale has form {}", version[0][0], kVersion),
           "build it again");
+    if (made.size() != std::size(kTables) || !std::ranges::all_of(kTables, is_made))
+      throw InputError(path, "has other tables than a library of chorale", "build another");
   }
 
   std::optional<StoredAnswer> answer(const std::string& question) override {
@@ -139,6 +175,11 @@ class SqliteFile : public AnswerFile {
   }
 
   void each(const std::function<void(const StoredAnswer&)>& tell) override {
+    for (const char* const table : {"places", "predicted", "measured"})
+      if (!rows(fmt::format("SELECT key FROM {} WHERE key NOT IN (SELECT key FROM answers) LIMIT 1", table),
+                {})
+               .empty())
+        throw InputError(path_, fmt::format("has rows of no answer in '{}'", table), kRemedy);
     for (const Row& key : rows("SELECT key FROM answers ORDER BY key", {}))
       if (const std::optional<StoredAnswer> stored = stored_at(key[0])) tell(*stored);
   }
@@ -152,35 +193,50 @@ class SqliteFile : public AnswerFile {
     if (found.empty()) return {};
     StoredAnswer stored{
         .question = text_of(found[0][0]), .answer = text_of(found[0][1]), .numbering = text_of(found[0][2])};
+    if (key_of(stored.question) != key) damaged("is stored under another key than its question's");
     for (const Row& row : rows("SELECT machine, grp, collective, ranks, root, hosts, members, numbering "
                                "FROM places WHERE key = ? ORDER BY 1, 2, 3, 4, 5, 7",
-                               {key}))
+                               {key})) {
+      const std::optional<std::vector<int>> hosts = numbers_in(row[5]);
+      if (!hosts) damaged("has a place whose hosts are no numbers");
       stored.places.push_back({.machine = row[0],
                                .group = row[1],
                                .collective = row[2],
-                               .ranks = std::atoi(row[3].c_str()),
-                               .root = std::atoi(row[4].c_str()),
-                               .hosts = numbers_in(row[5]),
+                               .ranks = number<int>(row[3]),
+                               .root = number<int>(row[4]),
+                               .hosts = *hosts,
                                .members = row[6],
                                .numbering = text_of(row[7])});
+    }
     for (const Row& row :
          rows("SELECT over, point, bytes, median_us, least_us, most_us, times FROM measured WHERE key = ? "
               "ORDER BY 1, 2, 3",
               {key}))
       stored.measured.push_back({.over = row[0],
-                                 .point = std::atoi(row[1].c_str()),
-                                 .bytes = std::atoll(row[2].c_str()),
-                                 .median_us = std::atof(row[3].c_str()),
-                                 .least_us = std::atof(row[4].c_str()),
-                                 .most_us = std::atof(row[5].c_str()),
-                                 .times = std::atoi(row[6].c_str())});
+                                 .point = number<int>(row[1]),
+                                 .bytes = number<std::int64_t>(row[2]),
+                                 .median_us = number<double>(row[3]),
+                                 .least_us = number<double>(row[4]),
+                                 .most_us = number<double>(row[5]),
+                                 .times = number<int>(row[6])});
     for (const Row& row :
          rows("SELECT bytes, point, us, least_us FROM predicted WHERE key = ? ORDER BY 1", {key}))
-      stored.predicted.push_back({.bytes = std::atoll(row[0].c_str()),
-                                  .point = std::atoi(row[1].c_str()),
-                                  .us = std::atof(row[2].c_str()),
-                                  .least_us = std::atof(row[3].c_str())});
+      stored.predicted.push_back({.bytes = number<std::int64_t>(row[0]),
+                                  .point = number<int>(row[1]),
+                                  .us = number<double>(row[2]),
+                                  .least_us = number<double>(row[3])});
     return stored;
+  }
+
+  [[noreturn]] void damaged(const std::string& how) const {
+    throw InputError(path_, "an answer " + how, kRemedy);
+  }
+
+  template <typename Number>
+  Number number(const std::string& text) const {
+    const std::optional<Number> number = number_in<Number>(text);
+    if (!number) damaged("has '" + text.substr(0, 40) + "' where a number is wanted");
+    return *number;
   }
 
   void require(bool well) const {
@@ -191,21 +247,13 @@ class SqliteFile : public AnswerFile {
 
   // All or nothing, so that who is killed here leaves an empty file, which is begun again.
   void begin() {
-    for (const char* line :
-         {"BEGIN IMMEDIATE", "CREATE TABLE IF NOT EXISTS about(what TEXT PRIMARY KEY, value TEXT)",
-          "CREATE TABLE IF NOT EXISTS answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB, "
-          "numbering BLOB)",
-          "CREATE TABLE IF NOT EXISTS places(machine TEXT, grp TEXT, collective TEXT, ranks INTEGER, root "
-          "INTEGER, key TEXT, hosts TEXT, members TEXT, numbering BLOB, "
-          "PRIMARY KEY(machine, grp, collective, root, key, members))",
-          "CREATE INDEX IF NOT EXISTS places_of ON places(key)",
-          "CREATE TABLE IF NOT EXISTS predicted(key TEXT, bytes INTEGER, point INTEGER, us REAL, "
-          "least_us REAL, PRIMARY KEY(key, bytes))",
-          "CREATE TABLE IF NOT EXISTS measured(key TEXT, over TEXT, point INTEGER, bytes INTEGER, median_us "
-          "REAL, "
-          "least_us REAL, most_us REAL, times INTEGER, PRIMARY KEY(key, over, point, bytes))",
-          "INSERT OR IGNORE INTO about VALUES ('chorale_library', '3')", "COMMIT"})
-      rows(line, {});
+    rows("BEGIN IMMEDIATE", {});
+    for (const std::string table : kTables) {
+      const std::size_t name = table.find(' ') + 1;
+      rows("CREATE " + table.substr(0, name) + "IF NOT EXISTS " + table.substr(name), {});
+    }
+    rows(fmt::format("INSERT OR IGNORE INTO about VALUES ('chorale_library', '{}')", kVersion), {});
+    rows("COMMIT", {});
   }
 
   // Each a transaction of its own. Parameters are bytes.
@@ -242,7 +290,7 @@ class SqliteFile : public AnswerFile {
 
   std::string text_of(const std::string& bytes) const {
     if (const std::optional<std::string> text = unpacked(bytes)) return *text;
-    throw InputError(path_, "has an answer that is damaged", "build another");
+    throw InputError(path_, "has an answer that is damaged", kRemedy);
   }
 
   std::string path_;

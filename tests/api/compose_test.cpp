@@ -47,6 +47,26 @@ TEST(Compose, IsNeverBetterThanAFrontier) {
     }
 }
 
+// Each schedule is told when it is found, so that a limit leaves it; what is told is sound, and in the end all
+// of it was told.
+TEST(Compose, TellsWhatIsThereAsItIsFound) {
+  const Topology there = machine("dgx-a100:2");
+  int told = 0, without_bounds = 0;
+  Composition last;
+  const Composition composed = compose(there, communication("allreduce", there),
+                                       {.max_chunks = 2, .found = [&](const Composition& so_far) {
+                                          ++told;
+                                          without_bounds += so_far.result.claims.empty();
+                                          EXPECT_EQ(so_far.outlines.size(), so_far.result.points.size());
+                                          EXPECT_THAT(check(so_far.result).faults, IsEmpty());
+                                          last = so_far;
+                                        }});
+  EXPECT_GT(without_bounds, 0) << "nothing is told before the bounds";
+  EXPECT_GT(told, 2 + without_bounds) << "of two chunks nothing is told before all is";
+  EXPECT_EQ(last.result.points, composed.result.points);
+  EXPECT_EQ(last.outlines, composed.outlines);
+}
+
 // Steps and rounds are counted as if all links were the worst. Where latencies differ, what has more of both may be faster, and
 // is kept: at no size is what is composed faster, nor what is written by hand in as many chunks.
 TEST(Frontier, IsNowhereSlowerThanWhatItBeatsInStepsAndRounds) {

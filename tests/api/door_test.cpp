@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -237,6 +239,51 @@ TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
   Result nothing = small("line:4", "allgather");
   nothing.points.clear();
   EXPECT_THAT(best_by_size(nothing, {1}), IsEmpty());
+}
+
+// What a command that was stopped says of a machine whose links differ takes no longer than it may: a short
+// schedule is timed as ever, one with 65,280 sends (256 ranks, each to 255 others) is not, and nothing else is lost.
+TEST(BestSizes, OfLongSchedulesAreNotLookedForOnceStopped) {
+  const std::atomic<bool> stop = true;
+  Result small = classic(machine("ring:4"), {.name = "ring_allgather"});
+  small.topology.links.front().alpha_us *= 2;
+  EXPECT_FALSE(point_us(small.topology, small.points.front(), 1e3, &stop));
+  EXPECT_EQ(point_us(small.topology, small.points.front(), 1e3, nullptr),
+            point_us(small.topology, small.points.front(), 1e3));
+  EXPECT_TRUE(best_sizes(small, {}, &stop).timed);
+  EXPECT_EQ(best_sizes(small, {}, &stop).words, best_sizes_in_words(small));
+  EXPECT_THAT(best_by_size(small, {1, 1000}, {}, &stop), IsEmpty());
+  Result large = classic(machine("full:256"), {.name = "direct_allgather"});
+  large.topology.links.front().alpha_us *= 2;
+  const BestSizes sizes = best_sizes(large, {}, &stop);
+  EXPECT_FALSE(sizes.timed);
+  EXPECT_THAT(sizes.words, testing::ElementsAre("not timed"));
+  EXPECT_THAT(to_page(large, sizes), HasSubstr("</html>"));
+}
+
+// Constructions look at no clock, but at a flag that is set at the limit. It is no interruption, and nobody is
+// told that it was one. torus:8x8 in 1 to 512 chunks takes minutes.
+TEST(Frontier, ATimeLimitWithoutASupervisorEndsConstructionsAndIsSaid) {
+  const Topology there = machine("torus:8x8");
+  const Result result = frontier(there, communication("allgather", there),
+                                 {.max_chunks = 512, .time_limit = std::chrono::milliseconds(1)});
+  EXPECT_FALSE(result.complete);
+  EXPECT_EQ(result.stopped, Stopped::TimeLimit);
+  EXPECT_THAT(check(result).faults, IsEmpty());
+}
+
+// What is told of a hand-written algorithm before its bounds are there is the same without them, and sound.
+TEST(Classic, IsToldBeforeItsBounds) {
+  int told = 0;
+  const Result result =
+      classic(machine("dgx1"), {.name = "ring_allreduce", .found = [&](const Result& found) {
+                                  ++told;
+                                  EXPECT_THAT(found.claims, IsEmpty());
+                                  EXPECT_FALSE(found.complete);
+                                  EXPECT_THAT(check(found).faults, IsEmpty());
+                                }});
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(result.claims, Not(IsEmpty()));
 }
 
 TEST(Compile, EveryTargetGivesFilesUnderTheNameThatIsAskedFor) {

@@ -117,6 +117,7 @@ done = subprocess.run(["./from_c", "rong:4"], capture_output=True, text=True, cw
 assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
 (work / "wrong.c").write_text("""#include <chorale/chorale_c.h>
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 int main(void) {
   chorale_question question = {0};
@@ -124,11 +125,24 @@ int main(void) {
   assert(!chorale_frontier(0, "allgather", 0) && strstr(chorale_last_error(), "machine: is NULL"));
   question.max_chunks = -1;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: is negative"));
+  question.max_chunks = 0;
+  question.order = "sorted";
+  assert(!chorale_frontier("ring:3", "allreduce", &question) && strstr(chorale_last_error(), "sorted"));
+  question.order = "fixed";
+  char* const fixed = chorale_frontier("ring:3", "allreduce", &question);
+  assert(fixed && strstr(fixed, "\\"order\\": \\"(("));
+  chorale_free(fixed);
+  question.order = 0;
+  question.max_chunks = INT_MAX;
+  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: 2147483647 is out of range; use 1 to 4096"));
+  question.min_chunks = INT_MAX;
+  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "min_chunks: 2147483647 is out of range"));
   assert(chorale_best("{}", 1024) == -1 && strstr(chorale_last_error(), "result"));
   char* const found = chorale_frontier("ring:3", "broadcast", 0);
   assert(found && chorale_best(found, 0) == -1 && chorale_best(found, 1024) == 0);
   assert(!chorale_compile(found, 7, "mpi", ".") && strstr(chorale_last_error(), "no point 7"));
   assert(!chorale_compile(found, 0, "mpl", ".") && strstr(chorale_last_error(), "did you mean 'mpi'?"));
+  assert(!chorale_compile(found, 0, "mpi", "") && strstr(chorale_last_error(), "directory: has no name"));
   char* const page = chorale_page(found);
   assert(page && strncmp(page, "<!DOCTYPE html>", 15) == 0);
   /* A schedule that lacks what it needs, and a text that is cut. */

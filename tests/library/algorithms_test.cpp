@@ -10,6 +10,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "library/answers.h"
+#include "library/question.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -29,9 +30,12 @@ Result exchange(CollectiveKind kind = CollectiveKind::Allgather) {
     Point point{.cost = {.steps = chunks, .rounds = chunks, .chunks = chunks},
                 .collective = make_collective(kind, 2, chunks),
                 .on_frontier = true};
+    // Of an Alltoall ranks keep the first block and the last.
+    const int first = kind == CollectiveKind::Alltoall ? chunks : 0;
     for (Chunk c = 0; c < chunks; ++c)
       point.schedule.steps.push_back(
-          {.rounds = 1, .sends = {{.chunk = c, .link = 0}, {.chunk = chunks + c, .link = 1}}});
+          {.rounds = 1,
+           .sends = {{.chunk = first + c, .link = 0}, {.chunk = first + chunks + c, .link = 1}}});
     result.points.push_back(point);
   }
   return result;
@@ -155,6 +159,22 @@ TEST_F(Library, WhatIsAddedComesAfterwards) {
   EXPECT_EQ(chosen->number, 2);
 }
 
+// A schedule that loses a chunk, and one that costs more than it says, are passed over: the lowering here
+// believes all.
+TEST_F(Library, IsNotBelieved) {
+  Result wrong = exchange();
+  wrong.points[0].schedule.steps[0].sends.pop_back();
+  std::string why;
+  Algorithms library(write("a.json", to_json(wrong)));
+  const LoadedAlgorithm* const chosen = library.choose(kAsked, {}, named, why);
+  ASSERT_NE(chosen, nullptr) << why;
+  EXPECT_EQ(chosen->number, 1);
+  EXPECT_THAT(why, HasSubstr("at the end: rank 0 does not have chunk 1"));
+  wrong.points[1].cost.rounds = 1;
+  Algorithms none(write("b.json", to_json(wrong)));
+  EXPECT_EQ(none.choose(kAsked, {}, named, why), nullptr);
+}
+
 // A line of three: 0 to 1 to 2, and back; a Broadcast in two steps.
 Result along_a_line(Rank root) {
   Topology line{.name = "line", .ranks = 3};
@@ -194,12 +214,45 @@ TEST_F(Library, AnotherRootIsServedWhereASymmetryCarriesTheOneThatIsThere) {
   EXPECT_EQ(library.choose(call, {}, judged, why), nullptr);
 }
 
+// Gathered and added up by hand: two ranks send each other all they have.
+Result sum_of_two(const SumOrder& order) {
+  Result result = exchange(CollectiveKind::Allgather);
+  result.collective = make_collective(CollectiveKind::AllReduce, 2, 1);
+  result.collective.order = order;
+  result.points.resize(1);
+  Point& point = result.points.front();
+  point.collective = result.collective;
+  point.schedule = {
+      {{.rounds = 1,
+        .sends = {{.chunk = 0, .link = 0, .reduce = true}, {.chunk = 0, .link = 1, .reduce = true}}}}};
+  return result;
+}
+
+TEST_F(Library, SumsWhoseRanksMayDifferAreLeftOutAndWithAFixedOrderAllOthersToo) {
+  const std::string agreed = write("a.json", to_json(sum_of_two({})));
+  const std::string free = write("b.json", to_json(sum_of_two({.kind = SumOrder::Kind::Free})));
+  const std::string fixed = write("c.json", to_json(sum_of_two(parse_sum_order("(0 1)", 2, ""))));
+  EXPECT_EQ(Algorithms(agreed).size(), 1);
+  EXPECT_EQ(Algorithms(free).size(), 0);
+  EXPECT_THAT(Algorithms(free).complaints(),
+              ::testing::ElementsAre(HasSubstr("its ranks may end with different bits")));
+  EXPECT_EQ(Algorithms(directory_).size(), 2);
+  EXPECT_EQ(Algorithms(directory_, "mpi", true).size(), 1);
+  EXPECT_EQ(Algorithms(fixed, "mpi", true).size(), 1);
+}
+
 class LibraryFile : public Library {
  protected:
-  void put(const Result& result, const std::vector<int>& hosts, const std::vector<MeasuredTime>& times = {}) {
+  // Of searches that had other seeds, so that there is a question for each.
+  void put(Result result, const std::vector<int>& hosts, const std::vector<MeasuredTime>& times = {}) {
     const auto file = open_answers(path_, true);
-    const std::string question = std::to_string(++questions_);
-    file->put({.question = question, .answer = to_json(result)});
+    const Renumbering same = no_renumbering(result.topology);
+    result.topology = without_names(result.topology);
+    const std::string question = question_text(subject_of(result.topology, result.collective, same),
+                                               {.min_chunks = result.space.min_chunks,
+                                                .max_chunks = result.space.max_chunks,
+                                                .synthesis = {.seed = ++questions_}});
+    file->put({.question = question, .answer = to_json(result), .numbering = to_json(same)});
     file->put_place(question, {.machine = "here",
                                .group = "all",
                                .collective = name_of(result.collective),
@@ -228,6 +281,21 @@ TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
   EXPECT_EQ(steps({{.host = 4}, {.host = 2}}), 2);
   Algorithms only(write("rail.json", to_json(rail)));  // says nothing of hosts
   EXPECT_NE(only.choose(kAsked, {{.host = 4}, {.host = 4}}, judged, why), nullptr);
+}
+
+// Numbers of another machine ended a program by a signal; an answer to another question, and hosts of more
+// ranks, are said.
+TEST_F(LibraryFile, WhatDoesNotBelongTogetherIsNotLoaded) {
+  put(exchange(), {0, 0, 1});
+  EXPECT_THAT(Algorithms(path_).complaints(), ::testing::ElementsAre(HasSubstr("place with other ranks")));
+  std::filesystem::remove(path_);
+  const Result one = exchange();
+  open_answers(path_, true)
+      ->put({.question = "another",
+             .answer = to_json(one),
+             .numbering = to_json(no_renumbering(one.topology))});
+  EXPECT_THAT(Algorithms(path_).complaints(), ::testing::ElementsAre(HasSubstr("another question")));
+  EXPECT_EQ(Algorithms(path_).size(), 0);
 }
 
 TEST_F(LibraryFile, PassesOnWhereNothingSitsSo) {

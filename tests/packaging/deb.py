@@ -68,6 +68,6 @@ for program in programs:
     assert all(part.startswith("$ORIGIN") for path in paths for part in path.split(":") if part), (program, paths)
 assert run(str(work / "root/usr/bin/chorale"), "--version") == f"chorale {version}\n"
 said = run(str(work / "root/usr/bin/chorale"), "frontier", "ring:4", "allgather", "--max-chunks", "2")
-assert "complete: every point is proven" in said, said
+assert "every point is proven" in said, said
 shutil.rmtree(work)
 print(f"{package.name}: {len(files)} files, {len(depends)} packages that it needs")

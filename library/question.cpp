@@ -1,0 +1,108 @@
+#include "library/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "ir/error.h"
+#include "ir/json.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kRemedy = "see 'chorale library verify'";
+
+// All that the stored result says itself.
+std::string head_of(const std::string& subject, const Space& space) {
+  return fmt::format("{}\nchunks {} {} steps {} rounds {} extra {}\n", subject, space.min_chunks,
+                     space.max_chunks, space.max_steps, space.max_rounds, space.extra_rounds);
+}
+
+// What the search was not to exceed, of which there is a word in the question, too.
+std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
+  return fmt::format("conflicts {} ms {} ", conflicts, ms);
+}
+
+// The numbers of what keeps its own are no others.
+bool is_numbered(const Result& result, const Renumbering& numbering) {
+  return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
+                                              numbering == no_renumbering(result.topology));
+}
+
+// Of what else was allowed (cubes, bounds, symmetry, seed) an answer says nothing.
+bool is_answer_to(const std::string& question, const Result& result, const Renumbering& numbering) {
+  if (result.kind != ResultKind::Frontier || result.limits.memory_bytes || !is_numbered(result, numbering) ||
+      result.topology != without_names(result.topology))
+    return false;
+  const std::string head = head_of(subject_of(result.topology, result.collective, numbering), result.space);
+  if (!question.starts_with(head)) return false;
+  std::string_view rest = std::string_view(question).substr(head.size());
+  if (rest.starts_with("cubes ")) rest.remove_prefix(std::min(rest.find(' ', 6), rest.size() - 1) + 1);
+  return rest.starts_with(
+      limits_of(result.limits.conflicts.value_or(-1), result.limits.time_ms.value_or(-1)));
+}
+
+}  // namespace
+
+Topology without_names(const Topology& topology) {
+  Topology result = topology;
+  result.name = "machine";
+  for (std::size_t i = 0; i < result.limits.size(); ++i) result.limits[i].name = fmt::format("limit {}", i);
+  return result;
+}
+
+bool has_numbers_of_its_own(const Topology& topology, const Collective& collective) {
+  return !topology.underlay && topology.switches == 0 && !is_custom(collective);
+}
+
+std::string subject_of(const Topology& topology, const Collective& collective, const Renumbering& numbering) {
+  const bool own = has_numbers_of_its_own(topology, collective);
+  return to_json(without_names(own ? renumbered(topology, numbering) : topology)) +
+         to_json(own ? renumbered(collective, numbering) : collective);
+}
+
+std::string question_text(const std::string& subject, const FrontierOptions& asked) {
+  const SynthesisOptions& how = asked.synthesis;
+  // As the result of a search says it.
+  const Space space{.min_chunks = asked.min_chunks,
+                    .max_chunks = asked.max_chunks,
+                    .max_steps = asked.max_steps,
+                    .extra_rounds = asked.extra_rounds};
+  return head_of(subject, space) + (how.cubes > 0 ? fmt::format("cubes {} ", how.cubes) : "") +
+         limits_of(how.limits.conflicts, asked.time_limit.count()) +
+         fmt::format("bounds {} symmetry {} seed {} version {}\n", how.use_bounds, how.use_symmetry, how.seed,
+                     kResultVersion);
+}
+
+bool is_about(const std::string& question, const std::string& subject) {
+  return question.starts_with(subject + "\n");
+}
+
+bool fits(const Renumbering& by, const Topology& topology) {
+  return std::ssize(by.ranks) == topology.ranks && by.links.size() == topology.links.size();
+}
+
+Result stored_result(const StoredAnswer& stored, const std::string& file) {
+  Result result = result_from_json(stored.answer, file);
+  if (!is_answer_to(stored.question, result, renumbering_from_json(stored.numbering, file)))
+    throw InputError(file, "an answer is to another question than it is stored for", kRemedy);
+  for (const MeasuredTime& time : stored.measured)
+    if (const std::string wrong = misfit(time, result); !wrong.empty())
+      throw InputError(file, fmt::format("an answer has a measured time {}", wrong), kRemedy);
+  return result;
+}
+
+std::string misfit(const MeasuredTime& time, const Result& result) {
+  if (time.over != "mpi" && time.over != "nccl") return "over something that is not known";
+  if (time.point < MeasuredTime::kOwn || time.point >= std::ssize(result.points))
+    return fmt::format("of point {}, which is not there", time.point);
+  if (time.bytes < 1 || time.times < 1) return "of nothing";
+  if (!std::isfinite(time.most_us) || time.least_us <= 0 || time.median_us < time.least_us ||
+      time.most_us < time.median_us)
+    return "whose least, median and most are out of order";
+  return "";
+}
+
+}  // namespace chorale

@@ -1,0 +1,42 @@
+// What an answer is found by, and whether a stored answer is one to that.
+//
+// A question is a text: the machine without names, in numbers that it has by itself; the collective; the
+// space; and what the search was allowed. An answer says the first three itself, so that nobody has to
+// believe that it lies where it belongs.
+#pragma once
+
+#include <string>
+
+#include "ir/renumbering.h"
+#include "ir/search_options.h"
+#include "library/answers.h"
+
+namespace chorale {
+
+// The machine as it is stored: its names are no part of a question.
+Topology without_names(const Topology&);
+
+// A custom collective, whose chunks lie where its file says, and a machine of which ways through switches
+// were chosen (Topology::underlay) are found by the numbers that they have.
+bool has_numbers_of_its_own(const Topology&, const Collective&);
+
+// Machine and collective, renumbered so. Requires permutations of the machine's ranks and links.
+std::string subject_of(const Topology&, const Collective&, const Renumbering&);
+
+std::string question_text(const std::string& subject, const FrontierOptions&);
+
+// Is the question about this subject, whatever was allowed?
+bool is_about(const std::string& question, const std::string& subject);
+
+// The answer as it was found, read, and one to the question it is stored for: of its machine as it is
+// numbered, its collective, its space and its limits. Nothing else that it says has been checked. Throws
+// InputError, that cites `file`.
+Result stored_result(const StoredAnswer&, const std::string& file);
+
+// Numbers of `by` are those of a machine of so many ranks and links.
+bool fits(const Renumbering& by, const Topology&);
+
+// What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.
+std::string misfit(const MeasuredTime&, const Result&);
+
+}  // namespace chorale
