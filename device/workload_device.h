@@ -95,7 +95,7 @@ class HostDevice : public PhaseByPhase {
     }
     template <typename T>
     void store(T* to) const {
-      *to = rounded_to<T>(total_);
+      *to = total_as<op, T>(total_);
     }
 
    private:

@@ -221,6 +221,9 @@ class Driver {
       const auto bytes = static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T)));
       stream.read(reinterpret_cast<char*>(values), bytes);
       require(stream.good() && stream.gcount() == bytes, file(options_.in, tensor) + " cannot be read");
+      require(stream.peek() == std::ifstream::traits_type::eof(),
+              file(options_.in, tensor) + " is longer than the " + std::to_string(bytes) +
+                  " bytes of the tensor");
       return;
     }
     for (std::int64_t i = 0; i < part.elements(); ++i)

@@ -38,7 +38,7 @@ __global__ void total_kernel(const double* slots, T* to) {
 #else
   for (std::int64_t i = 0; i < count; ++i) total = combined<op>(total, slots[1 + i]);
 #endif
-  if (threadIdx.x == 0) *to = rounded_to<T>(total);
+  if (threadIdx.x == 0) *to = total_as<op, T>(total);
 }
 
 template <typename T>

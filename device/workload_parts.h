@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "device/epilogue.h"
@@ -155,6 +156,15 @@ std::unique_ptr<T[]> memory(std::int64_t elements) {
 template <Combination op>
 CHORALE_DEVICE inline double identity() {
   return op == Combination::Sum ? 0.0 : op == Combination::Max ? -HUGE_VAL : HUGE_VAL;
+}
+// Such a total as an element: sums of whole numbers wrap around, as those over ranks do. In double they are
+// exact up to 2^53.
+template <Combination op, typename T>
+CHORALE_DEVICE inline T total_as(double total) {
+  if constexpr (op == Combination::Sum && std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint32_t>(static_cast<std::int64_t>(total)));
+  else
+    return rounded_to<T>(total);
 }
 inline constexpr std::int64_t kFolded = 1024;  // at once
 template <Combination op>

@@ -5,6 +5,7 @@
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of one
 //                        host have the same, in containers or in tests
+//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for each size and run
 //   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
 //                        none
 #include <fmt/format.h>
@@ -53,7 +54,8 @@ class Preload {
  private:
   Preload()
       : log_(std::strlen(variable("CHORALE_LOG")) > 0 && std::strcmp(variable("CHORALE_LOG"), "0") != 0),
-        collectives_(Algorithms(variable("CHORALE_ALGORITHMS")),
+        collectives_(Algorithms(variable("CHORALE_ALGORITHMS"), "mpi",
+                                std::strcmp(variable("CHORALE_ORDER"), "fixed") == 0),
                      {.call =
                           [this](MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
                                  const std::string& why_not) {

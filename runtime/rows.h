@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,23 @@ std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Tra
          (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }
 
+// Have all ranks the same bits of what they all receive, after a run on data whose sums are rounded?
+inline bool balanced(double sum_of_imbalances) {
+  return std::fmod(sum_of_imbalances, std::exp2(40)) == 0;
+}
+template <typename Plan>
+bool agrees_in_one_run(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
+                       std::uint64_t seed, Transport& transport) {
+  const TestData data(collective, shape, op, seed, Sums::Rounded);
+  TestData::spoil_output(plan.output());
+  data.fill_input(transport.rank(), plan.input());
+  if constexpr (requires { plan.upload(); }) plan.upload();
+  plan.execute(op, transport);
+  if constexpr (requires { plan.download(); }) plan.download();
+  const std::int64_t mine = data.imbalance(transport.rank(), plan.output());
+  return balanced(transport.all_reduce(ReduceOp::Sum, static_cast<double>(mine)));
+}
+
 // Of each timed run, of its slowest rank.
 template <typename Plan>
 std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options, Transport& transport) {
@@ -78,6 +96,8 @@ inline void put_times(RunRow& row, std::vector<double> times) {
 template <typename Plan>
 RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape, ReduceOp op,
                const RunOptions& options, Transport& transport) {
+  const bool agrees =
+      !options.check || agrees_in_one_run(plan, collective, shape, op, options.seed, transport);
   const TestData data(collective, shape, op, options.seed);
   data.fill_input(transport.rank(), plan.input());
   std::int64_t wrong = options.check ? wrong_in_one_run(plan, data, op, transport) : 0;
@@ -88,7 +108,8 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
   RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
              .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
              .type = shape.type,
-             .op = op};
+             .op = op,
+             .agrees = agrees};
   put_times(row, times);
   row.wrong = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Sum, static_cast<double>(wrong)));
   return row;
@@ -127,6 +148,19 @@ RunRow run_row_of_all(Plan& plan, const Collective& collective, const BlockShape
   };
   plan.run(1, prepare);
   count_wrong();
+  const TestData rounded(collective, shape, op, options.seed, Sums::Rounded);
+  double imbalances = 0;
+  plan.run(1, [&](int) {
+    for (Rank n = 0; n < plan.ranks(); ++n) {
+      std::vector<std::byte> input(plan.input_bytes(n));
+      rounded.fill_input(n, input);
+      plan.spoil_output(n);
+      plan.write_input(n, input);
+    }
+  });
+  for (Rank n = 0; n < plan.ranks(); ++n)
+    imbalances += static_cast<double>(rounded.imbalance(n, plan.output(n)));
+  row.agrees = balanced(imbalances);
   std::vector<double> times = plan.run(options.warm_up + options.iterations, prepare);
   count_wrong();
   times.erase(times.begin(), times.begin() + options.warm_up);
@@ -152,7 +186,7 @@ std::vector<RunRow> for_all_rows(const RunOptions& options, Row row) {
 template <typename MakePlan>
 std::vector<RunRow> rows(MakePlan make_plan, bool one_op, const Collective& collective, RunOptions options,
                          Transport& transport) {
-  if (one_op && !options.ops.empty()) options.ops.resize(1);
+  if (one_op && !options.ops.empty()) options.ops = {options.ops.front()};
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     auto plan = make_plan(shape);
     return run_row(plan, collective, shape, op, options, transport);

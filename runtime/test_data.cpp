@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
 #include "runtime/element_types.h"
@@ -54,8 +56,9 @@ ElementType kept_type(const BlockShape& shape) {
 
 }  // namespace
 
-TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed)
-    : collective_(collective), shape_(shape), op_(op), seed_(seed), promise_(collective) {
+TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed,
+                   Sums sums)
+    : collective_(collective), shape_(shape), op_(op), seed_(seed), sums_(sums), promise_(collective) {
   std::size_t most_terms = 1;
   for (Rank n = 0; n < collective.ranks; ++n)
     for (const Promise::Output& output : promise_.outputs(n)) {
@@ -92,13 +95,29 @@ T as(std::int64_t numerator, int denominator) {
     return T(static_cast<float>(numerator) / static_cast<float>(denominator));
 }
 
+// A sign, digits and one of twelve powers of two; of products powers near one, so that few overflow. Integers
+// are any.
+template <typename T>
+T rounded_in_sums(std::uint64_t random, ReduceOp op) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(random);
+  } else {
+    const float digits = 1 + static_cast<float>(random >> 40) / static_cast<float>(1 << 24);
+    const int power =
+        static_cast<int>(random / 2 % (op == ReduceOp::Prod ? 2 : 12)) - (op == ReduceOp::Prod ? 1 : 6);
+    return T((random & 1 ? -1.0f : 1.0f) * std::ldexp(digits, power));
+  }
+}
+
 template <typename T>
 std::vector<T> TestData::pattern(int place) const {
   std::vector<T> values(std::min(kPeriod, shape_.elements));
   const std::uint64_t key = mixed(seed_ ^ mixed(static_cast<std::uint64_t>(place)));
   for (std::size_t e = 0; e < values.size(); ++e) {
     const std::uint64_t random = mixed(key + e);
-    if (op_ == ReduceOp::Prod) {
+    if (sums_ == Sums::Rounded) {
+      values[e] = rounded_in_sums<T>(random, op_);
+    } else if (op_ == ReduceOp::Prod) {
       // Products of signs and a few twos are exact in every type.
       const int factor = (random & 1 ? -1 : 1) * (random % 32 < 2 ? 2 : 1);
       values[e] = as<T>(factor, 1);
@@ -155,6 +174,32 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
     std::ranges::transform(sum, rounded.begin(), [](Kept value) { return static_cast<T>(value); });
     in_periods(slot, rounded, function);
   }
+}
+
+// Of each value that several ranks receive, every rank gives the hash of its bits, times a number; these
+// numbers add up to zero.
+std::int64_t TestData::imbalance(Rank n, std::span<const std::byte> output) const {
+  constexpr std::uint64_t kModulus = std::uint64_t{1} << 40;
+  const std::size_t size = size_of(shape_.type);
+  const auto factor = [&](Rank rank, int slot) {
+    return mixed(mixed(seed_ + static_cast<std::uint64_t>(rank)) ^ static_cast<std::uint64_t>(slot));
+  };
+  std::uint64_t sum = 0;
+  for (const auto& [slot, chunks] : promise_.outputs(n)) {
+    if (chunks.size() > 1 && is_custom(collective_)) continue;  // others may add other chunks there
+    const RankSet& post = collective_.chunks[chunks.front()].post;
+    std::uint64_t mine = factor(n, slot);
+    if (n == post.front()) {
+      mine = 0;
+      for (const Rank other : post)
+        if (other != n) mine -= factor(other, slot);
+    }
+    const auto bits = output.subspan(static_cast<std::size_t>(begin(slot)) * size,
+                                     static_cast<std::size_t>(length(slot)) * size);
+    const std::string_view text(reinterpret_cast<const char*>(bits.data()), bits.size());
+    sum += mine * mixed(std::hash<std::string_view>()(text));
+  }
+  return static_cast<std::int64_t>(sum % kModulus);
 }
 
 void TestData::fill_input(Rank n, std::span<std::byte> input) const {

@@ -5,6 +5,9 @@
 // asks for is exact in any order, in the type in which sums are kept; with halves that are accumulated in
 // float32 the result is the sum rounded once, and a sum that was rounded on its way differs from it. They
 // depend on rank, slot and element: what lands in a wrong place differs there, save by accident.
+//
+// Data whose sums are rounded are normal floats of mixed magnitude and sign: their sums depend on the order
+// of the additions, and so show whether all ranks add in one.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +21,12 @@
 
 namespace chorale {
 
+enum class Sums { Exact, Rounded };
+
 class TestData {
  public:
   // Must not outlive the collective.
-  TestData(const Collective&, const BlockShape&, ReduceOp, std::uint64_t seed);
+  TestData(const Collective&, const BlockShape&, ReduceOp, std::uint64_t seed, Sums = Sums::Exact);
 
   void fill_input(Rank, std::span<std::byte> input) const;
   // Elements that are not as filled. Runs must leave inputs alone.
@@ -29,7 +34,10 @@ class TestData {
 
   // Gives no element the value it should have in the end.
   static void spoil_output(std::span<std::byte> output);
-  // Elements that differ from what the collective promises, and an epilogue makes of it.
+  // A number from 0 to 2^40 - 1. Those of all ranks add up to a multiple of 2^40 where each value that
+  // several ranks receive has the same bits on all of them, and else with a probability of 2^-40.
+  std::int64_t imbalance(Rank, std::span<const std::byte> output) const;
+  // Elements that differ from what the collective promises, and an epilogue makes of it. Of exact sums.
   std::int64_t wrong_elements(Rank, std::span<const std::byte> output, const EpilogueFunction& = {}) const;
 
  private:
@@ -49,6 +57,7 @@ class TestData {
   const BlockShape shape_;
   const ReduceOp op_;
   const std::uint64_t seed_;
+  const Sums sums_;
   const Promise promise_;
   std::int64_t largest_ = 0;  // value
 };

@@ -89,7 +89,7 @@ json point_of(const Topology& t, const Point& point) {
     for (Rank r : chunk.post) ++wanted[r];
   }
   return {{"steps", point.cost.steps},        {"rounds", point.cost.rounds},   {"chunks", point.cost.chunks},
-          {"method", name_of(point.method)},  {"frontier", point.on_frontier}, {"proven", point.proven},
+          {"origin", origin(point)},          {"frontier", point.on_frontier}, {"proven", point.proven},
           {"schedule", std::move(steps)},     {"colour", std::move(first)},    {"wanted", wanted},
           {"progress", progress_of(t, point)}};
 }
@@ -120,6 +120,14 @@ std::string summary_of(const Result& result) {
          (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
 }
 
+// The collective, and the order of its sums where it is not the one that all ranks agree on.
+std::string asked(const Collective& collective) {
+  if (!adds(collective) || collective.order.kind == SumOrder::Kind::Agreed) return name_of(collective);
+  return name_of(collective) + (collective.order.kind == SumOrder::Kind::Free
+                                    ? ", ranks may end with different bits"
+                                    : ", added up along " + to_string(collective.order));
+}
+
 }  // namespace
 
 std::string page_title(const Result& result) {
@@ -137,7 +145,7 @@ std::string to_html(const Result& result, const PageNotes& notes) {
     points.back()["certificate"] = i < notes.proven_by.size() ? notes.proven_by[i] : "";
   }
   const json data = {{"topology", topology_of(result.topology)},
-                     {"collective", name_of(result.collective)},
+                     {"collective", asked(result.collective)},
                      {"summary", summary_of(result)},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"points", std::move(points)}};

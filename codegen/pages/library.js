@@ -53,7 +53,7 @@ function show_grid() {
         const point = p.points[found.point];
         cell.append(`${point.steps}, ${rate(point)}`, element('small', over(found) < 1.005 ? '1' : over(found).toFixed(2)));
         cell.style.background = `color-mix(in srgb, var(--mark) ${Math.round(34 / Math.max(1, over(found)) ** 2)}%, var(--paper))`;
-        cell.title = `${name_of(p)}, ${bytes(n)}: ${point.method}, ${time(found.us)}; no schedule is faster than ${time(found.least_us)}`;
+        cell.title = `${name_of(p)}, ${bytes(n)}: ${point.origin}, ${time(found.us)}; no schedule is faster than ${time(found.least_us)}`;
         if (disagreement(p, found).length) cell.classList.add('differs');
         if (i === place && s === size) cell.classList.add('picked');
         cell.onclick = () => choose(i, s);
@@ -120,7 +120,7 @@ function show() {
   $('where').textContent = `${counted(p.ranks, 'rank')}; ${counted(p.points.length, 'point')}; ` + (p.complete ? 'proven: nothing is better in what was searched' : `not all was searched: ${p.stopped}`);
   $('times').replaceChildren(...p.rows.map(row => {
     const line = element('tr', undefined, row.bytes === sizes[size] ? 'chosen' : ''), same = ours(p, row.bytes).find(m => m.point === row.point);
-    line.append(element('td', bytes(row.bytes), 'n'), element('td', row.point, 'n'), element('td', p.points[row.point].method), element('td', time(row.us), 'n'),
+    line.append(element('td', bytes(row.bytes), 'n'), element('td', row.point, 'n'), element('td', p.points[row.point].origin), element('td', time(row.us), 'n'),
                 element('td', time(row.least_us), 'n'), element('td', same ? time(same.median_us) : '', 'n'),
                 element('td', time((least(own(p, row.bytes)) || {}).median_us), 'n'));
     line.onclick = () => choose(place, sizes.indexOf(row.bytes));

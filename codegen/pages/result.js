@@ -67,14 +67,14 @@ function list_links(step, s) {
 }
 
 function list_points() {
-  const names = [['point', 'n'], ['steps', 'n'], ['rounds', 'n'], ['chunks', 'n'], ['rounds per chunk', 'n long'], ['method', 'long'],
+  const names = [['point', 'n'], ['steps', 'n'], ['rounds', 'n'], ['chunks', 'n'], ['rounds per chunk', 'n long'], ['construction', 'long'],
                  ['best for blocks', 'long'], ['proven by', 'long']];
   const body = head($('points'), names);
   data.points.forEach((p, i) => {
     const row = body.insertRow();
     row.className = 'point' + (p === point ? ' chosen' : '');
     row.tabIndex = 0;
-    const values = [i, p.steps, p.rounds, p.chunks, fraction(p.rounds, p.chunks), p.method,
+    const values = [i, p.steps, p.rounds, p.chunks, fraction(p.rounds, p.chunks), p.origin,
                     p.frontier ? p.sizes : 'dominated', p.certificate];
     values.forEach((v, k) => cell(row, v, names[k][1] + (k < 7 ? '' : p.proven ? ' yes' : ' no'), names[k][0]));
     row.addEventListener('click', () => choose(i));

@@ -1,20 +1,29 @@
-// One walk over the schedule that knows, for each chunk and rank, where its value is and where it goes when something arrives.
-// All sends of a step are emitted before any of its arrivals is looked at, since they read what was there before; of what
-// arrives at one value, what replaces it comes before what is added to it.
+// One walk over the schedule that knows, for each chunk and rank, where its value is and where it goes when
+// something arrives. All sends of a step are emitted before any of its arrivals is looked at, since they read
+// what was there before; of what arrives at one value, what replaces it comes before what is added to it.
+// Sums are made in the order in which all destinations make them (semantics/agreement.h), by as many
+// additions as in any other order.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "codegen/passes/passes.h"
+#include "semantics/agreement.h"
 
 namespace chorale {
 namespace {
 
 class SlotAssigner {
  public:
-  SlotAssigner(const Topology& topology, const Collective& collective)
+  SlotAssigner(const Topology& topology, const Collective& collective, const Schedule& schedule)
       : topology_(topology), collective_(collective), outputs_(collective.ranks) {
+    if (collective.combining) {
+      const SendsByChunk sends = sends_by_chunk(collective, schedule);
+      for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+        sums_.push_back(sums_of(topology, collective, c, sends.of(c)).sums);
+      next_sum_.resize(sums_.size());
+    }
     program_.name = name_of(collective) + " on " + topology.name;
     program_.collective = collective.kind;
     program_.chunks_per_block = collective.chunks_per_block;
@@ -47,7 +56,7 @@ class SlotAssigner {
     }
     for (auto& [at, all] : arrivals) {
       std::stable_partition(all.begin(), all.end(), [](const Arrival& a) { return !a.reduce; });
-      for (const Arrival& arrival : all) receive(at.first, at.second, arrival);
+      receive(at.first, at.second, all);
     }
     ++step_;
   }
@@ -81,25 +90,68 @@ class SlotAssigner {
     program_.ranks[n].blocks[0].instructions.push_back(std::move(instruction));
   }
 
-  void receive(Chunk c, Rank n, const Arrival& arrival) {
+  // Values are numbered as in SumMade: 0 is what is here, or what replaces it. The first arrival lands where
+  // the value goes, if it is added to what is in the input at once; else the input comes in there later, as
+  // one of two operands.
+  void receive(Chunk c, Rank n, const std::vector<Arrival>& arrivals) {
     Value& v = value(c, n);
     if (!v.home) v.home = new_scratch(n);
-    const bool adds = arrival.reduce && v.at;
-    const bool occupied = v.at == v.home && (adds || v.sent_in == step_);
-    const Slot landing = occupied ? new_scratch(n) : *v.home;
-    emit(n, {.does = receiving(landing, piece(c)), .peer = arrival.src, .message = arrival.message});
-    if (occupied)
-      emit(n, {.does = adds ? adding(landing, *v.home, piece(c)) : copying(landing, *v.home, piece(c))});
-    else if (adds)  // what was there is the input, and stays there
-      emit(n, {.does = adding(*v.at, *v.home, piece(c))});
+    const std::vector<Addition> sum = additions(c, n);
+    const int first = v.at && !sum.empty() ? partner_of_own(sum.front()) : 1;
+    std::vector<std::optional<Slot>> at = {v.at};
+    for (const Arrival& arrival : arrivals) {
+      const int number = arrival.reduce ? static_cast<int>(at.size()) : 0;
+      const bool free = number == 0 ? v.at != v.home || v.sent_in != step_  // nobody reads what is replaced
+                                    : number == first && at.front() != v.home;
+      const Slot landing = free ? *v.home : new_scratch(n);
+      emit(n, {.does = receiving(landing, piece(c)), .peer = arrival.src, .message = arrival.message});
+      if (number > 0) {
+        at.push_back(landing);
+        continue;
+      }
+      if (!free) emit(n, {.does = copying(landing, *v.home, piece(c))});
+      at.front() = v.home;
+    }
+    for (const auto& [into, from] : sum) {
+      const std::optional<Slot> a = at[into], b = at[from];
+      const bool here =
+          a == v.home || b == v.home || a->buffer == Buffer::Input || b->buffer == Buffer::Input;
+      const Slot dst = here ? *v.home : *a, src = dst == *b ? *a : *b;
+      DataOperation both = adding(src, dst, piece(c));
+      if (dst != *a && dst != *b) both.from = {{*a}, {*b}};
+      emit(n, {.does = std::move(both)});
+      at[into] = dst;
+    }
     v.at = v.home;
   }
 
+  // What the rank's own value is added to; -1 if that is not of these two.
+  static int partner_of_own(const Addition& two) {
+    return two.into == 0 ? two.from : two.from == 0 ? two.into : -1;
+  }
+
+  // Of the step; sums are asked for in the order in which they are made.
+  std::vector<Addition> additions(Chunk c, Rank n) {
+    if (sums_.empty() || next_sum_[c] == sums_[c].size()) return {};
+    SumMade& next = sums_[c][next_sum_[c]];
+    if (next.step != step_ + 1 || next.rank != n) return {};
+    ++next_sum_[c];
+    return std::move(next.additions);
+  }
+
+  // What is at `output` already is the first chunk of those that go there, or else it is copied.
   void deliver(Rank n, Slot output, const std::vector<Chunk>& chunks) {
-    for (Chunk c : chunks) {
-      const Slot at = *value(c, n).at;
-      if (at != output)
-        emit(n, {.does = c == chunks.front() ? copying(at, output, piece(c)) : adding(at, output, piece(c))});
+    std::vector<Slot> at;
+    for (Chunk c : chunks) at.push_back(*value(c, n).at);
+    if (at.front() != output) {
+      emit(n, {.does = copying(at.front(), output, piece(chunks.front()))});
+      at.front() = output;
+    }
+    for (const auto& [into, from] : local_sum(collective_, chunks)) {
+      const bool other_way = at[from] == output || (at[into] != output && at[into].buffer == Buffer::Input);
+      const Slot src = other_way ? at[into] : at[from], dst = other_way ? at[from] : at[into];
+      emit(n, {.does = adding(src, dst, piece(chunks.front()))});
+      at[into] = dst;
     }
   }
 
@@ -107,6 +159,8 @@ class SlotAssigner {
   const Collective& collective_;
   std::vector<std::map<int, std::vector<Chunk>>> outputs_;  // by rank and output position
   std::vector<Value> values_ = {};                          // by chunk and rank
+  std::vector<std::vector<SumMade>> sums_ = {};             // by chunk, where they combine
+  std::vector<std::size_t> next_sum_ = {};                  // by chunk
   Program program_ = {};
   int step_ = 0;
   int messages_ = 0;
@@ -115,7 +169,7 @@ class SlotAssigner {
 }  // namespace
 
 Program assign_slots(const Topology& topology, const Collective& collective, const Schedule& schedule) {
-  SlotAssigner assigner(topology, collective);
+  SlotAssigner assigner(topology, collective, schedule);
   for (const Step& step : schedule.steps) assigner.add(step);
   return assigner.finish();
 }

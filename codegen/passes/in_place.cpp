@@ -43,6 +43,15 @@ class SharedMemory {
   }
   Slot new_scratch() { return {Buffer::Scratch, program_.scratch_chunks++}; }
 
+  // Of a sum of the input and something else that goes to the input's place: the same place is read and
+  // written.
+  void add_in_place(DataOperation& op) const {
+    if (!is_local(op) || op.from.size() != 2) return;
+    const Slot& to = op.to[0].slot;
+    if (same_place(op.from[1].slot, to)) std::swap(op.from[0], op.from[1]);
+    if (same_place(op.from[0].slot, to)) op.from[0].slot = to;
+  }
+
   // A receive whose slot the input in its place is added to next: what arrives is added to the input instead.
   void add_to_input(std::vector<Instruction>& instructions) {
     std::map<Slot, bool> written;  // by place
@@ -50,6 +59,7 @@ class SharedMemory {
       Instruction& recv = instructions[k];
       bool first = true;
       for (const DataPlace& to : recv.does.to) first = !std::exchange(written[where(to.slot)], true);
+      if (first) add_in_place(recv.does);
       if (!first || !recv.does.takes || recv.does.to[0].slot.buffer == Buffer::Scratch) continue;
       Slot& landing = recv.does.to[0].slot;
       const auto next =

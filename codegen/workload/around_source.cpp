@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "codegen/epilogue_source.h"
@@ -59,9 +60,12 @@ std::string printed_description(const WorkloadPlaces& places) {
           fmt::format(R"({{"factor": {}, "sizes": [{}]}})", side.factor, fmt::join(factors, ", ")));
     }
     tensors.push_back(fmt::format(
-        R"({{"name": {}, "type": "{}", "shape": [{}], "layout": "{}", "input": {}, "in": {}, "address": {}}})",
+        R"({{"name": {}, "type": "{}", "shape": [{}], "layout": "{}", "input": {}, "updated": {}, "in": {}, "address": {}}})",
         quoted(op.name), short_name(op.type.element), fmt::join(shape, ", "), to_string(op.type.layout),
-        op.kind == OperationKind::Input, quoted(op.updates), places.is_given_memory(op)));
+        op.kind == OperationKind::Input,
+        std::ranges::any_of(places.workload().operations,
+                            [&](const Operation& other) { return other.updates == op.name; }),
+        quoted(op.updates), places.is_given_memory(op)));
   }
   return fmt::format(
       "{{\n  \"name\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"sizes\": [{}],\n  \"outputs\": [{}],\n"

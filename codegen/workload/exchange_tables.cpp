@@ -47,6 +47,8 @@ class SymbolicRun {
     if (program.in_place || static_cast<int>(program.ranks.size()) != collective.ranks ||
         program.chunks_per_block != collective.chunks_per_block)
       wrong("it is of another collective, or in place");
+    if (collective.order.kind == SumOrder::Kind::Free)
+      wrong("its ranks may end with different bits; search again without --allow-disagreement");
     if (applies && collective.kind != CollectiveKind::ReduceScatter &&
         collective.kind != CollectiveKind::Reduce)
       wrong("sums are for one rank in reduce and reducescatter alone");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/epilogue_source.h"
 #include "codegen/workload/names.h"
 #include "ir/error.h"
 
@@ -80,7 +81,7 @@ std::string WorkloadPlaces::sides(const TensorShape& shape) const {
   return printed_sides(shape);
 }
 std::string WorkloadPlaces::part(const std::string& name) const {
-  return fmt::format("has_{}", behind(name));
+  return fmt::format("has_{}", name);
 }
 
 bool WorkloadPlaces::is_updated(const std::string& input) const {
@@ -115,7 +116,12 @@ void WorkloadPlaces::require_together(const std::string& name, const std::string
                      "let a pointwise operation read it, or a collective");
 }
 std::string WorkloadPlaces::first_of(const std::string& name) const {
-  return behind(name) == name ? pointer(name) : fmt::format("{} + has_{}.first()", pointer(name), name);
+  return behind(name) == name ? pointer(name) : begun_at(behind(name), name);
+}
+std::string WorkloadPlaces::begun_at(const std::string& whole, const std::string& slice) const {
+  if (!is_scattered(whole)) return fmt::format("{} + has_{}.first()", pointer(whole), slice);
+  return fmt::format("chorale::Lies<{}>({}, has_{}.first())",
+                     c_type(operation(workload_, whole).type.element), pointer(whole), slice);
 }
 
 const TensorLayout& WorkloadPlaces::slicing(const Operation& op) const {

@@ -53,8 +53,11 @@ class WorkloadPlaces : public LoopSurroundings {
   // For what can only do with one tensor.
   void require_together(const std::string& name, const std::string& reader) const;
   std::string pointer(const std::string& name) const { return "at_" + home(name); }
-  // The first element that is read: a slice that is no tensor of its own begins within one.
+  // Where the first element is that a rank has of a tensor: a slice that is no tensor of its own begins
+  // within one. And how many it has, and which, is part() of the name itself, never of what is behind it.
   std::string first_of(const std::string& name) const;
+  // Where the elements of a slice begin in the memory of a whole tensor.
+  std::string begun_at(const std::string& whole, const std::string& slice) const;
 
   // Of a communication: the layout that cuts its tensor into blocks; do they not lie together; what is moved; the memory
   // where they do, beside; what the elements are cut into.

@@ -191,15 +191,8 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
   const Operation& op = workload_.operations[stage.operation];
   const std::string& from = op.operands[0];
   const std::string result = places_.pointer(op.name);
-  std::string input = places_.pointer(from), output = result;
-  const auto begun_at = [&](const std::string& memory, const std::string& in) {
-    return places_.is_scattered(in)
-               ? fmt::format("chorale::Lies<{}>({}, has_{}.first())", c_type(op.type.element), memory, from)
-               : fmt::format("{} + has_{}.first()", memory, from);
-  };
+  std::string input = places_.first_of(from), output = result;
   Phase phase;
-  // A slice that is no tensor of its own begins within one.
-  if (places_.behind(from) != from) input = begun_at(input, from);
   if (places_.is_packed(op) && op.kind == Kind::ReduceScatter) {
     phase.unpacked = fmt::format("(device_, slices_{}_, {}, {}", op.name, places_.packed(op.name), input);
     input = places_.packed(op.name);
@@ -208,7 +201,7 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
     phase.unpacked = fmt::format("(device_, slices_{}_, {}, {}", op.name, result, output);
     if (places_.is_made_in_place(from)) input = fmt::format("{} + own_{}", output, op.name);
   } else if (places_.is_made_in_place(from)) {
-    input = op.kind == Kind::AllGather ? begun_at(result, op.name) : result;
+    input = op.kind == Kind::AllGather ? places_.begun_at(op.name, from) : result;
   } else if (keeps_operand(op)) {
     places_.require_together(from, op.name);
     phase.before = kept(op, input);

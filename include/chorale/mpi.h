@@ -6,7 +6,7 @@
  * Each function has the signature, the meaning and the result of MPI's (MPI_IN_PLACE too), and may be
  * called instead of it by all ranks of the communicator. Where no algorithm fits (another number of ranks,
  * an operation or type of one's own, between groups, a rank without the memory for it) MPI's own does it.
- * Sums are added in another order than MPI's, so floating-point results may differ in the last bits.
+ * All ranks get the same bits. Sums are added in another order than MPI's, so these may differ from its in the last bits.
  *
  * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their
  * own. Under MPI_THREAD_MULTIPLE several threads may call collectives at once, each on a communicator of its own,

@@ -1,30 +1,46 @@
-// Do emitted programs give what workloads mean? Random ones (tests/workload/random_workload.h) go through random
-// transformations, are printed with algorithms of random machines, compiled several at once, and run on threads; every
-// output, and every input that was updated, has to be what the interpreter says, to the bit.
+// Do emitted programs give what workloads mean? Random ones (tests/workload/random_workload.h) go through
+// random transformations, are printed with algorithms of random machines, compiled several at once, and run;
+// every output, and every input that was updated, has to be what the interpreter says, to the bit. The
+// interpreter adds over ranks as the algorithms do (tests/codegen/rank_sums.h), so that inputs of half of the
+// programs are numbers of mixed magnitude, of which sums in another order are others; the other half has
+// small multiples of 1/4.
 //
-// What is left out: programs that add up more than two numbers between ranks in another type than int32 which are no
-// inputs, as their sums depend on the order.
+// What every rank has has the same bits on all of them, but where the sums of an algorithm say otherwise:
+// these programs are counted, and with `replicas` they are differences, too.
 //
-// Usage: emit_random PROGRAMS [SEED [FIRST [threads|cuda|nccl]]]. Prints differences with the program, and one line on what was
-// done. What is for GPUs runs on the stand-in for CUDA and NCCL.
+// Usage: emit_random PROGRAMS [SEED [FIRST [threads|mpi|cuda|nccl [replicas] [fast] [FILE.chorale...]]]].
+// Programs of FILEs are taken as they are instead of random ones, each four times in turn, with other inputs
+// and algorithms; inputs are multiples of 1/4, since their sums over elements may be rounded. Prints
+// differences with the program, a line for each batch, and one on what was done. What is for GPUs runs on the
+// stand-in for CUDA and NCCL. `fast` compiles with -O3, so that loops are vectors; zeros of both signs are
+// the same there, since GCC 12 makes a truncation, which leaves -0, of the way to an integer and back
+// (-fno-trapping-math).
 #include <chrono>
 #include <cstdio>
 #include <regex>
 
 #include "tests/codegen/emitted_workload.h"
+#include "tests/codegen/rank_sums.h"
 #include "tests/workload/random_move.h"
 #include "workload/kernels.h"
 
 namespace chorale::test {
 namespace {
 
-bool has_one_result(const Workload& workload) {
-  return std::ranges::all_of(workload.operations, [&](const Operation& op) {
-    const bool adds = op.kind == OperationKind::AllReduce || op.kind == OperationKind::ReduceScatter ||
-                      op.kind == OperationKind::Reduce;
-    if (!adds || op.reduction != ReduceOp::Sum || op.type.element == ElementType::Int32) return true;
-    const Operation& of = operation(workload, op.operands[0]);
-    return ranks_of(workload, of.type) <= 2 || of.kind == OperationKind::Input;
+struct Options {
+  int programs = 0;
+  std::vector<std::string> files = {};
+  std::uint64_t seed = 1, first = 1;
+  Carrier carrier = Carrier::Threads;
+  bool replicas = false, fast = false;
+};
+
+// Columns of the second factor, or rows, come from other ranks and are added up in the order of their
+// arrival.
+bool adds_as_it_arrives(const Workload& workload) {
+  return std::ranges::any_of(workload.operations, [&](const Operation& op) {
+    return op.kind == OperationKind::MatMul && !op.overlap.empty() &&
+           op.type.layout.kind != LayoutKind::Replicated;
   });
 }
 
@@ -32,16 +48,39 @@ struct Program {
   std::uint64_t number = 0;
   Workload workload = {};
   std::map<std::string, std::vector<std::vector<double>>> inputs = {};
+  std::vector<WorkloadAlgorithm> algorithms = {};
 };
 
-std::optional<Program> random_program(std::uint64_t seed, std::uint64_t number) {
-  Dice dice(seed * 1'000'003 + number);
-  Program result{.number = number, .workload = RandomWorkload(dice).make()};
+// Of 24 bits and exponents from -8 to 8, with zeros of both signs between them; of int32, of up to 31 bits.
+double mixed_number(ElementType type, Dice& dice) {
+  if (type == ElementType::Int32) return dice.from_to(-1, 1) * dice.below(1 << dice.below(31));
+  const double sign = dice.one_in(2) ? 1 : -1;
+  return dice.one_in(16)
+             ? sign * 0.0
+             : rounded(type, sign * std::ldexp(dice.from_to(1 << 23, (1 << 24) - 1), dice.from_to(-31, -15)));
+}
+
+// Nothing: a product or so of a list of tensors, which is refused.
+std::optional<Program> random_program(const Options& options, std::uint64_t number) {
+  Dice dice(options.seed * 1'000'003 + number);
+  const std::string file = options.files.empty() ? "" : options.files[number / 4 % options.files.size()];
+  Program result{
+      .number = number,
+      .workload = file.empty() ? RandomWorkload(dice).make() : parse_workload(read_file(file), file)};
   result.inputs = random_inputs(result.workload, dice);
-  for (int i = dice.below(40), k = 0; i > 0; --i)
+  for (int i = options.files.empty() ? dice.below(40) : 0, k = 0; i > 0; --i)
     if (std::optional<RandomStep> step = RandomMove(result.workload, dice, ++k).step())
       result.workload = std::move(step->result);
-  if (!has_one_result(result.workload)) return std::nullopt;
+  if (options.files.empty() && number % 2 == 0 && !adds_as_it_arrives(result.workload))
+    for (auto& [name, whole] : result.inputs)
+      for (std::vector<double>& values : whole)
+        for (double& x : values) x = mixed_number(operation(result.workload, name).type.element, dice);
+  result.algorithms = some_algorithms(result.workload, 1 + static_cast<int>(number % 3), number % 4 < 2);
+  try {
+    to_workload_sources(result.workload, result.algorithms);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
   return result;
 }
 
@@ -55,40 +94,62 @@ void write_inputs(const std::filesystem::path& folder, const Workload& workload,
     }
 }
 
-std::string difference(const std::filesystem::path& folder, const Workload& workload,
-                       const WorkloadRun& run) {
+std::vector<char> contents(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+struct Found {
+  std::string difference = {};
+  int replicas = 0,
+      by_algorithm = 0;  // that were compared; that differ because the sums of their algorithms do
+};
+
+Found compared(const std::filesystem::path& folder, const Workload& workload, const WorkloadRun& run,
+               const RankSums& sums, bool signs_of_zeros) {
+  Found found;
   for (const auto& [name, values] : run.state.tensors) {
     const Operation& op = operation(workload, name);
     const bool updated =
         std::ranges::any_of(workload.operations, [&](const Operation& o) { return o.updates == name; });
     if (op.kind == OperationKind::Input && !updated) continue;
     const std::string file = op.updates.empty() ? name : op.updates;
+    const auto path = [&](int rank) { return folder / fmt::format("{}.{}", file, rank); };
     for (int rank = 0; rank < std::ssize(values); ++rank) {
-      std::ifstream stream(folder / fmt::format("{}.{}", file, rank), std::ios::binary);
+      if (contents(path(rank)).size() != values[rank].size() * size_of(op.type.element))
+        return {fmt::format("{} of rank {} is of {} bytes", file, rank, contents(path(rank)).size())};
+      std::ifstream stream(path(rank), std::ios::binary);
       for (std::size_t e = 0; e < values[rank].size(); ++e) {
         const double x = with_type(op.type.element, [&](auto t) { return got<decltype(t)>(stream); });
         const double y = values[rank][e];
-        if (!stream.good()) return fmt::format("{}.{} ends early", file, rank);
-        if (x != y && !(std::isnan(x) && std::isnan(y)))
-          return fmt::format("{} of rank {}, element {}: {:.17g} is not {:.17g}", name, rank, e, x, y);
+        if ((x != y || (signs_of_zeros && std::signbit(x) != std::signbit(y))) &&
+            !(std::isnan(x) && std::isnan(y)))
+          return {fmt::format("{} of rank {}, element {}: {:.17g} is not {:.17g}", name, rank, e, x, y)};
       }
     }
+    if (op.type.layout.kind != LayoutKind::Replicated) continue;
+    for (int rank = 0; rank < std::ssize(values); ++rank) {
+      const int first = first_peer(workload, op.type, rank);
+      if (values[rank].empty() || rank == first) continue;
+      ++found.replicas;
+      if (contents(path(rank)) == contents(path(first))) continue;
+      if (sums.are_the_same_on_all_ranks())
+        return {fmt::format("{} of rank {} has other bits than of rank {}", name, rank, first)};
+      ++found.by_algorithm;
+    }
   }
-  return "";
+  return found;
 }
 
 // Compiled as one, since headers of the library take most of the time.
-int differences(const std::vector<Program>& programs, Carrier carrier) {
+int differences(const std::vector<Program>& programs, const Options& options, Found& all) {
+  const Carrier carrier = options.carrier;
   Folder folder;
   std::string main = "#include <cstdlib>\n", calls;
   for (std::size_t k = 0; k < programs.size(); ++k) {
     const Workload& workload = programs[k].workload;
     const std::string name = fmt::format("w{}", k);
-    for (NamedText file :
-         to_workload_sources(workload,
-                             some_algorithms(workload, 1 + static_cast<int>(programs[k].number % 3),
-                                             programs[k].number % 2 == 0),
-                             {.name = name})) {
+    for (NamedText file : to_workload_sources(workload, programs[k].algorithms, {.name = name})) {
       if (file.path == name + "_main.cpp") {
         file.text = std::regex_replace(file.text, std::regex("int main\\("), name + "_main(");
         file.text = std::regex_replace(file.text, std::regex("struct Workload \\{"),
@@ -107,9 +168,11 @@ int differences(const std::vector<Program>& programs, Carrier carrier) {
                  "  return 9;\n}\n");
   int code = 0;
   const std::string said = run_command(
-      fmt::format("cd {} && {} -O0 -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
+      fmt::format("cd {} && {} {} -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-math-errno "
                   "-fno-trapping-math -I. main.cpp -o w -pthread",
-                  folder.path().string(), compiler_for(carrier, Build::Plain)),
+                  folder.path().string(),
+                  compiler_for(carrier, options.programs > 24 && !options.fast ? Build::Quick : Build::Plain),
+                  options.fast ? "-O3 -march=native" : "-O0"),
       code);
   if (code != 0) {
     fmt::print("programs {} to {} do not compile: {}\n", programs.front().number, programs.back().number,
@@ -126,14 +189,30 @@ int differences(const std::vector<Program>& programs, Carrier carrier) {
                                 out = folder.path() / fmt::format("out{}", k);
     write_inputs(in, workload, state);
     std::filesystem::create_directory(out);
+    const std::string launcher =
+        carrier == Carrier::Mpi
+            ? fmt::format(
+                  "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --oversubscribe -n {} ",
+                  CHORALE_MPIEXEC, workload.ranks * workload.groups)
+            : surroundings_of(carrier);
+    const std::string told =
+        run_command(fmt::format("{}timeout 60 {} {} --runs 0 --seed {} --in {} --out {}{}", launcher,
+                                (folder.path() / "w").string(), k, programs[k].number, in.string(),
+                                out.string(), carrier == Carrier::Cuda ? " --channels 2" : ""),
+                    code);
     std::string words;
-    const std::string told = run_command(
-        fmt::format("{}timeout 60 {} {} --runs 0 --seed {} --in {} --out {}{}", surroundings_of(carrier),
-                    (folder.path() / "w").string(), k, programs[k].number, in.string(), out.string(),
-                    carrier == Carrier::Cuda ? " --channels 2" : ""),
-        code);
-    words = code != 0 ? "it fails: " + told
-                      : difference(out, workload, interpret(workload, state, {.seed = programs[k].number}));
+    if (code != 0 && told.find("replicas differ") == told.npos) {
+      words = "it fails: " + told;
+    } else {
+      const RankSums sums(workload, programs[k].algorithms);
+      const WorkloadRun run = interpret(workload, state, {.seed = programs[k].number, .rank_sum = sums});
+      const Found found = compared(out, workload, run, sums, !options.fast);
+      words = found.difference;
+      if (words.empty() && options.replicas && found.by_algorithm > 0)
+        words = "its algorithms give ranks other sums";
+      all.replicas += found.replicas;
+      all.by_algorithm += found.by_algorithm;
+    }
     if (words.empty()) continue;
     ++wrong;
     fmt::print("program {}: {}\n{}\n", programs[k].number, words, to_text(workload));
@@ -142,31 +221,49 @@ int differences(const std::vector<Program>& programs, Carrier carrier) {
   return wrong;
 }
 
-int main_of(int wanted, std::uint64_t seed, std::uint64_t first, Carrier carrier) {
+int main_of(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  int done = 0, wrong = 0, left_out = 0, overlaps = 0;
+  int wrong = 0, overlaps = 0, slices = 0;
+  Found all;
   std::map<std::string, int> kernels;
   std::vector<Program> batch;
-  for (std::uint64_t number = first; done < wanted; ++number) {
-    std::optional<Program> program = random_program(seed, number);
+  const int at_once = options.programs > 24 ? 48 : 12;
+  int refused = 0;
+  for (int done = 0; done < options.programs;) {
+    std::optional<Program> program =
+        random_program(options, options.first + static_cast<std::uint64_t>(done + refused));
     if (!program) {
-      ++left_out;
+      if (++refused > 1000) {
+        fmt::print("all programs are refused\n");
+        return 1;
+      }
       continue;
     }
-    for (const Unit& unit : units(program->workload)) {
+    batch.push_back(std::move(*program));
+    const Workload& workload = batch.back().workload;
+    for (const Unit& unit : units(workload)) {
       ++kernels[to_string(unit.kind)];
       overlaps += unit.overlap.empty() ? 0 : 1;
     }
-    batch.push_back(std::move(*program));
-    if (++done % 12 != 0 && done < wanted) continue;
-    wrong += differences(batch, carrier);
+    slices +=
+        static_cast<int>(std::ranges::count(workload.operations, OperationKind::Slice, &Operation::kind));
+    if (++done % at_once != 0 && done < options.programs) continue;
+    wrong += differences(batch, options, all);
+    fmt::print("programs {} to {}: {} differences so far\n", batch.front().number, batch.back().number,
+               wrong);
+    std::fflush(stdout);
     batch.clear();
   }
   std::vector<std::string> words;
   for (const auto& [name, count] : kernels) words.push_back(fmt::format("{} {}", count, name));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print("seed {}: {} programs, {} left out, {} differences; units were {}, {} overlapped; {:.0f} s\n",
-             seed, done, left_out, wrong, fmt::join(words, ", "), overlaps, seconds.count());
+  fmt::print(
+      "seed {}: {} programs, {} refused, {} differences; {} replicas compared, {} that differ by their "
+      "algorithms; {} "
+      "slices; units "
+      "were {}, {} overlapped; {:.0f} s\n",
+      options.seed, options.programs, refused, wrong, all.replicas, all.by_algorithm, slices,
+      fmt::join(words, ", "), overlaps, seconds.count());
   return wrong > 0 ? 1 : 0;
 }
 
@@ -174,13 +271,37 @@ int main_of(int wanted, std::uint64_t seed, std::uint64_t first, Carrier carrier
 }  // namespace chorale::test
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 5) {
-    std::fputs("usage: emit_random PROGRAMS [SEED [FIRST [threads|cuda|nccl]]]\n", stderr);
+  using chorale::test::Carrier;
+  const std::map<std::string, Carrier> carriers = {
+      {"threads", Carrier::Threads}, {"mpi", Carrier::Mpi}, {"cuda", Carrier::Cuda}, {"nccl", Carrier::Nccl}};
+  chorale::test::Options options;
+  bool known = argc > 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::uint64_t number = std::strtoull(word.c_str(), nullptr, 10);
+    if (word.ends_with(".chorale"))
+      options.files.push_back(word);
+    else if (i == 1)
+      options.programs = static_cast<int>(number);
+    else if (i == 2)
+      options.seed = number;
+    else if (i == 3)
+      options.first = number;
+    else if (const auto it = carriers.find(word); it != carriers.end())
+      options.carrier = it->second;
+    else if (word == "replicas")
+      options.replicas = true;
+    else if (word == "fast")
+      options.fast = true;
+    else
+      known = false;
+  }
+  if (!known) {
+    std::fputs(
+        "usage: emit_random PROGRAMS [SEED [FIRST [threads|mpi|cuda|nccl] [replicas] [fast] "
+        "[FILE.chorale...]]]\n",
+        stderr);
     return 2;
   }
-  const auto argument = [&](int i) { return i < argc ? std::strtoull(argv[i], nullptr, 10) : 1; };
-  using chorale::test::Carrier;
-  const std::string name = argc > 4 ? argv[4] : "threads";
-  const Carrier carrier = name == "cuda" ? Carrier::Cuda : name == "nccl" ? Carrier::Nccl : Carrier::Threads;
-  return chorale::test::main_of(static_cast<int>(argument(1)), argument(2), argument(3), carrier);
+  return chorale::test::main_of(options);
 }

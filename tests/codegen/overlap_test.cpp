@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <mutex>
 #include <random>
 
@@ -16,6 +17,15 @@ namespace chorale::test {
 namespace {
 
 HostDevice device;
+
+// Sums of whole numbers wrap around, as those over ranks; extremes, of nothing, are the type's.
+TEST(Total, IsAnElement) {
+  constexpr auto least = std::numeric_limits<std::int32_t>::min();
+  EXPECT_EQ((total_as<Combination::Sum, std::int32_t>(2147483648.0)), least);
+  EXPECT_EQ((total_as<Combination::Sum, std::int32_t>(-3 * 2147483648.0 + 7)), least + 7);
+  EXPECT_EQ((total_as<Combination::Max, std::int32_t>(identity<Combination::Max>())), least);
+  EXPECT_EQ((total_as<Combination::Sum, float>(0.1)), 0.1f);
+}
 
 TEST(TileGrid, FindsTheTilesOfElements) {
   std::mt19937 random(1);

@@ -367,6 +367,162 @@ TEST(EmittedWorkload, SaysWhatIsWrongWithItsSizes) {
   EXPECT_THAT(emitted.run("X=3", code), testing::HasSubstr("X is no size of moe"));
 }
 
+// A view is read in the memory of its tensor, from its first element on and so many: by loops that reduce it,
+// products, messages and kernels. x, y and z have other maxima and sums in every slice; a rank has an empty
+// one where there are fewer elements than ranks.
+const std::string kViews = R"(
+workload views
+ranks 3
+groups 2
+size N = 5
+size M = 4
+Tensor x(fp32, [N, M], Replicated)
+Tensor y(fp16, [N, M], Local GROUP)
+Tensor z(bf16, [M], Sliced(0))
+Tensor b(fp32, [M, 2], Replicated)
+Tensor i(int32, [N, M], Replicated GROUP)
+Tensor g(fp32, [N, M], Local)
+rows = Slice(x, 0)
+columns = Slice(x, 1)
+cells = Slice(x, flat)
+of_rows = ReduceTensor("+", rows)
+of_columns = ReduceTensor("max", columns)
+of_cells = ReduceTensor("min", cells)
+sum = AllReduce("+", of_rows)
+product = MatMul(rows, b)
+back = AllGather(cells)
+gathered = AllGather(z)
+part = Slice(gathered)
+of_part = ReduceTensor("min", part)
+total = AllReduce("+", y)
+cut = Slice(total, 1)
+most = AllReduce("max", ReduceTensor("max", cut))
+whole = Slice(i, 0)
+sent = Send(whole, GROUP + 1)
+of_whole = ReduceTensor("+", whole)
+rs = ReduceScatter("+", g, flat)
+kernel k {
+  both = cells * rs
+  of_both = ReduceTensor("+", both)
+}
+return of_rows, of_columns, of_cells, sum, product, back, of_part, most, sent, of_whole, of_both
+)";
+
+TEST(EmittedWorkload, ReadsViews) {
+  const Workload workload = parsed(kViews);
+  for (const Carrier carrier : {Carrier::Threads, Carrier::Mpi, Carrier::Cuda, Carrier::Nccl}) {
+    const Emitted emitted(workload, 2, false, carrier);
+    EXPECT_EQ(emitted.difference(workload, 1), "");
+    EXPECT_EQ(emitted.difference(parsed(kViews, "", {{"N", 1}, {"M", 2}}), 2), "");
+    if (carrier != Carrier::Threads) continue;
+    EXPECT_EQ(emitted.difference(parsed(kViews, "", {{"N", 37}, {"M", 23}}), 3), "");
+  }
+}
+
+// Tile by tile, and rows of a product as the AllGather wants them: sizes that make several tiles.
+TEST(EmittedWorkload, ReadsViewsTileByTile) {
+  for (const auto& [type, carrier] :
+       {std::pair("fp32", Carrier::Threads), std::pair("fp16", Carrier::Cuda)}) {
+    const Workload workload = parsed(std::regex_replace(std::string(R"(
+workload tiles
+ranks 3
+groups 2
+size N = 50021
+size M = 301
+Tensor x(TYPE, [N], Local GROUP)
+Tensor u(TYPE, [N], Replicated GROUP)
+Tensor y(TYPE, [M, 5], Replicated)
+Tensor b(TYPE, [5, 3], Replicated)
+v = Slice(u)
+rows = Slice(y, 0)
+overlap o {
+  rs = ReduceScatter("+", x, flat)
+  kernel c {
+    s = rs + v
+    sent = Send(s, GROUP + 1)
+  }
+  back = AllGather(sent)
+}
+overlap p {
+  product = MatMul(rows, b)
+  whole = AllGather(product)
+}
+greatest = ReduceTensor("max", v)
+return back, whole, greatest
+)"),
+                                                        std::regex("TYPE"), type));
+    EXPECT_EQ(Emitted(workload, 2, false, carrier).difference(workload, 1, 0, true), "") << type;
+  }
+}
+
+// What is documented makes a reduction of a slice from a program that has none, in every layout.
+TEST(EmittedWorkload, ReducesTheSliceThatReorderMakes) {
+  const std::string text = R"(
+workload total
+ranks 3
+size N = 5
+Tensor g(fp32, [N, 3], Local)
+Tensor p(fp32, [N, 3], Replicated) state
+sum = AllReduce("+", g)
+total = ReduceTensor("+", p)
+p_ = Update(p, p - sum * total)
+return p_
+)";
+  for (const std::string part : {"flat", "Sliced(0)", "Sliced(1)"}) {
+    const std::string script =
+        fmt::format("split(sum, rs{}); reorder(sum; total, p_)", part == "flat" ? "" : ", " + part);
+    const Workload workload = parsed(text, script);
+    ASSERT_TRUE(std::ranges::any_of(workload.operations, [&](const Operation& op) {
+      return op.kind == OperationKind::ReduceTensor && op.type.layout.kind == LayoutKind::Local;
+    })) << to_text(workload);
+    EXPECT_EQ(Emitted(workload, 1, true, Carrier::Threads).difference(workload, 1), "") << part;
+  }
+}
+
+// Each in a folder with headers of its own, which are other files, and newer ones.
+TEST(EmittedWorkload, GoesBesideAnotherOneInOneTranslationUnit) {
+  Folder folder;
+  for (const std::string name : {"adam", "lamb"}) {
+    const Workload workload = parsed(example(name), "", {}, 2);
+    for (NamedText file : to_workload_sources(workload, some_algorithms(workload, 1, true))) {
+      if (file.path.starts_with("device/")) file.text += fmt::format("// Of {}.\n", name);
+      file.path = folder.path() / name / file.path;
+      write_files({file});
+    }
+  }
+  write_file(
+      folder.path() / "both.cpp",
+      "#include \"adam/adam.h\"\n#include \"adam/device/workload_threads.h\"\n#include \"lamb/lamb.h\"\n"
+      "#include \"lamb/device/workload_threads.h\"\n"
+      "template class adam::Program<chorale::ThreadTransport>;\n"
+      "template class lamb::Program<chorale::ThreadTransport>;\nint main() {}\n");
+  int code = 0;
+  EXPECT_EQ(run_command(fmt::format("cd {} && {} -Iadam both.cpp -o both -pthread", folder.path().string(),
+                                    compiler_for(Carrier::Threads, Build::Quick)),
+                        code),
+            "");
+  EXPECT_EQ(code, 0);
+}
+
+TEST(EmittedWorkload, SaysWhatIsWrongWithItsInputs) {
+  const Workload workload = parsed(example("sgd"), "", {{"N", 5}}, 2);
+  const Emitted emitted(workload, 1, true, Carrier::Threads);
+  ASSERT_EQ(emitted.difference(workload, 1), "");
+  const std::filesystem::path g = emitted.folder() / "in" / "g.1";
+  const std::string whole = read_file(g);
+  int code = 0;
+  const auto message = [&](const std::string& contents) {
+    write_file(g, contents);
+    return emitted.run("N=5 --runs 0 --in in", code);
+  };
+  const std::string right = message(whole);
+  EXPECT_EQ(code, 0) << right;
+  EXPECT_THAT(message(whole + "x"), testing::HasSubstr("g.1 is longer than the"));
+  EXPECT_NE(code, 0);
+  EXPECT_THAT(message(whole.substr(1)), testing::HasSubstr("g.1 cannot be read"));
+  EXPECT_NE(code, 0);
+}
+
 TEST(EmittedWorkload, IsRefusedWithoutAnAlgorithmThatDoesWhatItNeeds) {
   const Workload workload = parsed(example("adam"), kFuseAdam, {}, 3);
   std::vector<WorkloadAlgorithm> algorithms = some_algorithms(workload, 1, true);

@@ -8,6 +8,7 @@
 
 #include "ir/json.h"
 #include "library/answers.h"
+#include "library/question.h"
 #include "pareto/search.h"
 #include "preload/nccl_collectives.h"
 #include "tests/nccl/ranks.h"
@@ -19,13 +20,16 @@ namespace {
 class Chain {
  public:
   explicit Chain(const std::vector<int>& hosts) {
-    const Topology chain{.name = "chain", .ranks = 4, .links = {{0, 1}, {1, 2}, {2, 3}}};
+    const Topology chain = without_names({.name = "chain", .ranks = 4, .links = {{0, 1}, {1, 2}, {2, 3}}});
     const Result found = search_frontier(chain, make_collective(CollectiveKind::Broadcast, 4, 1, 0), {});
+    const Renumbering same = no_renumbering(chain);
+    const std::string question = question_text(subject_of(chain, found.collective, same), {});
     std::filesystem::remove(path_);
-    open_answers(path_, true)->put({.question = "broadcast on a chain", .answer = to_json(found)});
+    open_answers(path_, true)
+        ->put({.question = question, .answer = to_json(found), .numbering = to_json(same)});
     open_answers(path_, false)
         ->put_place(
-            "broadcast on a chain",
+            question,
             {.machine = "chain", .group = "all", .collective = "broadcast", .ranks = 4, .hosts = hosts});
   }
   ~Chain() { std::filesystem::remove(path_); }
