@@ -342,6 +342,48 @@ class RandomWorkload {
         return communicate(OperationKind::AllReduce, x);
     }
   }
+  // Views of it: slices, of what was gathered too, which loops, reductions, products and communications read.
+  // A minimum, a maximum, and a sum of whole numbers are of any, as they have no order.
+  Name viewed(const Name& x) {
+    if (x.empty() || is_updated(x)) return {};
+    const Name whole = type_of(x).layout.kind == LayoutKind::Replicated ? x : gathered(x);
+    if (whole.empty() || type_of(whole).layout.kind != LayoutKind::Replicated || type_of(whole).shape.empty())
+      return {};
+    Name slice = communicate(OperationKind::Slice, whole, slices(type_of(whole).shape));
+    for (int i = dice_.from_to(1, 3); i > 0 && !slice.empty(); --i) {
+      Name made;
+      switch (dice_.below(7)) {
+        case 0:
+          made = reduced(slice);
+          break;
+        case 1:
+          made = add({.kind = OperationKind::ReduceTensor,
+                      .operands = {slice},
+                      .reduction = type_of(slice).element == ElementType::Int32 ? ReduceOp::Sum
+                                   : dice_.one_in(2)                            ? ReduceOp::Min
+                                                                                : ReduceOp::Max});
+          break;
+        case 2:
+          made = communicate(OperationKind::AllGather, slice);
+          if (dice_.one_in(2)) made = viewed(made);
+          break;
+        case 3:
+          made = multiplied(slice);
+          break;
+        case 4:
+          made = communicate(OperationKind::Send, slice);
+          break;
+        default:
+          made = then(slice);
+          break;
+      }
+      if (made.empty()) continue;
+      if (type_of(made).layout.kind == LayoutKind::Local && dice_.one_in(2)) gathered(made);
+      if (type_of(made).layout.kind == LayoutKind::Sliced && dice_.one_in(2)) slice = made;
+    }
+    return slice;
+  }
+
   // What makes a tensor whole that is not.
   Name gathered(const Name& x) {
     if (x.empty()) return {};
@@ -406,10 +448,8 @@ class RandomWorkload {
         return whole.empty() ? then(x) : whole;
       }
       case 5: {
-        const TensorType type = type_of(x);
-        if (type.layout.kind != LayoutKind::Replicated || type.shape.empty() || !dice_.one_in(3))
-          return then(x);
-        return communicate(OperationKind::Slice, x, slices(type.shape));
+        const Name slice = dice_.one_in(2) ? viewed(x) : Name{};
+        return slice.empty() ? then(x) : slice;
       }
       case 6: {
         const Name next = multiplied(x);
@@ -497,9 +537,12 @@ class RandomWorkload {
   void anything() {
     const Name x = existing();
     if (x.empty()) return;
-    switch (dice_.below(4)) {
+    switch (dice_.below(5)) {
       case 0:
         reduced(x);
+        return;
+      case 4:
+        viewed(x);
         return;
       case 1: {
         const TensorShape shape = type_of(x).shape;
