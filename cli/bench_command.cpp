@@ -10,6 +10,7 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
+#include "cli/tally.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_writer.h"
@@ -135,9 +136,13 @@ void append(std::vector<std::string>& cells, const RunRow& half, bool checked) {
 }
 
 std::string json(const RunRow& half, bool checked) {
-  return fmt::format(R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{})",
-                     half.median_us, half.min_us, half.max_us, half.algbw, half.busbw,
-                     checked ? std::to_string(half.wrong) : "null");
+  return fmt::format(
+      R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{},"agrees":{})",
+      half.median_us, half.min_us, half.max_us, half.algbw, half.busbw,
+      checked ? std::to_string(half.wrong) : "null",
+      !checked      ? "null"
+      : half.agrees ? "true"
+                    : "false");
 }
 
 std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command) {
@@ -152,7 +157,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
        "busbw", "#wrong"},
       {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
        "(GB/s)", ""}};
-  std::int64_t wrong = 0;
+  Tally tally;
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
@@ -164,7 +169,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
     else
       cells.back().insert(cells.back().end(), 4, "N/A");
     for (const RunRow& half : halves_of(line, command)) {
-      wrong += half.wrong;
+      tally.add(half);
       busbw[line.algorithm].first += half.busbw;
       ++busbw[line.algorithm].second;
     }
@@ -176,7 +181,9 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
       fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
                   collective.ranks, command.gpus ? " with a GPU each" : "", command.iterations) +
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
-      fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+      fmt::format("# Out of bounds values : {} {}\n", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED");
+  if (collective.combining && command.check)
+    text += fmt::format("# Same bits on ranks    : {}\n", tally.agrees ? "OK" : "FAILED");
   for (const auto& [algorithm, sum] : busbw)
     text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, shown(algorithm));
   return text;
@@ -212,7 +219,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const int blocks = blocks_of(collective.kind, ranks);
   const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
-  std::int64_t wrong = 0;
+  Tally tally;  // whether the ranks of MPI's own, or NCCL's, agree is not ours to judge
   for (ElementType type : command.types)
     for (ReduceOp op : command.ops)
       for (std::int64_t size : sizes(command))
@@ -239,11 +246,12 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
                             .timeout = command.patience,
                             .check = command.check,
                             .accumulation = command.accumulation});
-            wrong += half.wrong;
+            tally.wrong += half.wrong;
+            if (line.point) tally.agrees = tally.agrees && half.agrees;
           }
           lines.push_back(std::move(line));
         }
-  const int code = wrong == 0 ? kFound : kWrongData;
+  const int code = tally.is_good(collective) ? kFound : kWrongData;
   if (rank_of(session) != 0) return {.exit_code = code};
   supervisor.take_floor();
   // nccl-tests' lines, as wide as they are there, for what reads those.

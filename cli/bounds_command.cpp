@@ -112,7 +112,7 @@ std::string next_line(const Bounds& known) {
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology, command.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
-  const Collective collective = communication(command.collective, topology, command.root);
+  const Collective collective = communication(command.collective, topology, command.root, command.order);
   const std::string heading = fmt::format("{}, {}: {}, {} a block{}\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
                                           under_abilities(topology));

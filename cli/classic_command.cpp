@@ -17,21 +17,33 @@ std::string known_algorithms() {
   return table(rows, "lll");
 }
 
+Outcome told(const ClassicCommand& command, const Result& result, const Supervisor& supervisor, int code) {
+  Outcome outcome{.exit_code = code,
+                  .text = heading(result) +
+                          points_table(result, {0}, best_sizes(result, {}, supervisor.stop())) +
+                          bound_line(result)};
+  if (command.json.empty())
+    outcome.text += schedule_text(result.topology, result.points.front());
+  else
+    deliver(command.json, to_json(result), outcome);
+  return outcome;
+}
+
 }  // namespace
 
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   if (command.name == "list") return {.text = known_algorithms()};
   require_writable_file("--json", command.json);
   const Topology topology = machine(command.topology, command.changes);
-  const Result result =
-      classic(topology, {.name = command.name, .chunks = command.chunks, .root = command.root});
+  const auto found = [&](const Result& unbounded) {
+    supervisor.publish([&, unbounded](Stopped stopped) {
+      return told(command, unbounded, supervisor, exit_code_of(stopped));
+    });
+  };
+  const Result result = classic(
+      topology, {.name = command.name, .chunks = command.chunks, .root = command.root, .found = found});
   supervisor.take_floor();
-  Outcome outcome{.text = heading(result) + points_table(result, {0}, {}) + bound_line(result)};
-  if (command.json.empty())
-    outcome.text += schedule_text(topology, result.points.front());
-  else
-    deliver(command.json, to_json(result), outcome);
-  return outcome;
+  return told(command, result, supervisor, kFound);
 }
 
 }  // namespace chorale

@@ -13,13 +13,14 @@
 namespace chorale {
 namespace {
 
-Outcome told(const ComposeCommand& command, const Composition& composition, Stopped stopped) {
+Outcome told(const ComposeCommand& command, const Composition& composition, const Supervisor& supervisor) {
+  const Stopped stopped = supervisor.stopped();
   const Result& result = composition.result;
   std::vector<int> listed;
   for (int i = 0; i < std::ssize(result.points); ++i)
     if (result.points[i].on_frontier) listed.push_back(i);
   std::string text = heading(result);
-  if (!listed.empty()) text += points_table(result, listed, {});
+  if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
   for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
   Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
                   .text = text + bound_line(result)};
@@ -33,13 +34,13 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.topology, command.changes);
-  const Collective collective = communication(command.collective, topology, command.root);
+  const Collective collective = communication(command.collective, topology, command.root, command.order);
   ComposeOptions options{
       .min_chunks = command.min_chunks,
       .max_chunks = command.max_chunks,
       .stop = supervisor.stop(),
       .found = [&](const Composition& so_far) {
-        supervisor.publish([&command, so_far](Stopped stopped) { return told(command, so_far, stopped); });
+        supervisor.publish([&, so_far](Stopped) { return told(command, so_far, supervisor); });
         supervisor.progress().show(
             fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
       }};
@@ -51,7 +52,13 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
     throw InputError("compose " + command.topology,
                      "no division of the machine into equal groups makes this " + name_of(collective),
                      "use 'chorale frontier', or say how with --outline");
-  return told(command, composition, supervisor.stopped());
+  if (composition.result.points.empty())  // a result of no schedule is none
+    return {.exit_code = exit_code_of(supervisor.stopped()),
+            .errors = {InputError("compose " + command.topology,
+                                  "nothing was composed (" + name_of(supervisor.stopped()) + ")",
+                                  "raise --time-limit")
+                           .what()}};
+  return told(command, composition, supervisor);
 }
 
 }  // namespace chorale

@@ -39,16 +39,17 @@ bool impossible(const Result& result) {
   return result.points.empty() && result.complete;
 }
 
-std::string completeness(const Result& result) {
+std::string completeness(const Result& result, double seconds) {
   std::string text = openings_in_words(result);
   if (impossible(result))
     text += "impossible: no schedule in the space that was searched";
   else if (result.complete)
-    text += "complete: every point is proven, and nothing was left undecided";
+    text += fmt::format("complete for {} a block: every point is proven, and nothing was left undecided",
+                        chunk_counts(result.space));
   else
     text += "not complete (" + name_of(result.stopped) +
             "): better points than the unproven ones may exist, and further ones";
-  return text + fmt::format("; {:.1f} s\n", result.seconds);
+  return text + fmt::format("; {:.1f} s\n", seconds);
 }
 
 int exit_code(const Result& result) {
@@ -81,26 +82,31 @@ std::string in_words(const RepairNews& news, const Result& result) {
 }
 
 // Writes the result and says what it is. `stopped`: what stopped the command, which the search may not know.
-Outcome told(const FrontierCommand& command, Result result, Stopped stopped,
+Outcome told(const FrontierCommand& command, Result result, const Supervisor& supervisor, Stopped stopped,
              const std::optional<RepairNews>& news) {
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::string text = heading(result);
-  if (!listed.empty()) text += points_table(result, listed, command.model);
+  if (!listed.empty())
+    text += points_table(result, listed, best_sizes(result, command.model, supervisor.stop()));
   if (news) text += in_words(*news, result);
   text += bound_line(result);
-  if (!listed.empty() && !command.bytes.empty()) text += sizes_table(result, command.bytes);
-  Outcome outcome{.exit_code = exit_code(result), .text = text + completeness(result)};
+  if (!listed.empty() && !command.bytes.empty())
+    text += sizes_table(result, best_by_size(result, command.bytes, command.model, supervisor.stop()),
+                        command.bytes.size());
+  Outcome outcome{.exit_code = exit_code(result)};
   if (!command.search.json.empty()) deliver(command.search.json, to_json(result), outcome);
+  outcome.text = text + completeness(result, supervisor.seconds());
   return outcome;
 }
 
 // A read if the library has it; else it has it afterwards.
 Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Supervisor& supervisor) {
   const std::unique_ptr<AnswerFile> file = open_answers(command.library, true);
-  if (std::optional<Result> known = find_answer(*file, question)) {
+  if (std::optional<TakenAnswer> known = find_answer(*file, question, command.library)) {
     supervisor.take_floor();
-    Outcome outcome = told(command, *std::move(known), Stopped::No, {});
+    Outcome outcome = told(command, std::move(known->result), supervisor, Stopped::No, {});
+    note_unchecked(known->unchecked, command.library, outcome.notes);
     outcome.text += "from " + command.library + "\n";
     return outcome;
   }
@@ -117,7 +123,7 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
   supervisor.take_floor();
   if (!result.complete && supervisor.stopped() != Stopped::No) result.stopped = supervisor.stopped();
   keep_answer(*file, question, result);
-  return told(command, std::move(result), supervisor.stopped(), {});
+  return told(command, std::move(result), supervisor, supervisor.stopped(), {});
 }
 
 }  // namespace
@@ -129,7 +135,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.topology, search.changes);
-  const Collective collective = communication(search.collective, topology, search.root);
+  const Collective collective = communication(search.collective, topology, search.root, search.order);
   FrontierOptions options = options_of(command, stop);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {
@@ -143,7 +149,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   }
   options.publish = [&](const std::function<Result()>& found) {
     supervisor.publish(
-        [&command, found, news](Stopped stopped) { return told(command, found(), stopped, news); });
+        [&, found, news](Stopped stopped) { return told(command, found(), supervisor, stopped, news); });
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) {
@@ -153,7 +159,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     return by_library(command, library_question(topology, collective, options), supervisor);
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
-  return told(command, std::move(result), supervisor.stopped(), news);
+  return told(command, std::move(result), supervisor, supervisor.stopped(), news);
 }
 
 }  // namespace chorale

@@ -69,6 +69,8 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const fs::pa
     words.push_back(value);
   };
   if (is_rooted(question.collective.kind)) add("--root", std::to_string(question.collective.root));
+  if (const SumOrder& order = question.collective.order; order != SumOrder{})
+    add("--order", to_string(order));
   add("--min-chunks", std::to_string(asked.min_chunks));
   add("--max-chunks", std::to_string(asked.max_chunks));
   if (asked.extra_rounds != kAnyRounds) add("--k", std::to_string(asked.extra_rounds));

@@ -81,9 +81,11 @@ Outcome show(const LibraryCommand& command) {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
   std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "block",
                                                      "point", "us", "least", "its own", "least", "over"}};
-  long long answers = 0;
+  long long answers = 0, unchecked = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
-    const Result result = result_of(stored, command.file);
+    const TakenAnswer taken_answer = taken(stored, command.file);
+    const Result& result = taken_answer.result;
+    unchecked += taken_answer.unchecked;
     ++answers;
     const auto of_frontier = [](const Point& point) { return point.on_frontier; };
     const auto points = std::ranges::count_if(result.points, of_frontier);
@@ -101,6 +103,7 @@ Outcome show(const LibraryCommand& command) {
   std::sort(rows.begin() + 1, rows.end());
   Outcome outcome{.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
                                                                  counted(std::ssize(rows) - 1, "place"))};
+  note_unchecked(unchecked, command.file, outcome.notes);
   if (measured.size() > 1) {
     // By places as above, sizes as they grow.
     std::stable_sort(measured.begin() + 1, measured.end(), [](const auto& a, const auto& b) {
@@ -117,37 +120,39 @@ Outcome show(const LibraryCommand& command) {
 Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   Outcome outcome;
-  CheckReport all;
-  long long answers = 0;
+  LibraryReport all{.answers = 0};
   bool cut = false;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     cut = cut || *supervisor.stop();
     if (cut) return;
-    supervisor.progress().show(counted(++answers, "answer"));
-    const CheckReport report = check_answer(
-        stored, command.file,
-        {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = supervisor.stop()});
-    all.schedules += report.schedules;
-    all.bounds += report.bounds;
-    all.refutations += report.refutations;
-    all.undecided += report.undecided;
-    for (const Fault& fault : report.faults) {
-      all.faults.push_back(fault);
+    supervisor.progress().show(counted(all.answers + 1, "answer"));
+    const LibraryReport report = check_answer(
+        stored, {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = supervisor.stop()});
+    add(all, report);
+    for (const Fault& fault : report.check.faults) {
       const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
-      outcome.errors.push_back(fmt::format("{}: {}, {}, {}: {}", command.file, place.machine, place.group,
-                                           place.collective, fault.words));
+      outcome.errors.push_back(shown(fmt::format("{}: {}, {}, {}: {}", command.file, place.machine,
+                                                 place.group, place.collective, fault.words)));
     }
   });
-  outcome.exit_code = !all.faults.empty() ? kBadInput
-                      : cut               ? exit_code_of(supervisor.stopped())
-                      : all.undecided > 0 ? kUndecided
-                                          : kFound;
-  outcome.text = fmt::format("{}: {} verified, {} accepted, {} checked", counted(answers, "answer"),
-                             counted(all.schedules, "schedule"), counted(all.bounds, "bound"),
-                             counted(all.refutations, "refutation"));
-  if (all.undecided > 0)
-    outcome.text += fmt::format(", {} undecided within the limits", counted(all.undecided, "refutation"));
+  const CheckReport& check = all.check;
+  std::map<std::string, long long> away;  // places by the file of their machine
+  for (const std::string& machine : all.away) ++away[machine];
+  outcome.exit_code = !check.faults.empty()                  ? kBadInput
+                      : cut                                  ? exit_code_of(supervisor.stopped())
+                      : check.undecided > 0 || !away.empty() ? kUndecided
+                                                             : kFound;
+  outcome.text = fmt::format("{} in {}: {} verified, {} accepted, {} checked, {} made again",
+                             counted(all.answers, "answer"), counted(all.places, "place"),
+                             counted(check.schedules, "schedule"), counted(check.bounds, "bound"),
+                             counted(check.refutations, "refutation"), counted(all.predicted, "prediction"));
+  if (check.undecided > 0)
+    outcome.text += fmt::format(", {} undecided within the limits", counted(check.undecided, "refutation"));
+  if (all.measured > 0) outcome.text += fmt::format("; {} taken as measured", counted(all.measured, "time"));
   outcome.text += cut ? "; not all was checked (" + name_of(supervisor.stopped()) + ")\n" : "\n";
+  for (const auto& [machine, number] : away)
+    outcome.notes.push_back(
+        fmt::format("{}: {} not checked: {} is not here", command.file, counted(number, "place"), machine));
   return outcome;
 }
 
@@ -177,10 +182,17 @@ std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measur
 Outcome choose(const LibraryCommand& command) {
   require_writable_file("--json", command.json);
   std::vector<std::vector<MeasuredTime>> measured;
-  const std::vector<Result> results =
-      results_at(*open_answers(command.file, false), command.file, command.place, &measured);
+  std::vector<Result> results;
+  long long unchecked = 0;
+  for (TakenAnswer& answer :
+       results_at(*open_answers(command.file, false), command.file, command.place, command.order)) {
+    unchecked += answer.unchecked;
+    results.push_back(std::move(answer.result));
+    measured.push_back(std::move(answer.measured));
+  }
   keep_times_over(command.over, measured);
-  std::vector<std::vector<std::string>> rows = {{"block", "steps", "rounds/chunk", "method", "time", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"block", "steps", "rounds/chunk", "construction", "time", ""}};
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {
     const auto best =
@@ -189,10 +201,11 @@ Outcome choose(const LibraryCommand& command) {
     if (!first) first = best;
     const Point& point = results[best->result].points[best->point];
     rows.push_back({format_bytes(static_cast<double>(bytes)), std::to_string(point.cost.steps),
-                    fraction(point.cost.rounds, point.cost.chunks), name_of(point.method),
-                    format_us(best->us), origin(*best, measured[best->result], static_cast<double>(bytes))});
+                    fraction(point.cost.rounds, point.cost.chunks), origin(point), format_us(best->us),
+                    origin(*best, measured[best->result], static_cast<double>(bytes))});
   }
   Outcome outcome{.text = table(rows, "rrrlrl")};
+  note_unchecked(unchecked, command.file, outcome.notes);
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
   return outcome;
 }
@@ -220,6 +233,9 @@ Outcome merge(const LibraryCommand& command) {
   if (report.joined > 0) outcome.text += fmt::format("{} put together of several\n", report.joined);
   for (std::size_t i = 0; i < command.files.size(); ++i)
     outcome.text += fmt::format("{} taken from {}\n", report.taken[i], command.files[i]);
+  if (report.unchecked > 0)
+    outcome.notes.push_back(fmt::format("{} not checked; 'chorale library verify' does",
+                                        counted(report.unchecked, "refutation")));
   return outcome;
 }
 
@@ -229,8 +245,10 @@ Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
                                     {.place = command.place,
                                      .collectives = command.collectives,
                                      .bytes = command.bytes,
+                                     .order = command.order,
                                      .form = command.form});
   Outcome outcome{.notes = written.notes};
+  note_unchecked(written.unchecked, command.file, outcome.notes);
   for (NamedText& file : written.files) {
     file.path = command.output + "/" + file.path;
     outcome.text += shown(file.path) + "\n";

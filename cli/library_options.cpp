@@ -31,6 +31,12 @@ void place_options(CLI::App* sub, AnswerPlace& place) {
   integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
 
+void order_option(CLI::App* sub, std::optional<SumOrder::Kind>& order) {
+  choice<std::optional<SumOrder::Kind>>(
+      sub, "--order", order, {{"agreed", SumOrder::Kind::Agreed}, {"fixed", SumOrder::Kind::Fixed}},
+      "Of sums: only algorithms that were searched so; fixed ones give the same bits for each size (either)");
+}
+
 void build_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub = command(
       *app, "build", "Search for all that a file asks for, and keep the answers",
@@ -95,6 +101,7 @@ void export_options(CLI::App* app, Command& parsed) {
   choice(sub, "--as", options->form, forms, "For whom (mscclpp)");
   text(sub, "-o,--output", options->output, "DIR", "Where to write; made if it is not there");
   place_options(sub, options->place);
+  order_option(sub, options->order);
   options->bytes = {};
   for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
   sizes(sub, "--bytes", options->bytes, "Blocks of these sizes are looked at (1K:1G:2)");
@@ -151,6 +158,7 @@ void library_options(CLI::App& app, Command& parsed) {
       ->required()
       ->option_text("COLLECTIVE");
   place_options(select, selected->place);
+  order_option(select, selected->order);
   sizes(select, "--bytes", selected->bytes,
         "For blocks of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
   carrier(select, selected->over, "Whose measured times decide, where there are of both");

@@ -97,7 +97,7 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
 }
 
 void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& changes, Text& collective,
-                               std::optional<int>& root) {
+                               std::optional<int>& root, Text& order) {
   app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
       ->required()
       ->option_text("TOPOLOGY");
@@ -105,6 +105,14 @@ void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& ch
       ->required()
       ->option_text("COLLECTIVE");
   chorale::root(app, "--root", root);
+  app->add_option("--order", order,
+                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+                  "chunks, so that "
+                  "every point gives the same bits; or that tree, such as '((0 1) (2 3))'")
+      ->option_text("ORDER");
+  app->add_flag_callback(
+      "--allow-disagreement", [&order] { order = "free"; },
+      "Ranks may add up in orders of their own and end with different bits");
   machine_changes(app, changes);
 }
 

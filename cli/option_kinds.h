@@ -82,7 +82,7 @@ void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memor
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_communication(CLI::App*, Text& topology, MachineChanges&, Text& collective,
-                               std::optional<int>& root);
+                               std::optional<int>& root, Text& order);
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
 void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);

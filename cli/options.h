@@ -84,6 +84,7 @@ struct SearchSettings {  // what synthesize and frontier share
   MachineChanges changes = {};
   std::string collective = {};
   std::optional<int> root = {};
+  std::string order = {};  // of its sums; empty: as the collective says
   bool use_bounds = true;
   bool use_symmetry = true;
   std::int64_t conflicts = -1;
@@ -122,6 +123,7 @@ struct ComposeCommand {
   MachineChanges changes = {};
   std::string collective = {};
   std::optional<int> root = {};
+  std::string order = {};    // of its sums; empty: as the collective says
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
   int min_chunks = 1;
   int max_chunks = 1;
@@ -182,6 +184,7 @@ struct BoundsCommand {
   MachineChanges changes = {};
   std::string collective = {};
   std::optional<int> root = {};
+  std::string order = {};  // of its sums; empty: as the collective says
   int chunks = 1;
   std::optional<int> steps = {};
   Limits limits = {};
@@ -286,6 +289,7 @@ struct WorkloadTarget {
   MachineChanges changes = {};
   std::vector<std::string> algorithms = {};  // result files, instead of a search
   int max_chunks = 2;                        // of a search
+  std::string order = "agreed";              // of sums
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
@@ -326,6 +330,7 @@ struct LibraryCommand {
   std::string file = {};  // the library
   int jobs = 1;
   AnswerPlace place = {.group = "all"};         // of Select; of Measure its machine
+  std::optional<SumOrder::Kind> order = {};     // of Select and Export
   std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
   std::string json = {};
   std::string html = {};                      // of Show

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
+#include "cli/tally.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
@@ -83,18 +84,18 @@ std::string summary(const MscclppFile& file) {
   return text;
 }
 
-// Rows as text, and how many elements were wrong.
-std::pair<std::string, std::int64_t> rows_of(const std::vector<RunRow>& results, bool combining) {
+// Rows as text, and what they came to.
+std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool combining) {
   std::vector<std::vector<std::string>> rows = {
       {"block bytes", "buffer bytes", "type", "op", "time (us)", "algbw (GB/s)", "wrong"}};
-  std::int64_t wrong = 0;
+  Tally tally;
   for (const RunRow& row : results) {
     rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
                     combining ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
                     fmt::format("{:.3f}", row.algbw), std::to_string(row.wrong)});
-    wrong += row.wrong;
+    tally.add(row);
   }
-  return {table(rows, "rrllrrr"), wrong};
+  return {table(rows, "rrllrrr"), tally};
 }
 
 RunOptions run_options(const ProgramCommand& command) {
@@ -111,12 +112,18 @@ RunOptions run_options(const ProgramCommand& command) {
 template <typename TimeAt>
 std::string estimate(const ProgramCommand& command, const TimeAt& time_at) {
   std::vector<std::vector<std::string>> rows = {{"block bytes", "estimate (us)", "busiest", "in use (us)"}};
+  bool links_chosen = false;
   for (std::int64_t bytes : command.bytes.empty() ? std::vector<std::int64_t>{1 << 20} : command.bytes) {
     const ProgramTime time = time_at(static_cast<double>(bytes));
     rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), time.busiest,
                     fmt::format("{:.2f}", time.busiest_us)});
+    links_chosen = links_chosen || time.links_chosen;
   }
-  return table(rows, "rrlr");
+  return table(rows, "rrlr") +
+         (links_chosen
+              ? "links: the file names none; of parallel links each message takes the one on which it "
+                "arrives first\n"
+              : "");
 }
 
 // What is known so far.
@@ -155,11 +162,11 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
   require_sums_of_halves(run_options(command), file.collective);
   publish(supervisor, text);
   try {
-    const auto [rows, wrong] = rows_of(
+    const auto [rows, tally] = rows_of(
         run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
         file.collective.combining);
     text += rows;
-    if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
+    if (!tally.is_good(file.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
   } catch (const Hang& hang) {
     throw InputError(command.file, hang.what(), "raise --wait");
   }
@@ -205,13 +212,13 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     }
     publish(supervisor, text);
     try {
-      const auto [rows, wrong] =
+      const auto [rows, tally] =
           rows_of(run_blocks_on_threads(
                       file.program, file.collective, run_options(command),
                       {.queue_depth = command.queue_depth, .in_place = in_place, .epilogue = add_index}),
                   file.collective.combining);
       text += rows;
-      if (wrong > 0) return {.exit_code = kWrongData, .text = text + counted(wrong, "wrong element") + "\n"};
+      if (!tally.is_good(file.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
     } catch (const Hang& hang) {
       throw InputError(command.file, hang.what(), "raise --wait or --depth");
     }

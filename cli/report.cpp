@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "api/report.h"
 #include "cli/layout.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -13,6 +12,24 @@
 #include "ir/words.h"
 
 namespace chorale {
+namespace {
+
+// All that is said below is said of schedules that add up so.
+std::string order_in_words(const Collective& collective) {
+  if (!adds(collective) || collective.order.kind == SumOrder::Kind::Agreed) return "";
+  if (collective.order.kind == SumOrder::Kind::Free)
+    return "\nranks may add up in orders of their own, and end with different bits";
+  return "\nall add up in one order: " + to_string(collective.order);
+}
+
+}  // namespace
+
+std::string chunk_counts(const Space& space) {
+  return space.min_chunks == space.max_chunks
+             ? counted(space.min_chunks, "chunk")
+             : fmt::format("{} to {} chunks", space.min_chunks, space.max_chunks);
+}
+
 std::string heading(const Result& result) {
   const Topology& topology = result.topology;
   std::string text = fmt::format("{}, {}: {}, {}", topology.name, name_of(result.collective),
@@ -21,29 +38,32 @@ std::string heading(const Result& result) {
   if (!topology.limits.empty())
     text += ", " + counted(static_cast<long long>(topology.limits.size()), "shared limit");
   const Space& space = result.space;
-  if (result.kind == ResultKind::Frontier)
-    text += space.min_chunks == space.max_chunks
-                ? fmt::format("; {} a block", counted(space.min_chunks, "chunk"))
-                : fmt::format("; {} to {} chunks a block", space.min_chunks, space.max_chunks);
+  if (result.kind == ResultKind::Frontier) text += "; " + chunk_counts(space) + " a block";
   if (result.kind == ResultKind::Frontier && space.max_steps != kAnySteps)
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds)
     text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
-  return text + fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
-                            under_abilities(topology));
+  return text + order_in_words(result.collective) +
+         fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
+                     under_abilities(topology));
 }
 
-std::string points_table(const Result& result, const std::vector<int>& chosen, const SizeModel& model) {
-  const std::vector<std::string> sizes = best_sizes_in_words(result, model);
+std::string points_table(const Result& result, const std::vector<int>& chosen, const BestSizes& best) {
+  const std::vector<std::string>& sizes = best.words;
   // The last are folded first where the line is too short.
   std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk",
-                                                 "best for blocks", "seconds", "method", "proven by"}};
-  for (int i : chosen) {
+                                                 "best for blocks", "seconds", "construction", "proven by"}};
+  const auto is_chosen = [&](int i) { return std::ranges::find(chosen, i) != chosen.end(); };
+  bool whole_frontier = true;
+  for (int i = 0; i < std::ssize(result.points); ++i)
+    whole_frontier = whole_frontier && (is_chosen(i) || !result.points[i].on_frontier);
+  for (int i = 0; i < std::ssize(result.points); ++i) {
+    if (!is_chosen(i) && (!whole_frontier || sizes[i].empty())) continue;
     const Point& point = result.points[i];
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
                     std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
-                    point.on_frontier ? sizes[i] : "dominated", fmt::format("{:.2f}", point.seconds),
-                    name_of(point.method), proven_by(result, point)});
+                    sizes[i].empty() ? "dominated" : sizes[i], fmt::format("{:.2f}", point.seconds),
+                    origin(point), proven_by(result, point)});
   }
   return table(rows, "rrrrllrll");
 }
@@ -51,7 +71,8 @@ std::string points_table(const Result& result, const std::vector<int>& chosen, c
 std::string bound_line(const Result& result) {
   const Rate bound = rate_bound(result);
   if (bound.rounds == 0) return "";
-  std::string text = fmt::format("no schedule has fewer than {}", rounds_a_chunk(bound.rounds, bound.chunks));
+  std::string text = fmt::format("no schedule of any chunk count has fewer than {}",
+                                 rounds_a_chunk(bound.rounds, bound.chunks));
   const auto best =
       std::min_element(result.points.begin(), result.points.end(),
                        [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
@@ -62,22 +83,25 @@ std::string bound_line(const Result& result) {
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
 }
 
-std::string sizes_table(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
   std::vector<std::vector<std::string>> rows = {
-      {"block", "#", "steps", "rounds/chunk", "method", "time", "times the bound"}};
-  for (const SizeRow& each : best_by_size(result, block_bytes)) {
+      {"block", "#", "steps", "rounds/chunk", "construction", "time", "times the bound"}};
+  for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),
                     std::to_string(point.cost.steps), fraction(point.cost.rounds, point.cost.chunks),
-                    name_of(point.method), format_us(each.us),
+                    origin(point), format_us(each.us),
                     each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
   }
-  return table(rows, "rrrrlrr");
+  std::string text = table(rows, "rrrrlrr");
+  if (timed.size() < asked)
+    text += counted(static_cast<long long>(asked - timed.size()), "more size") + " not timed\n";
+  return text;
 }
 
-std::string sizes_json(const Result& result, const std::vector<std::int64_t>& block_bytes) {
+std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) {
   std::vector<std::string> rows;
-  for (const SizeRow& each : best_by_size(result, block_bytes))
+  for (const SizeRow& each : timed)
     rows.push_back(fmt::format(R"({{"block_bytes":{},"point":{},"us":{},"least_us":{}}})", each.block_bytes,
                                each.point, each.us, each.least_us));
   return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
@@ -99,6 +123,13 @@ std::string openings_in_words(const Result& result) {
     text += least > 0 ? fmt::format(", gap {:.1f} %\n", 100 * (found / least - 1)) : "\n";
   }
   return text;
+}
+
+void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes) {
+  if (refutations > 0)
+    notes.push_back(
+        fmt::format("{} of {} not checked, and nothing here rests on that; 'chorale library verify' does",
+                    counted(refutations, "refutation"), library));
 }
 
 std::string schedule_text(const Topology& topology, const Point& point) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "api/report.h"
 #include "ir/frontier.h"
 
 namespace chorale {
@@ -13,19 +13,27 @@ namespace chorale {
 // "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks a block".
 std::string heading(const Result&);
 
-// The chosen points, one a line, with the number that --point takes.
-std::string points_table(const Result&, const std::vector<int>& chosen, const SizeModel&);
+// "1 chunk", "1 to 6 chunks".
+std::string chunk_counts(const Space&);
+
+// The chosen points, one a line, with the number that --point takes. Beside the whole frontier, also points
+// that are beaten in steps and rounds but are the fastest at some size, since links differ.
+std::string points_table(const Result&, const std::vector<int>& chosen, const BestSizes&);
 
 // What no schedule can beat, whatever its steps and chunks, and whether the result reaches it; "" if no claim
 // says so.
 std::string bound_line(const Result&);
 
-// Which point is the fastest at each size, and how far from the bound.
-std::string sizes_table(const Result&, const std::vector<std::int64_t>& block_bytes);
-std::string sizes_json(const Result&, const std::vector<std::int64_t>& block_bytes);
+// Which point is the fastest at each size, and how far from the bound; `asked`: how many sizes there should be, of
+// which the rest were not timed.
+std::string sizes_table(const Result&, const std::vector<SizeRow>&, std::size_t asked);
+std::string sizes_json(const Result&, const std::vector<SizeRow>&);
 
 // What is still open, a line each: incumbent, bound and gap in rounds a chunk, by steps.
 std::string openings_in_words(const Result&);
+
+// What of a library was left out since nobody has checked it (api/library.h); nothing where that is nothing.
+void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);

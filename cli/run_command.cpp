@@ -9,6 +9,7 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
+#include "cli/tally.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
@@ -69,7 +70,7 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
   const Epilogue epilogue = command.epilogue.empty()
                                 ? Epilogue()
                                 : epilogue_from_json(read_file(command.epilogue), command.epilogue);
-  std::int64_t wrong = 0;
+  Tally tally;
   for (const auto& [i, sizes] : work(command, result)) {
     const std::vector<RunRow> rows = run(result.topology, result.points[i],
                                          {.executor = command.transport,
@@ -89,7 +90,7 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                             fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
                             fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", row.algbw),
                             std::to_string(row.wrong)});
-      wrong += row.wrong;
+      tally.add(row);
     }
     supervisor.publish(
         [text = heading(command, result) + table(table_rows, kAlignment)](Stopped stopped) -> Outcome {
@@ -97,10 +98,10 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                   .text = text + "not all was run (" + name_of(stopped) + ")\n"};
         });
   }
-  Outcome outcome{.exit_code = wrong == 0 ? kFound : kWrongData};
+  Outcome outcome{.exit_code = tally.is_good(result.collective) ? kFound : kWrongData};
   if (session == nullptr || rank_of(*session) == 0)
     outcome.text = heading(command, result) + table(table_rows, kAlignment) +
-                   (wrong == 0 ? "every element is right\n" : counted(wrong, "wrong element") + "\n");
+                   (tally.wrong == 0 ? "every element is right\n" : "") + tally.faults();
   return outcome;
 }
 

@@ -9,7 +9,8 @@ constexpr const char* kExitCodes =
     "2 bad input";
 
 void search_settings(CLI::App* app, SearchSettings& search, const char* jobs) {
-  machine_and_communication(app, search.topology, search.changes, search.collective, search.root);
+  machine_and_communication(app, search.topology, search.changes, search.collective, search.root,
+                            search.order);
   app->add_flag_callback(
       "--no-bounds", [&] { search.use_bounds = false; },
       "Let the solver refute what a bound would have refuted: slower, for comparison");
@@ -47,9 +48,10 @@ void synthesize_options(CLI::App& app, Command& parsed) {
           "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
   auto options = std::make_shared<SynthesizeCommand>();
   search_settings(sub, options->search, "Ask J cubes side by side (1)");
+  std::vector<std::pair<Text, Engine>> known;
+  for (const Named<Engine>& each : engines()) known.emplace_back(each.name, each.value);
   choice<Engine>(
-      sub, "--engine", options->engine,
-      {{"sat", Engine::Sat}, {"smt", Engine::Smt}, {"sat-partition", Engine::SatPartition}},
+      sub, "--engine", options->engine, known,
       "sat: ours; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "At most S steps");
@@ -116,7 +118,8 @@ void compose_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale compose dgx-a100:2 allgather --max-chunks 2\n"
           "  chorale compose a100:2 allgather --outline \"allgather node, allgather gpu\"");
   auto options = std::make_shared<ComposeCommand>();
-  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root);
+  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root,
+                            options->order);
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
@@ -220,7 +223,8 @@ void bounds_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = std::make_shared<BoundsCommand>();
-  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root);
+  machine_and_communication(sub, options->topology, options->changes, options->collective, options->root,
+                            options->order);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");

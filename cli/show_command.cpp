@@ -12,30 +12,59 @@
 #include "ir/ranking.h"
 
 namespace chorale {
+namespace {
+
+// What takes long, before any of it is delivered.
+struct Shown {
+  Outcome outcome = {};
+  std::string json = {}, html = {};
+};
+
+// Once stopped, without what would have to be simulated for long.
+Shown shown(const ShowCommand& command, const Result& result, const Supervisor& supervisor, bool with_page) {
+  const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
+  const BestSizes sizes = best_sizes(result, command.model, supervisor.stop());
+  bool whole = sizes.timed;
+  Shown made{.outcome = {.text = heading(result) + points_table(result, chosen, sizes) + bound_line(result)}};
+  std::string& text = made.outcome.text;
+  if (!command.bytes.empty()) {
+    const std::vector<SizeRow> rows = best_by_size(result, command.bytes, command.model, supervisor.stop());
+    const std::size_t asked = result.points.empty() ? 0 : command.bytes.size();
+    whole = whole && rows.size() == asked;
+    text += sizes_table(result, rows, asked);
+    made.json = sizes_json(result, rows);
+  }
+  if (!command.html.empty() && with_page) made.html = to_page(result, sizes);
+  for (int i : command.bytes.empty() && command.html.empty() ? chosen : std::vector<int>()) {
+    const Point& point = result.points[i];
+    text += fmt::format("\npoint {}: {}\n", i, origin(point)) + schedule_text(result.topology, point);
+  }
+  if (!whole) made.outcome.exit_code = exit_code_of(supervisor.stopped());
+  return made;
+}
+
+Outcome delivered(const ShowCommand& command, Shown made) {
+  if (!made.json.empty() && !command.json.empty()) deliver(command.json, std::move(made.json), made.outcome);
+  if (!made.html.empty()) deliver(command.html, std::move(made.html), made.outcome);
+  return made.outcome;
+}
+
+}  // namespace
 
 Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   require_writable_file("--html", command.html);
   require_writable_file("--json", command.json);
   if (is_ranking(read_file(command.file))) return show_ranking_file(command, supervisor);
   const Result result = read_sound_result(command.file);
-  const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
-  Outcome outcome{.text = heading(result) + points_table(result, chosen, command.model) + bound_line(result)};
-  if (!command.bytes.empty()) {
-    outcome.text += sizes_table(result, command.bytes);
-    if (!command.json.empty()) deliver(command.json, sizes_json(result, command.bytes), outcome);
-  }
-  if (!command.html.empty()) {
-    const std::string page = to_page(result, command.model);
-    supervisor.take_floor();
-    deliver(command.html, page, outcome);
+  supervisor.publish([&command, result, &supervisor](Stopped stopped) {
+    Outcome outcome = delivered(command, shown(command, result, supervisor, false));
+    outcome.exit_code = exit_code_of(stopped);
+    if (!command.html.empty()) outcome.errors.push_back("--html: not written (" + name_of(stopped) + ")");
     return outcome;
-  }
-  for (int i : command.bytes.empty() ? chosen : std::vector<int>()) {
-    const Point& point = result.points[i];
-    outcome.text +=
-        fmt::format("\npoint {}: {}\n", i, name_of(point.method)) + schedule_text(result.topology, point);
-  }
-  return outcome;
+  });
+  Shown made = shown(command, result, supervisor, true);
+  supervisor.take_floor();
+  return delivered(command, std::move(made));
 }
 
 }  // namespace chorale

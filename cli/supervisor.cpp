@@ -178,6 +178,10 @@ milliseconds Supervisor::time_left() const {
   return std::max(std::chrono::ceil<milliseconds>(*deadline_ - steady_clock::now()), milliseconds(1));
 }
 
+double Supervisor::seconds() const {
+  return std::chrono::duration<double>(steady_clock::now() - started_).count();
+}
+
 void Supervisor::want_progress(ShowProgress when) {
   line_.want(when);
   wake();

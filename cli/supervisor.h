@@ -51,6 +51,7 @@ class Supervisor {
   Stopped stopped() const;
   // None if negative.
   std::chrono::milliseconds time_left() const;
+  double seconds() const;  // of the command until now
   ProgressLine& progress() { return line_; }
   void want_progress(ShowProgress);  // even if standard error is no terminal
   void publish(LastWord);
@@ -72,6 +73,7 @@ class Supervisor {
   std::string complaint() const;
   void wake() const;
 
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const Limits limits_;
   const bool quiet_;  // of last words, too
   ProgressLine line_ = {};

@@ -26,14 +26,16 @@ int exit_code(const SynthesisResult& answer) {
   return answer.result.stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
 }
 
-std::string report(const SynthesizeCommand& command, const SynthesisResult& answer) {
+std::string report(const SynthesizeCommand& command, const SynthesisResult& answer,
+                   const Supervisor& supervisor) {
   const Result& result = answer.result;
   std::string text = heading(result);
   const std::string effort =
-      fmt::format("; {:.2f} s, {}\n", result.seconds, counted(answer.conflicts, "conflict"));
+      fmt::format("; {:.2f} s, {}\n", supervisor.seconds(), counted(answer.conflicts, "conflict"));
   const std::string within = asked(command).empty() ? "" : " within " + asked(command);
   if (answer.verdict == Verdict::Unsat) return text + "impossible" + within + effort;
-  if (!result.points.empty()) text += points_table(result, {0}, {}) + bound_line(result);
+  if (!result.points.empty())
+    text += points_table(result, {0}, best_sizes(result, {}, supervisor.stop())) + bound_line(result);
   if (answer.verdict == Verdict::Unknown)
     text += openings_in_words(result) + "undecided" + within + " (" + name_of(result.stopped) + ")";
   text += std::string(answer.verdict == Verdict::Unknown ? "; " : "");
@@ -45,9 +47,10 @@ std::string report(const SynthesizeCommand& command, const SynthesisResult& answ
 }
 
 // Writes the answer and says it. `stopped`: what stopped the command, which the search may not know.
-Outcome told(const SynthesizeCommand& command, SynthesisResult answer, Stopped stopped) {
+Outcome told(const SynthesizeCommand& command, SynthesisResult answer, const Supervisor& supervisor,
+             Stopped stopped) {
   if (answer.verdict == Verdict::Unknown && stopped != Stopped::No) answer.result.stopped = stopped;
-  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer)};
+  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer, supervisor)};
   if (!command.search.json.empty()) deliver(command.search.json, to_json(answer.result), outcome);
   return outcome;
 }
@@ -61,7 +64,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.topology, search.changes);
-  const Collective collective = communication(search.collective, topology, search.root);
+  const Collective collective = communication(search.collective, topology, search.root, search.order);
   FrontierOptions options = {.time_limit = search.limits.time,
                              .memory_bytes = asked_memory(search.limits),
                              .jobs = search.jobs,
@@ -73,11 +76,11 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
                                            .proof_dir = search.proofs,
                                            .seed = search.seed}};
   options.publish = [&](const std::function<Result()>& found) {
-    supervisor.publish([&command, found](Stopped stopped) {
+    supervisor.publish([&, found](Stopped stopped) {
       SynthesisResult answer{.result = found()};
       if (answer.result.complete)
         answer.verdict = answer.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
-      return told(command, std::move(answer), stopped);
+      return told(command, std::move(answer), supervisor, stopped);
     });
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
@@ -86,7 +89,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
       synthesize(topology, collective,
                  {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds}, options);
   supervisor.take_floor();
-  return told(command, std::move(answer), supervisor.stopped());
+  return told(command, std::move(answer), supervisor, supervisor.stopped());
 }
 
 }  // namespace chorale

@@ -56,6 +56,8 @@ void choices_options(CLI::App* app, ImportOptions& choices) {
          "--error", [&](const Text& t) { choices.error = number_between("--error", t, 1e-9, 0.5); },
          "How far a rate may be off as whole chunks a round (0.05)")
       ->option_text("PART");
+  app->add_flag("--network-within-nodes", choices.network_within_nodes,
+                "Paths through the network between GPUs of one node, too, beside NVLink or xGMI");
   text(app, "--instance", choices.choices.instance, "TYPE",
        "Type of a cloud machine whose file shows PCI only, such as azure-ndv4 (by the file)");
   app->add_option_function<Text>(

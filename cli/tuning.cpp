@@ -38,7 +38,7 @@ WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& targ
                           .synthesis = {.limits = {.stop = supervisor.stop()}}};
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
-  return algorithms_for(topology, workload, search, std::move(known), options);
+  return algorithms_for(topology, workload, search, std::move(known), options, target.order);
 }
 
 std::vector<std::string> failures(const TuneResult& result) {

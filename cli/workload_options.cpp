@@ -59,6 +59,10 @@ void target(CLI::App* app, WorkloadTarget& target) {
       ->option_text("FILE ...");
   integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
           "Search algorithms that cut a block into at most C chunks (2)");
+  app->add_option("--order", target.order,
+                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for "
+                  "all collectives, sizes and runs; or that tree, such as '((0 1) (2 3))'")
+      ->option_text("ORDER");
   progress(app, target.progress);
 }
 

@@ -37,7 +37,7 @@ for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.js
     assert len(rows) == 2 * (1 + len(algorithms)), rows
     for row in rows:
         for half in [row, row["in_place"]]:
-            assert half["wrong"] == 0 and half["time_us"] >= half["min_us"] > 0, row
+            assert half["wrong"] == 0 and half["agrees"] and half["time_us"] >= half["min_us"] > 0, row
             # nccl-tests: algbw = size / time; busbw has a factor of its own.
             assert abs(half["algbw_gbs"] - row["size"] / half["time_us"] / 1e3) < 1e-9
             factor = {"allreduce": 1.5, "broadcast": 1, "reduce": 1}.get(collective, 0.75)

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,9 @@ import tempfile
 import time
 import xml.etree.ElementTree
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "doors"))
+import judge  # noqa: E402
 
 chorale = os.path.abspath(sys.argv[1])
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1123
@@ -26,8 +30,12 @@ work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_library_"))
 
 def run(*arguments, code=0):
     done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    assert code is None or done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
+
+
+def without_notes(text):
+    return [line for line in text.splitlines() if line and not line.startswith("chorale: note: ")]
 
 
 def refused(words, *arguments):
@@ -97,6 +105,25 @@ assert "7 there before, 0 answered now" in run("library", "build", "small.json",
 whole, places = contents("whole.db")
 assert len(whole) == 7 and len(places) == 12 + 2 * 7
 assert not processes()
+
+# A library may have sums in both orders: either is taken, or the one that is asked for.
+for order in ("fixed", "agreed"):
+    (work / "order.json").write_text(json.dumps({**small, "machines": ["torus:2x3"], "collectives": ["allreduce"], "order": order}))
+    if order == "agreed":
+        refused("has no allreduce of torus:2x3, all, root 0, in an agreed order", "library", "select", "orders.db", "torus:2x3", "allreduce",
+                "--order", "agreed")
+    assert "1 answered now" in run("library", "build", "order.json", "-o", "orders.db")
+for order in ("fixed", "agreed"):
+    run("library", "select", "orders.db", "torus:2x3", "allreduce", "--order", order, "--bytes", "1K", "--json", "one.json")
+    says = json.loads((work / "one.json").read_text())["collective"].get("order", "agreed")
+    assert says == order == "agreed" or order == "fixed" and says.startswith("(("), (order, says)
+run("library", "select", "orders.db", "torus:2x3", "allreduce", "--bytes", "1K")
+assert "2 answers in 2 places" in run("library", "show", "orders.db")
+run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "1,0,2,4,3,5", "--order", "agreed")
+run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "0,1,2,3,4,5", "--order", "fixed")
+run("library", "verify", "orders.db")
+run("library", "export", "orders.db", "torus:2x3", "allreduce", "--order", "fixed", "--as", "preload", "-o", "fixed_only")
+assert all('"order": "((' in file.read_text() for file in (work / "fixed_only").iterdir()), list((work / "fixed_only").iterdir())
 
 # What is in it is what the search says, and is taken from there.
 for machine, collective, options in [("torus:2x3", "allreduce", []), ("./b.json", "broadcast", ["--root", 3]), ("./a.json", "allgather", [])]:
@@ -200,7 +227,7 @@ assert [each.wait() for each in both] == [0, 0]
 assert contents("both.db") == (whole, places)
 
 # Nothing in the file is believed.
-assert "7 answers: " in run("library", "verify", "whole.db")
+assert "7 answers in 12 places: " in run("library", "verify", "whole.db")
 
 
 def changed(name, change):
@@ -241,14 +268,31 @@ with sqlite3.connect(work / "weak.db") as file:
     questions = [unpacked(question) for (question,) in file.execute("SELECT question FROM answers")]
 
 
+def concluded(answer):
+    """The answer with what its claims show of its points, by the judge."""
+    space = judge.Space(answer)
+    known = list(judge.families(answer, answer["topology"]["ranks"], space, False))
+    pair = lambda rate: [None, 1] if rate == judge.NEVER else [rate.numerator, rate.denominator]
+    for i, point in enumerate(answer["points"]):
+        cost = lambda each: (each["steps"], each["rounds"], each["chunks"])
+        equal_before = any(judge.as_good(each, *cost(point)) for each in answer["points"][:i])
+        point["on_frontier"] = not equal_before and not any(judge.better(*cost(each), point) for each in answer["points"])
+        way = point["method"] if point["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
+        own = [each for each in known if point["on_frontier"] or (each.chunks == point["chunks"] and each.way == way)]
+        bound = judge.least_rates(own, space, point["steps"])[-1]
+        gap = point["rounds"] / point["chunks"] / bound - 1 if bound else None
+        point.update(proven=not judge.room_for_better(point, own, space), bound=pair(bound), gap=None if gap is None else float(f"{gap:.6g}"))
+    answer["openings"] = [{"steps": steps, "found": None if found == judge.NEVER else pair(found), "bound": pair(bound)}
+                          for steps, found, bound in judge.openings_left(answer["points"], known, space)]
+    return answer
+
+
 def worse(file):
     """The torus's allgather without what proves it, and with times."""
     for key, question, blob in file.execute("SELECT key, question, answer FROM answers").fetchall():
         answer = json.loads(unpacked(blob))
         if answer["collective"]["collective"] == "allgather" and answer["topology"]["ranks"] == 6:
-            answer = {**answer, "complete": False, "claims": [], "stopped": "time limit"}
-            for point in answer["points"]:
-                point.update(proven=False, bound=[0, 1], gap=None)
+            answer = concluded({**answer, "complete": False, "claims": [], "stopped": "size limit"})
             file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
             file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, 1, 1, 1, 1)", (key,))
 
@@ -256,7 +300,7 @@ def worse(file):
 changed("worse.db", worse)
 for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.db", (1, 0))]:
     text = run("library", "merge", one, other, "-o", "merged.db")
-    assert text.splitlines() == ["7 answers: 6 found alike in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
+    assert without_notes(text) == ["7 answers: 6 found alike in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
     merged, its_places = contents("merged.db")
     assert its_places == places
     assert merged == whole
@@ -270,17 +314,23 @@ def halves(drop, claims):
         for key, blob in file.execute("SELECT key, answer FROM answers ORDER BY key").fetchall():
             answer = json.loads(unpacked(blob))
             points = [point for point in answer["points"] if point["on_frontier"]]
-            if len(points) < 2 or len(answer["claims"]) < 2:
+            # What was dominated may be on the frontier without the point, and is dropped when that comes back.
+            if len(points) < 2 or len(answer["claims"]) < 2 or len(answer["points"]) > len(points):
                 continue
             answer["points"].remove(points[drop])
-            answer.update(complete=False, stopped="time limit", claims=answer["claims"][claims])
-            for point in answer["points"]:
-                point.update(proven=False, bound=[0, 1], gap=None)
-            file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
-            file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, ?, 1, 1, 1)", (key, 10 + drop))
+            answer.update(complete=False, stopped="size limit", claims=answer["claims"][claims])
+            file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(concluded(answer))), key))
+            file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, ?, 1, 20, 1)", (key, 10 + drop))
             return
         raise AssertionError("no answer has two points")
     return change
+
+
+def strongest(claims):
+    """Without those that others imply: fewer rounds for the same steps."""
+    about = lambda claim: (claim["collective"], claim["chunks"], claim["steps"])
+    rounds = lambda claim: judge.NEVER if claim["rounds"] is None else claim["rounds"]
+    return [claim for claim in claims if all(about(each) != about(claim) or rounds(each) <= rounds(claim) for each in claims)]
 
 
 # Of two of which neither is better one is made, as good as both: what was known before they were taken apart. Times go with their
@@ -289,10 +339,10 @@ for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (s
     changed("one.db", halves(0, first))
     changed("two.db", halves(-1, second))
     text = run("library", "merge", "one.db", "two.db", "-o", "merged.db")
-    assert text.splitlines() == ["7 answers: 6 found alike in several files", "1 put together of several", "0 taken from one.db", "0 taken from two.db"], text
+    assert without_notes(text) == ["7 answers: 6 found alike in several files", "1 put together of several", "0 taken from one.db", "0 taken from two.db"], text
     merged, its_places = contents("merged.db")
-    assert its_places == places and "7 answers: " in run("library", "verify", "merged.db")
-    ordered = lambda answers: {key: {**answer, "claims": sorted(map(json.dumps, answer["claims"]))} for key, answer in answers.items()}
+    assert its_places == places and "7 answers in 12 places: " in run("library", "verify", "merged.db")
+    ordered = lambda answers: {key: {**answer, "claims": sorted(map(json.dumps, strongest(answer["claims"])))} for key, answer in answers.items()}
     assert ordered(merged) == ordered(whole)
     with sqlite3.connect(work / "merged.db") as file:
         assert sorted(file.execute("SELECT point, median_us FROM measured")) == [(0, 9), (1, 10)]
@@ -302,6 +352,37 @@ run("library", "verify", "merged.db")
 refused("another question than it is stored for", "library", "merge", "exchanged.db", "-o", "x.db")
 refused("is one of the libraries", "library", "merge", "whole.db", "weak.db", "-o", "weak.db")
 refused("less.db: an answer", "library", "merge", "less.db", "whole.db", "-o", "x.db")
+
+
+def liar(file):
+    """An answer without its point of the fewest steps, which is "refuted": complete by that, if it is believed."""
+    for key, blob in file.execute("SELECT key, answer FROM answers ORDER BY key").fetchall():
+        answer = json.loads(unpacked(blob))
+        points = [point for point in answer["points"] if point["on_frontier"]]
+        if len(points) < 2 or answer["collective"]["collective"] == "allreduce":
+            continue
+        answer["points"] = points[1:]
+        answer["claims"] += [{"collective": answer["collective"]["collective"], "chunks": chunks, "steps": points[1]["steps"] - 1, "rounds": None, "seconds": 0,
+                              "certificate": {"kind": "refutation", "chunk": 0, "formula_sha256": "0" * 64}}
+                             for chunks in range(answer["space"]["min_chunks"], answer["space"]["max_chunks"] + 1)]
+        assert concluded(answer)["openings"] == [] and answer["complete"], answer["openings"]
+        file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
+        return
+    raise AssertionError("no answer has two points")
+
+
+run("frontier", "ring:4", "broadcast", "--min-chunks", 3, "--max-chunks", 4, "--library", "true.db")
+(work / "liar.db").write_bytes((work / "true.db").read_bytes())
+with sqlite3.connect(work / "liar.db") as file:
+    liar(file)
+with sqlite3.connect(work / "true.db") as file:  # as a search says it that has only found
+    for key, blob in file.execute("SELECT key, answer FROM answers").fetchall():
+        answer = concluded({**json.loads(unpacked(blob)), "complete": False, "claims": [], "stopped": "size limit"})
+        file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
+refused("an answer is called complete, and true.db has a better schedule", "library", "merge", "liar.db", "true.db", "-o", "x.db")
+shown = run("library", "show", "liar.db")
+assert "refutations not checked" in shown and "not checked, and nothing here rests on that" in shown, shown
+assert "claims[" in run("library", "verify", "liar.db", code=2)
 assert not list(work.glob("x.db*")) and not list(work.glob("*.part*"))
 
 # Exported: what others read, each for sizes that leave nothing out.
@@ -331,6 +412,22 @@ run("library", "export", "reduce.db", "full:6", "allreduce", "--as", "nccl-tuner
 rows = [line.split(",") for line in (work / "tuner" / "nccl_tuner.csv").read_text().splitlines() if not line.startswith("#")]
 assert rows and all(len(row) == 10 and row[0] == "allreduce" and row[3] in ("ring", "tree") and row[4:8] == ["simple", "-1", "-1", "6"] for row in rows), rows
 assert all(int(a[2]) == int(b[1]) - 1 for a, b in zip(rows, rows[1:])) and all(len(line) < 250 for line in (work / "tuner" / "nccl_tuner.csv").read_text().splitlines())
+
+# The tuner's rows have the numbers of the other tables: NCCL's ring is what 'classic' makes of this machine, over all its NICs, and
+# the library's time is what 'show' has.
+run("frontier", "dgx-h100:2", "allreduce", "--max-chunks", "1", "--conflicts", "0", "--library", "tuner.db", "--json", "tuner.json", code=None)
+run("library", "export", "tuner.db", "dgx-h100:2", "allreduce", "--as", "nccl-tuner", "-o", "tuner2")
+run("classic", "multi_ring_allreduce", "dgx-h100:2", "--json", "ring.json")
+for size in ("1 MiB", "1 GiB"):
+    told = next(line for line in (work / "tuner2" / "nccl_tuner.csv").read_text().splitlines() if f" {size}: " in line)
+    for file, name in (("tuner.json", "the library's"), ("ring.json", "ring")):
+        run("show", file, "--bytes", size.replace(" ", "")[:2], "--json", "sizes.json")
+        us = json.loads((work / "sizes.json").read_text())["rows"][0]["us"]
+        number, unit = re.search(rf"{name} ([0-9.]+) (us|ms|s)\b", told).groups()
+        assert abs(float(number) * {"us": 1, "ms": 1e3, "s": 1e6}[unit] / us - 1) < 0.006, (told, file, us)
+ring_gbs = 2 * 15 / 16 * 2**30 / us / 1e3  # bus bandwidth: eight NICs of 50 GB/s
+assert 0.95 * 400 < ring_gbs <= 400, ring_gbs
+
 (work / "full").write_text("no directory")
 refused("-o", "library", "export", "whole.db", "torus:2x3", "allgather", "-o", "full/plans")
 

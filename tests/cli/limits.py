@@ -70,6 +70,21 @@ def signalled(number, *args, after):
     return out, err
 
 
+def interrupted_at(words, *args):
+    """Sends Ctrl-C once the progress line says so, however long that takes."""
+    process = subprocess.Popen([chorale, *args, "--progress"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    err = ""
+    while not re.search(words, err):
+        more = process.stderr.read(1)
+        assert more, f"{' '.join(args)}: over before it said {words}: {err[-300:]}"
+        err += more
+    process.send_signal(signal.SIGINT)
+    out, rest = process.communicate(timeout=300)
+    judged(args, (130,), 0, process.returncode, err + rest)
+    return out
+
+
 def unproven_result(name):
     result = json.loads(text_of(name))
     assert not result["complete"] and result["stopped"], result["stopped"]
@@ -91,6 +106,22 @@ out, _ = ends("frontier", *HARD, "--time-limit", "4s", "--json", "time.json", li
 assert unproven_result("time.json")["stopped"] == "time limit"
 assert "not complete" in out
 
+# Where links differ in alpha, points are timed as they come; at the limit nothing is left to be timed.
+out, _ = ends("frontier", "dgx1:2", "allgather", "--min-chunks", "64", "--max-chunks", "64", "--time-limit", "8s", "--json", "alphas.json", limit=8)
+assert unproven_result("alphas.json")["points"], out
+assert abs(float(re.search(r"; ([0-9.]+) s$", out, re.M)[1]) - 8) < PROMPTLY, out
+
+# The bound for any chunk count is there whatever was come to, and stands for chunk counts that were not.
+for machine, collective, count, bound in [("dgx1", "allreduce", 48, "7/24"), ("dgx1:2", "allgather", 40, "8")]:
+    out, _ = ends("frontier", machine, collective, "--max-chunks", str(count), "--time-limit", "3s", "--json", "bounds.json", limit=3)
+    said = " ".join(out.split())
+    assert f"no schedule of any chunk count has fewer than {bound} " in said and "nothing is known" not in said, out
+    result = unproven_result("bounds.json")
+    rates = {opening["bound"][0] / opening["bound"][1] for opening in result["openings"]}
+    least = int(bound.split("/")[0]) / int((bound + "/1").split("/")[1])
+    assert rates and min(rates) >= least - 1e-9, (rates, bound)
+    assert {claim["chunks"] for claim in result["claims"]} == set(range(1, count + 1)), "some chunk counts have no bound"
+
 # By Ctrl-C, with the clock of the progress line running inside calls to the solver.
 out, err = signalled(signal.SIGINT, "frontier", *HARD, "--json", "interrupted.json", "--progress", after=4)
 result = unproven_result("interrupted.json")
@@ -101,6 +132,12 @@ _, err = signalled(signal.SIGINT, "synthesize", "hub:12", "broadcast", "--chunks
 asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", err)
 longest = max({what for _, what in asked}, key=lambda what: len({seconds for seconds, each in asked if each == what}))
 assert len({seconds for seconds, each in asked if each == longest}) >= 3, "the clock stands still: " + err[-300:]
+
+# A composition is there as soon as one schedule is: its other outlines and its bounds take seconds more on 64 ranks.
+interrupted_at(r"[1-9]\d* points?; composing", "compose", "dgx1:8", "allreduce", "--json", "composed.json")
+ends("check", "composed.json", codes=(0,))
+composed = json.loads(text_of("composed.json"))
+assert composed["points"] and not composed["complete"], "what was composed is lost"
 
 # --- Whatever is being done. Each of these takes minutes, or all memory, where nothing limits it.
 
@@ -180,6 +217,15 @@ COMMANDS = (["frontier", "dgx1", "allreduce"], ["synthesize", "dgx1", "allgather
             ["topology", "show", "dgx1"], ["hierarchy", "show", "a100:4"], ["run", "ring.json"])
 for command in COMMANDS:
     ends(*command, "--time-limit", "1ms", codes=(0, 3), limit=0.001)
+# On 64 ranks with slower links between nodes: what is written is whole, and right.
+for command in (["frontier", "dgx1:8", "allgather"], ["frontier", "dgx-a100:8", "allreduce"],
+                ["synthesize", "dgx1:8", "allgather"], ["compose", "dgx-a100:8", "allreduce"],
+                ["classic", "two_tree_allreduce", "dgx1:8"]):
+    (work / "least.json").unlink(missing_ok=True)
+    ends(*command, "--time-limit", "1ms", "--json", "least.json", codes=(0, 3) if command[0] == "classic" else (3,),
+         limit=0.001)
+    if (work / "least.json").exists():
+        ends("check", "least.json", codes=(0,))
 # What runs is limited as a whole; how long a rank waits for another is a time of its own.
 ends("run", "ring.json", "--iterations", "1000000", "--time-limit", "1", limit=1)
 ends("run", "ring.json", "--iterations", "1000000", "--wait", "1", "--time-limit", "3", limit=3)

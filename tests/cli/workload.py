@@ -7,7 +7,9 @@ Usage: workload.py CHORALE EXAMPLES FLAGS, the folder of tests/scripts/emitted.c
 import json
 import os
 import pathlib
+import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,6 +44,48 @@ assert "kernel all {" in text and "Tensor m(fp32, [N], Sliced(0)) state" in text
 run(chorale, "transform", adam, "--apply", FUSED, "-o", "fused.chorale")
 assert (work / "fused.chorale").read_text() == text
 assert run(chorale, "transform", "fused.chorale") == text
+
+# A fixed order gives each element the bits of one tree, whatever the size and the collective that adds; an agreed one need not.
+(work / "sums.chorale").write_text("""workload sums
+ranks 4
+size N = 24
+Tensor g(fp32, [N], Local)
+all = AllReduce("+", g)
+part = ReduceScatter("+", g)
+whole = AllGather(part)
+return all, whole
+""")
+inputs = {rank: [random.Random(rank).gauss(0, 1) * 2.0**random.Random(99 + rank).randint(-9, 9) for _ in range(24)] for rank in range(4)}
+bits = {}
+for order in ("agreed", "fixed"):
+    for times in (1, 5000):
+        said = run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", order, "--set", f"N={24 * times}", "-o", "sums")
+        assert "allreduce" in said and "reducescatter" in said, said
+        run("make", "-s", "-C", "sums", "threads", f"CXX={QUICK['CXX']}")
+        (work / "given").mkdir(exist_ok=True)
+        (work / "got").mkdir(exist_ok=True)
+        for rank, values in inputs.items():
+            (work / f"given/g.{rank}").write_bytes(struct.pack("24f", *values) * times)
+        run("sums/sums_threads", f"N={24 * times}", "--runs", "0", "--in", "given", "--out", "got")
+        for name in ("all", "whole"):
+            for rank in range(4):
+                got = (work / f"got/{name}.{rank}").read_bytes()
+                bits.setdefault(order, set()).update(got[i:i + 96] for i in range(0, len(got), 96))
+assert len(bits["fixed"]) == 1 < len(bits["agreed"]), {order: len(each) for order, each in bits.items()}
+refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "free", "-o", "sums", says="lets ranks end with different bits")
+refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "(0 1)", "-o", "sums", says="--order")
+# A file in another order is not taken; one along a tree decides the tree.
+run(chorale, "frontier", "ring:4", "allreduce", "--order", "(((0 1) 2) 3)", "--time-limit", "20s", "--json", "chain.json")
+run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", "fixed", "--algorithms", "chain.json", "--set", "N=24", "-o", "sums")
+run("make", "-s", "-C", "sums", "threads", f"CXX={QUICK['CXX']}")
+for rank, values in inputs.items():
+    (work / f"given/g.{rank}").write_bytes(struct.pack("24f", *values))
+run("sums/sums_threads", "N=24", "--runs", "0", "--in", "given", "--out", "got")
+chain = [0.0] * 24
+for rank in range(4):
+    values = struct.unpack("24f", struct.pack("24f", *inputs[rank]))
+    chain = struct.unpack("24f", struct.pack("24f", *(a + b for a, b in zip(chain, values))))
+assert all((work / f"got/{name}.{rank}").read_bytes() == struct.pack("24f", *chain) for name in ("all", "whole") for rank in range(4))
 
 # The tuner finds that program, and says so in JSON, too; a log saves nothing but time.
 tuned = json.loads(run(chorale, "tune", adam, "--machine", "ring:4", "--set", "N=64M", "--json", "-"))
