@@ -10,10 +10,13 @@
 #include <climits>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace chorale {
 
 namespace py = pybind11;
+using namespace pybind11::literals;
 
 // Numbers without a limit are None in Python.
 inline std::optional<int> if_any(int number) {
@@ -22,6 +25,37 @@ inline std::optional<int> if_any(int number) {
 
 // chorale.errors.NAME
 py::object exception_type(const char* name);
+
+// What a Python value is to be, in words.
+template <typename Value>
+std::string kind_of() {
+  if constexpr (std::is_same_v<Value, bool>) return "True or False";
+  if constexpr (std::is_integral_v<Value>) return "a whole number";
+  if constexpr (std::is_floating_point_v<Value>) return "a number";
+  if constexpr (std::is_same_v<Value, std::string>) return "a text";
+  return "a list of texts";
+}
+
+// A keyword argument; TypeError with its name where it is of another type, and InputError where it is no such
+// large number.
+template <typename Value>
+Value keyword(const py::kwargs& asked, const char* name) {
+  if constexpr (requires(Value value) { value.value(); }) {
+    if (asked[name].is_none()) return std::nullopt;
+    return keyword<typename Value::value_type>(asked, name);
+  } else {
+    const py::object value = asked[name];
+    try {
+      if (!std::is_same_v<Value, bool> || py::isinstance<py::bool_>(value)) return value.cast<Value>();
+    } catch (const py::cast_error&) {
+      if (std::is_arithmetic_v<Value> && PyLong_Check(value.ptr()))
+        throw InputError(name, py::str(value).cast<std::string>() + " is out of range",
+                         "use a smaller number");
+    }
+    throw py::type_error(std::string(name) + ": " + py::repr(value).cast<std::string>().substr(0, 60) +
+                         " is not " + kind_of<Value>());
+  }
+}
 
 void bind_nouns(py::module_&);
 void bind_doors(py::module_&);

@@ -28,27 +28,27 @@ std::chrono::milliseconds milliseconds(const std::optional<double>& seconds) {
 }
 
 MachineChanges changes(const py::kwargs& asked) {
-  const auto list = [&](const char* name) { return asked[name].cast<std::vector<std::string>>(); };
+  const auto list = [&](const char* name) { return keyword<std::vector<std::string>>(asked, name); };
   return {list("without_links"), list("without_ranks"), list("degraded")};
 }
 
 // What of FrontierOptions both searches have.
 FrontierOptions search_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
   FrontierOptions options;
-  options.time_limit = milliseconds(asked["time_limit"].cast<std::optional<double>>());
-  const auto conflicts = asked["conflicts"].cast<std::optional<std::int64_t>>();
+  options.time_limit = milliseconds(keyword<std::optional<double>>(asked, "time_limit"));
+  const auto conflicts = keyword<std::optional<std::int64_t>>(asked, "conflicts");
   require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
   options.synthesis.limits = {.conflicts = conflicts.value_or(-1), .stop = &stop};
-  options.jobs = asked["jobs"].cast<int>();
+  options.jobs = keyword<int>(asked, "jobs");
   require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
-  options.synthesis.cubes = asked["cubes"].cast<int>();
+  options.synthesis.cubes = keyword<int>(asked, "cubes");
   require_between("cubes", std::optional(options.synthesis.cubes), 0, kMostCubes);
   if (options.synthesis.cubes > 0 && !conflicts)
     throw InputError("cubes", "needs conflicts: what takes more of them is cut", "give conflicts");
-  options.synthesis.use_bounds = asked["use_bounds"].cast<bool>();
-  options.synthesis.use_symmetry = asked["use_symmetry"].cast<bool>();
-  options.synthesis.proof_dir = asked["proofs"].cast<std::string>();
-  options.synthesis.seed = asked["seed"].cast<int>();
+  options.synthesis.use_bounds = keyword<bool>(asked, "use_bounds");
+  options.synthesis.use_symmetry = keyword<bool>(asked, "use_symmetry");
+  options.synthesis.proof_dir = keyword<std::string>(asked, "proofs");
+  options.synthesis.seed = keyword<int>(asked, "seed");
   require_between("seed", std::optional(options.synthesis.seed), 0, INT_MAX);
   return options;
 }
@@ -93,10 +93,9 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
   FrontierOptions options = search_options(asked, stop);
-  SynthesisQuestion question{.chunks = asked["chunks"].cast<int>(),
-                             .steps = asked["steps"].cast<std::optional<int>>(),
-                             .rounds = asked["rounds"].cast<std::optional<int>>()};
-  require_between("chunks", std::optional(question.chunks), 1, kMostChunksOfABlock);
+  SynthesisQuestion question{.chunks = keyword<int>(asked, "chunks"),
+                             .steps = keyword<std::optional<int>>(asked, "steps"),
+                             .rounds = keyword<std::optional<int>>(asked, "rounds")};
   require_between("steps", question.steps, 1, kMostStepsAsked);
   require_between("rounds", question.rounds, 1, kMostStepsAsked);
   if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
@@ -194,11 +193,11 @@ std::vector<RunRow> measured(const Result& result, int number, const std::vector
 }
 
 py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
-  CompileOptions options{.name = asked["name"].cast<std::string>(),
-                         .in_place = asked["in_place"].cast<bool>(),
-                         .channels = asked["channels"].cast<int>(),
-                         .min_bytes = asked["min_bytes"].cast<std::int64_t>(),
-                         .max_bytes = asked["max_bytes"].cast<std::int64_t>()};
+  CompileOptions options{.name = keyword<std::string>(asked, "name"),
+                         .in_place = keyword<bool>(asked, "in_place"),
+                         .channels = keyword<int>(asked, "channels"),
+                         .min_bytes = keyword<std::int64_t>(asked, "min_bytes"),
+                         .max_bytes = keyword<std::int64_t>(asked, "max_bytes")};
   require_between("channels", std::optional(options.channels), 1, 64);
   require_between<std::int64_t>("min_bytes", options.min_bytes, 0, INT64_MAX);
   require_between<std::int64_t>("max_bytes", options.max_bytes, 0, INT64_MAX);
@@ -229,11 +228,10 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 
 FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
   FrontierOptions options = search_options(asked, stop);
-  options.min_chunks = asked["min_chunks"].cast<int>();
-  options.max_chunks = asked["max_chunks"].cast<int>();
-  const auto k = asked["k"].cast<std::optional<int>>(), steps = asked["max_steps"].cast<std::optional<int>>();
-  require_between("min_chunks", std::optional(options.min_chunks), 1, kMostChunksOfABlock);
-  require_between("max_chunks", std::optional(options.max_chunks), 1, kMostChunksOfABlock);
+  options.min_chunks = keyword<int>(asked, "min_chunks");
+  options.max_chunks = keyword<int>(asked, "max_chunks");
+  const auto k = keyword<std::optional<int>>(asked, "k"),
+             steps = keyword<std::optional<int>>(asked, "max_steps");
   require_between("k", k, 0, kMostStepsAsked);
   require_between("max_steps", steps, 1, kMostStepsAsked);
   options.extra_rounds = k.value_or(kAnyRounds);
@@ -253,10 +251,9 @@ void bind_doors(py::module_& module) {
   });
   module.def(
       "communication",
-      [](const std::string& name, const Topology& topology, std::optional<Rank> root) {
-        return communication(name, topology, root);
-      },
-      others);
+      [](const std::string& name, const Topology& topology, std::optional<Rank> root,
+         const std::string& order) { return communication(name, topology, root, order); },
+      others, "name"_a, "machine"_a, "root"_a, "order"_a);
   module.def("catalogue", [] {
     std::vector<std::pair<std::string, std::string>> rows;
     for (const CatalogueEntry& entry : known_machines()) rows.emplace_back(entry.pattern, entry.description);
@@ -277,12 +274,16 @@ void bind_doors(py::module_& module) {
   module.def(
       "import_machine",
       [](const std::vector<std::pair<std::string, std::string>>& files, int nodes, double error,
-         const std::string& instance, double nic_gbits) {
-        const ImportedMachine read = import_machine(
-            named(files), {.nodes = nodes, .error = error, .instance = instance, .nic_gbits = nic_gbits});
+         const std::string& instance, double nic_gbits, bool network_within_nodes) {
+        const ImportedMachine read =
+            import_machine(named(files), {.nodes = nodes,
+                                          .error = error,
+                                          .instance = instance,
+                                          .nic_gbits = nic_gbits,
+                                          .network_within_nodes = network_within_nodes});
         return std::tuple(read.machine, read.report, read.json);
       },
-      others);
+      others, "files"_a, "nodes"_a, "error"_a, "instance"_a, "nic_gbits"_a, "network_within_nodes"_a);
   module.def("frontier", &frontier_of);
   module.def("synthesize", &synthesis_of);
   module.def(
@@ -291,7 +292,7 @@ void bind_doors(py::module_& module) {
         require_between("chunks", std::optional(chunks), 0, kMostChunksOfABlock);
         return classic(topology, {.name = name, .chunks = chunks, .root = root});
       },
-      others);
+      others, "name"_a, "machine"_a, "chunks"_a, "root"_a);
   module.def(
       "bounds",
       [](const Topology& topology, const Collective& collective, int chunks, std::optional<int> steps) {
@@ -299,12 +300,15 @@ void bind_doors(py::module_& module) {
         require_between("steps", steps, 1, kMostStepsAsked);
         return bounds(topology, collective, {.chunks = chunks, .steps = steps});
       },
-      others);
-  module.def("check", &checked);
-  module.def("check_file", [](const std::string& file, const std::string& proofs,
-                              std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
-    return checked(read_result(file), proofs, conflicts, time_limit);
-  });
+      others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);
+  module.def("check", &checked, "result"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
+  module.def(
+      "check_file",
+      [](const std::string& file, const std::string& proofs, std::optional<std::int64_t> conflicts,
+         std::optional<double> time_limit) {
+        return checked(read_result(file), proofs, conflicts, time_limit);
+      },
+      "file"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
   module.def(
       "read_result", [](const std::string& file) { return read_sound_result(file); }, others);
   module.def(
@@ -312,7 +316,7 @@ void bind_doors(py::module_& module) {
       [](const Result& result, const std::vector<std::int64_t>& bytes) {
         return best_by_size(result, bytes);
       },
-      others);
+      others, "result"_a, "bytes"_a);
   module.def("place", &placed);
   module.def("emit_placement", [](const Ranking& ranking) {
     py::dict files;

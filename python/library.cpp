@@ -160,30 +160,26 @@ std::string words_of(const LibraryQuestion& question) {
 
 py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
   std::atomic<bool> stop = false;
-  CheckReport all;
-  int answers = 0;
-  std::vector<std::string> faults;
+  LibraryReport all{.answers = 0};
   const auto work = [&] {
     library.file->each([&](const StoredAnswer& stored) {
-      if (stop) return;
-      const CheckReport report =
-          check_answer(stored, library.path, {.conflicts = conflicts.value_or(-1), .stop = &stop});
-      ++answers;
-      all.schedules += report.schedules;
-      all.bounds += report.bounds;
-      all.refutations += report.refutations;
-      all.undecided += report.undecided;
-      for (const Fault& fault : report.faults) faults.push_back(fault.words);
+      if (!stop) add(all, check_answer(stored, {.conflicts = conflicts.value_or(-1), .stop = &stop}));
     });
     return true;
   };
   if (const auto done = watched(work, stop, [] {}); done.raised) std::rethrow_exception(done.raised);
   py::dict result;
-  result["answers"] = answers;
-  result["schedules"] = all.schedules;
-  result["bounds"] = all.bounds;
-  result["refutations"] = all.refutations;
-  result["undecided"] = all.undecided;
+  result["answers"] = all.answers;
+  result["schedules"] = all.check.schedules;
+  result["bounds"] = all.check.bounds;
+  result["refutations"] = all.check.refutations;
+  result["undecided"] = all.check.undecided;
+  result["places"] = all.places;
+  result["predicted"] = all.predicted;
+  result["measured"] = all.measured;
+  result["away"] = all.away;
+  std::vector<std::string> faults;
+  for (const Fault& fault : all.check.faults) faults.push_back(fault.words);
   result["faults"] = faults;
   return result;
 }
@@ -227,19 +223,28 @@ void bind_library(py::module_& module) {
       .def(
           "find",
           [](OpenLibrary& library, const LibraryQuestion& question) {
-            return find_answer(*library.file, question);
+            std::optional<TakenAnswer> answer = find_answer(*library.file, question, library.path);
+            return answer ? std::optional(std::move(answer->result)) : std::nullopt;
           },
           others)
       .def(
           "results_at",
           [](OpenLibrary& library, const std::string& machine, const std::string& collective,
-             const std::string& group, int root, const std::string& members) {
-            return results_at(*library.file, library.path,
-                              {.machine = machine,
-                               .group = group,
-                               .collective = collective,
-                               .root = root,
-                               .members = members});
+             const std::string& group, int root, const std::string& members, const std::string& order) {
+            if (!order.empty() && order != "agreed" && order != "fixed")
+              throw InputError("order", "'" + order + "' is none of a library's", "use 'agreed' or 'fixed'");
+            std::optional<SumOrder::Kind> kind;
+            if (!order.empty()) kind = order == "fixed" ? SumOrder::Kind::Fixed : SumOrder::Kind::Agreed;
+            std::vector<Result> results;
+            for (TakenAnswer& answer : results_at(*library.file, library.path,
+                                                  {.machine = machine,
+                                                  .group = group,
+                                                  .collective = collective,
+                                                  .root = root,
+                                                  .members = members},
+                                                  kind))
+              results.push_back(std::move(answer.result));
+            return results;
           },
           others)
       .def("verify", &verified);

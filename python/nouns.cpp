@@ -170,6 +170,8 @@ void bind_collectives(py::module_& module) {
       .def_readonly("root", &Collective::root)
       .def_readonly("chunks_per_block", &Collective::chunks_per_block)
       .def_readonly("combining", &Collective::combining)
+      .def_property_readonly("order",
+                             [](const Collective& collective) { return to_string(collective.order); })
       .def_readonly("chunks", &Collective::chunks)
       .def(
           "input_chunks",
@@ -210,6 +212,7 @@ void bind_points(py::module_& module) {
           "The fewest rounds a chunk that are not excluded with as many steps.")
       .def_property_readonly("gap", [](const Point& point) { return gap(point); })
       .def_property_readonly("method", [](const Point& point) { return name_of(point.method); })
+      .def_readonly("construction", &Point::construction, "What made the schedule.")
       .def_readonly("collective", &Point::collective)
       .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
       .def_readonly("on_frontier", &Point::on_frontier)

@@ -70,16 +70,18 @@ def collectives() -> List[str]:
     return _chorale.collectives()
 
 
-def communication(name: File, machine: Machine, root: Optional[int] = None) -> Collective:
+def communication(name: File, machine: Machine, root: Optional[int] = None, order: str = "") -> Collective:
     """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for those that have one."""
-    return _chorale.communication(os.fspath(name), _machine(machine), root)
+    return _chorale.communication(os.fspath(name), _machine(machine), root, order)
 
 
-def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0) -> Imported:
+def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0,
+                    network_within_nodes: bool = False) -> Imported:
     """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
-    Several files are nodes; `nodes` joins so many of one."""
+    Several files are nodes; `nodes` joins so many of one. With `network_within_nodes` GPUs of one node also have paths through the
+    network to each other, beside NVLink or xGMI."""
     texts = [(os.fspath(file), _text(file)) for file in files]
-    read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits)
+    read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits, network_within_nodes)
     return Imported(read, report, json.loads(details))
 
 
@@ -207,6 +209,10 @@ def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File,
 
 
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:
+    given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
+    for name, value in given.items():
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise TypeError(f"{name}: {value!r} is not a list")
     return {"without_links": list(without_links), "without_ranks": [str(rank) for rank in without_ranks], "degraded": list(degraded)}
 
 
@@ -227,7 +233,7 @@ def _search(time_limit: Optional[float], conflicts: Optional[int], use_bounds: b
     folder = os.fspath(proofs)
     if folder:
         os.makedirs(folder, exist_ok=True)
-    return dict(time_limit=time_limit, conflicts=conflicts, cubes=cubes or 0, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
+    return dict(time_limit=time_limit, conflicts=conflicts, cubes=0 if cubes is None else cubes, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
 
 
 def _text(file: File) -> str:

@@ -27,13 +27,18 @@ class Chosen(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What of a library was checked again; `faults` is empty if all is well."""
+    """What of a library was checked again; `faults` is empty if all is well. `predicted` times were made again, those `measured` are taken
+    as they are, and `away` has the files of machines that are not here, so that places in them were not checked."""
 
     answers: int
     schedules: int
     bounds: int
     refutations: int
     undecided: int
+    places: int
+    predicted: int
+    measured: int
+    away: List[str]
     faults: List[str]
 
 
@@ -76,11 +81,13 @@ class Library:
             k=k, max_steps=max_steps, jobs=1, **_search(time_limit, conflicts, use_bounds, use_symmetry, "", seed, cubes))
         return self._file.find(question)
 
-    def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = ()) -> Chosen:
+    def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
+               order: str = "") -> Chosen:
         """The algorithm that should be fastest for blocks of so many bytes; `machine` as it was named when the library was built.
-        With `ranks` of these ranks of it, whatever group they are."""
+        With `ranks` of these ranks of it, whatever group they are. With `order` only what was searched with sums in that order:
+        "agreed", or "fixed", which gives the same bits for each size."""
         best: Optional[Chosen] = None
-        for result in self._file.results_at(machine, collective, group, root, " ".join(map(str, ranks))):
+        for result in self._file.results_at(machine, collective, group, root, " ".join(map(str, ranks)), order):
             if result.points:
                 row = result.best(bytes)
                 if best is None or row.us < best.us:

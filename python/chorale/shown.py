@@ -42,9 +42,9 @@ def to_dataframe(self: Result) -> Any:
     """A table of pandas, a row a point."""
     pandas = needed("pandas", "to_dataframe()")
     rows = [{"steps": point.steps, "rounds": point.rounds, "chunks": point.chunks, "rounds_per_chunk": float(point.rate), "gap": point.gap,
-             "method": point.method, "on_frontier": point.on_frontier, "proven": point.proven, "proven_by": proof, "best_for": sizes,
+             "method": point.method, "construction": point.construction, "on_frontier": point.on_frontier, "proven": point.proven, "proven_by": proof, "best_for": sizes,
              "seconds": point.seconds} for point, proof, sizes in zip(self.points, self.proofs, self.best_sizes)]
-    return pandas.DataFrame(rows, columns=["steps", "rounds", "chunks", "rounds_per_chunk", "gap", "method", "on_frontier", "proven",
+    return pandas.DataFrame(rows, columns=["steps", "rounds", "chunks", "rounds_per_chunk", "gap", "method", "construction", "on_frontier", "proven",
                                            "proven_by", "best_for", "seconds"])
 
 

@@ -25,6 +25,8 @@ import torch.distributed as dist
 
 TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32}
 
+FORM = 2  # of what `chorale compile` writes: older libraries are made again
+
 
 class Message(ctypes.Structure):
     """As the emitted NAME_c.cpp has it."""
@@ -36,6 +38,14 @@ class Message(ctypes.Structure):
 EXCHANGE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Message), ctypes.c_int)
 
 
+def global_rank(group, rank):
+    """The number in the world of a rank of a group."""
+    if group is None:
+        return rank
+    named = getattr(dist, "get_global_rank", None) or dist.distributed_c10d._get_global_rank  # before PyTorch 2
+    return named(group, rank)
+
+
 def exchange_over(group):
     """What the library calls to have messages moved: all at once, back when all are there."""
     failure = []
@@ -45,7 +55,7 @@ def exchange_over(group):
             work = []
             for message in messages[:count]:
                 bytes_ = torch.frombuffer((ctypes.c_uint8 * message.bytes).from_address(message.data), dtype=torch.uint8)
-                peer = message.peer if group is None else dist.distributed_c10d._get_global_rank(group, message.peer)
+                peer = global_rank(group, message.peer)
                 move = dist.isend if message.sends else dist.irecv
                 work.append(move(bytes_, peer, group=group, tag=message.tag))
             for each in work:
@@ -74,11 +84,12 @@ def require_device(device):
         raise RuntimeError(f"device='cuda': this PyTorch {why}; take device='cpu'")
 
 
-def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None, device="cpu"):
-    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the same time."""
+def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None, device="cpu", order="agreed"):
+    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the same time. `order` is
+    that of sums, as of `chorale compile --order`: "fixed" gives the same bits in each run and for each size."""
     require_device(device)
     text = pathlib.Path(file).read_text()
-    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler, device])
+    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler, device, order, FORM])
     cache = pathlib.Path(directory or pathlib.Path(tempfile.gettempdir()) / f"chorale-{os.getuid()}")
     folder = cache / hashlib.sha256(asked.encode()).hexdigest()[:24]
     if folder.exists():
@@ -91,7 +102,7 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
         making = pathlib.Path(tempfile.mkdtemp(dir=cache))
         try:
             command = [program(), "compile", str(file), "--machine", machine, "--ranks", str(ranks), "--groups", str(groups),
-                       "-o", str(making), "--quiet"]
+                       "-o", str(making), "--quiet", "--order", order]
             command += ["--apply", apply] if apply else []
             command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
             goal, compiles = ("library", "CXX") if device == "cpu" else ("nccl_library", "NVCC")
@@ -114,6 +125,30 @@ def load(file, machine, group=None, sizes=None, **options):
 _operators = None  # the library of torch.ops.chorale, once there is an operator
 
 
+class _NoGradient(torch.autograd.Function):
+    """What is computed by `run` of the values: the results require a gradient, and the backward pass that asks for it raises."""
+
+    @staticmethod
+    def forward(ctx, name, run, *values):
+        ctx.name = name
+        return run(*values)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(f"{ctx.name} has no gradient: call it under torch.no_grad(), or with detached tensors, where none is needed")
+
+
+def without_gradient(name, run, names, values, updated):
+    """run(*values), whose results know that they have no gradient where one could be asked for. `updated`: names of what is
+    changed in place."""
+    wanting = [each for each, value in zip(names, values) if torch.is_tensor(value) and value.requires_grad]
+    if not wanting or not torch.is_grad_enabled():
+        return run(*values)
+    for each in sorted(updated.intersection(wanting)):
+        raise RuntimeError(f"{name} changes {each} in place, which requires a gradient: call it under torch.no_grad()")
+    return _NoGradient.apply(name, run, *values)
+
+
 class Workload:
     """One program on this rank. Called with tensors by name, of this rank's parts; updates those that the program updates, in
     place, and returns what it returns, in its order."""
@@ -123,6 +158,7 @@ class Workload:
         self.description = json.loads(next(pathlib.Path(folder).glob("*.json")).read_text())
         self.name = self.description["name"]
         self.rows = [row for row in self.description["tensors"] if row["address"]]
+        self.updated = {row["name"] for row in self.description["tensors"] if row["updated"]}
         self.group = group
         self.sizes = dict(sizes or {})
         self.library = ctypes.CDLL(str(next(pathlib.Path(folder).glob("*.so"))))
@@ -145,9 +181,8 @@ class Workload:
         number = (ctypes.c_uint8 * 128)()
         if self.rank == 0 and self.library.chorale_id(number) != 0:
             raise RuntimeError(self.library.chorale_error().decode())
-        first = 0 if self.group is None else dist.distributed_c10d._get_global_rank(self.group, 0)
         told = [bytes(number)]
-        dist.broadcast_object_list(told, src=first, group=self.group)
+        dist.broadcast_object_list(told, src=global_rank(self.group, 0), group=self.group)
         self.joined = self.library.chorale_join(self.rank, ranks, told[0], self.device.index)
         if not self.joined:
             raise RuntimeError(self.library.chorale_error().decode())
@@ -198,10 +233,15 @@ class Workload:
         return self.library.chorale_elements(ctypes.c_void_p(self.handle(sizes)), index)
 
     def __call__(self, seed=0, **given):
-        tensors = self.done(seed, given)
         places = {row["name"]: row["in"] or row["name"] for row in self.description["tensors"]}
-        results = tuple(tensors[places[name]] for name in self.description["outputs"])
-        return results[0] if len(results) == 1 else results
+
+        def run(*values):
+            with torch.no_grad():
+                tensors = self.done(seed, dict(zip(given, values)))
+            results = tuple(tensors[places[name]] for name in self.description["outputs"])
+            return results[0] if len(results) == 1 else results
+
+        return without_gradient(self.name, run, given.keys(), given.values(), self.updated)
 
     def done(self, seed, given):
         """Runs it: all tensors by name, as they are afterwards."""
@@ -228,15 +268,15 @@ class Workload:
 
     def register(self, name=None):
         """As an operator, torch.ops.chorale.NAME, of the inputs in the order of the program and the seed. It changes those that the
-        program updates, and returns what is new. No gradients go through it; its fake form gives shapes for those who trace."""
+        program updates, and returns what is new. No gradients go through it: a backward pass that asks for one raises. On tensors
+        of the device "meta" it gives shapes."""
         global _operators
         if _operators is None:
             _operators = torch.library.Library("chorale", "DEF")
         name = name or self.name
         inputs = [row for row in self.rows if row["input"]]
-        updated = {row["in"] for row in self.description["tensors"] if row["in"]}
         made = [row for row in self.rows if not row["input"]]
-        kinds = [f"Tensor(a{k}!) {row['name']}" if row["name"] in updated else
+        kinds = [f"Tensor(a{k}!) {row['name']}" if row["name"] in self.updated else
                  f"Tensor {row['name']}" if row["shape"] else f"float {row['name']}" for k, row in enumerate(inputs)]
         results = ["Tensor"] * len(made)
         _operators.define(f"{name}({', '.join(kinds)}, int seed=0) -> " + (results[0] if len(made) == 1 else f"({', '.join(results)})"))
@@ -247,8 +287,7 @@ class Workload:
 
         def run(*values):
             values, seed = values[:len(inputs)], (*values, 0)[len(inputs)]
-            with torch.no_grad():
-                return returned(self.done(seed, {row["name"]: value for row, value in zip(inputs, values)}))
+            return returned(self.done(seed, {row["name"]: value for row, value in zip(inputs, values)}))
 
         def fake(*values):
             sizes = self.solved({row["name"]: value for row, value in zip(inputs, values) if torch.is_tensor(value)})
@@ -258,10 +297,21 @@ class Workload:
                 tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]], device="meta")
             return returned(tensors)
 
+        def with_autograd(*values):
+            def below(*values):  # on to the kernel of the device: ours, that for shapes, or a tracer's
+                guard = torch._C._AutoDispatchBelowAutograd()  # before PyTorch 2 no context manager
+                try:
+                    return operator(*values)
+                finally:
+                    del guard
+
+            return without_gradient(f"torch.ops.chorale.{name}", below, [row["name"] for row in inputs], values, self.updated)
+
+        operator = getattr(torch.ops.chorale, name)
         _operators.impl(name, run, "CUDA" if self.joined else "CPU")
         _operators.impl(name, fake, "Meta")
-        _operators.impl(name, lambda *values: (fake if any(torch.is_tensor(v) and v.is_meta for v in values) else run)(*values), "Autograd")
-        return getattr(torch.ops.chorale, name)
+        _operators.impl(name, with_autograd, "Autograd")
+        return operator
 
     def given(self, row, given):
         name, dtype = row["name"], TYPES[row["type"]]
@@ -269,7 +319,7 @@ class Workload:
             raise TypeError(f"{self.name} needs {name}")
         value = given.pop(name)
         # Scalars that the program does not change are values of the host's.
-        by_value = not row["shape"] and all(other["in"] != name for other in self.description["tensors"])
+        by_value = not row["shape"] and name not in self.updated
         wanted = torch.device("cpu") if by_value else torch.device(self.device)
         if not row["shape"] and not torch.is_tensor(value):
             value = torch.tensor(value, dtype=dtype, device=wanted)

@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
 """Training with the fused optimizers against DistributedDataParallel (Adam) and a plain LAMB: the same losses, and a rank has
-1/p of the state. Started without a rank, it starts itself as so many processes.
+1/p of the state. Then random training (groups, parameters without gradients, clipping, states that are saved and loaded)
+against PyTorch's optimizers over gradients that are averaged first. Started without a rank, it starts itself as so many
+processes.
 
-Usage: optim.py CHORALE FOLDER [RANKS]
+Usage: optim.py CHORALE FOLDER [RANKS...]
 """
+import copy
+import datetime
+import io
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
+import time
 
 chorale, folder = sys.argv[1], sys.argv[2]
-ranks = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+counts = [int(each) for each in sys.argv[3:]] or [2, 3, 4]
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))
 try:
     import torch
@@ -21,20 +28,24 @@ except ImportError:
     sys.exit(77)
 
 if "RANK" not in os.environ:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    processes = [subprocess.Popen([sys.executable, *sys.argv],
-                                  env={**os.environ, "RANK": str(n), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                                       "MASTER_PORT": str(port), "CHORALE": chorale, "OMP_NUM_THREADS": "1"}) for n in range(ranks)]
-    codes = [process.wait(timeout=280) for process in processes]
-    sys.exit(max(abs(code) for code in codes))
+    for ranks in counts:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        processes = [subprocess.Popen([sys.executable, *sys.argv],
+                                      env={**os.environ, "RANK": str(n), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+                                           "MASTER_PORT": str(port), "CHORALE": chorale, "OMP_NUM_THREADS": "1"}) for n in range(ranks)]
+        codes = [process.wait(timeout=280) for process in processes]
+        if any(codes):
+            sys.exit(max(abs(code) for code in codes))
+    sys.exit(0)
 
 from chorale import optim  # noqa: E402
 from plain_lamb import PlainLAMB  # noqa: E402
 
 dist.init_process_group("gloo")
-rank = dist.get_rank()
+rank, ranks = dist.get_rank(), dist.get_world_size()
+torch.set_num_threads(1)
 
 
 def model():
@@ -61,6 +72,15 @@ def losses(net, optimizer):
     return torch.tensor(result)
 
 
+def replicas(name, params):
+    """The parameters, which are the same bits on all ranks."""
+    flat = torch.cat([p.detach().reshape(-1) for p in params])
+    everyone = [torch.empty_like(flat) for _ in range(ranks)]
+    dist.all_gather(everyone, flat)
+    assert all(torch.equal(flat.view(torch.int32), other.view(torch.int32)) for other in everyone), f"{name}: parameters differ between ranks"
+    return flat
+
+
 def compare(name, plain, fused):
     net = torch.nn.parallel.DistributedDataParallel(model()) if ranks > 1 else model()
     want = losses(net, plain(net.parameters()))
@@ -69,13 +89,10 @@ def compare(name, plain, fused):
     have = losses(net, optimizer)
     worst = ((have - want).abs() / want.abs()).max().item()
     assert worst < 2e-5, f"{name}: rank {rank}: losses differ by {worst}"
-    flat = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
-    everyone = [torch.empty_like(flat) for _ in range(ranks)]
-    dist.all_gather(everyone, flat)
-    assert all(torch.equal(flat, other) for other in everyone), f"{name}: parameters differ between ranks"
-    state = sum(row["m"].numel() + row["v"].numel() for rows in optimizer.lists for row in rows)
+    flat = replicas(name, net.parameters())
+    state = sum(row.m.numel() + row.v.numel() for rows in optimizer.rows for row in rows)
     whole = 2 * flat.numel()
-    most = whole // ranks + 2 * sum(len(rows) for rows in optimizer.lists)
+    most = whole // ranks + 2 * sum(len(rows) for rows in optimizer.rows)
     assert state <= most, f"{name}: {state} elements of state of {whole}"
     if rank == 0:
         print(f"{name}: {len(want)} steps on {ranks} ranks: losses {want[0]:.4f} to {want[-1]:.4f}, apart by at most {worst:.1e} of them; "
@@ -85,14 +102,168 @@ def compare(name, plain, fused):
 compare("Adam", lambda p: torch.optim.Adam(p, lr=1e-2), lambda p: optim.FusedAdam(p, lr=1e-2, directory=folder))
 compare("Adam with weight decay", lambda p: torch.optim.Adam(p, lr=1e-2, eps=1e-6, weight_decay=0.1),
         lambda p: optim.FusedAdam(p, lr=1e-2, eps=1e-6, weight_decay=0.1, directory=folder))
+compare("AdamW", lambda p: torch.optim.AdamW(p, lr=1e-2), lambda p: optim.FusedAdamW(p, lr=1e-2, directory=folder))
 compare("LAMB", lambda p: PlainLAMB(p, lr=1e-2, weight_decay=0.01), lambda p: optim.FusedLAMB(p, lr=1e-2, weight_decay=0.01, directory=folder))
-try:
-    optim.FusedAdam([torch.zeros(3, dtype=torch.float64)], directory=folder)
-    raise AssertionError("parameters of another type are taken")
-except ValueError as error:
-    assert "float32" in str(error)
 
-# An operator of PyTorch: what it gives for the self-attention of examples/, against PyTorch's own sums, and its fake form.
+
+def refused(kind, says, call, *values):
+    try:
+        call(*values)
+    except kind as error:
+        assert says in str(error), f"{says!r} is not said: {error}"
+    else:
+        raise AssertionError(f"is taken, where {says!r} was to be refused")
+
+
+for other in (torch.float64, torch.bfloat16, torch.float16):
+    refused(ValueError, "float32", lambda: optim.FusedAdam([torch.zeros(3, dtype=other)], directory=folder))
+
+
+def averaged(params):
+    """In the place of DistributedDataParallel: what has a gradient on some rank has the average."""
+    for p in params:
+        has = torch.tensor(float(p.grad is not None))
+        dist.all_reduce(has)
+        if has > 0:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+            dist.all_reduce(p.grad)
+            p.grad /= ranks
+
+
+SHAPES = [(5, 3), (7,), (1,), (4, 2, 3), (33,), (2,), ()]
+
+
+def random_training(name, fused, plain, seed):
+    """Ours and PyTorch's side by side. Whatever is drawn before a rank's own data is drawn alike on all ranks."""
+    draw, own = random.Random(seed), torch.Generator().manual_seed(1000 * seed + rank)
+    start = torch.Generator().manual_seed(seed)
+    first = [torch.randn(shape, generator=start) for shape in SHAPES]
+    ours, theirs = ([torch.nn.Parameter(each.clone()) for each in first] for _ in range(2))
+    if rank > 0:
+        with torch.no_grad():
+            ours[0].add_(rank)  # parameters become those of the first rank
+
+    def made(params, make, extra):
+        optimizer = make([dict(params=params[:2], lr=0.03), dict(params=params[2:5], weight_decay=0.1)])
+        if extra:
+            optimizer.add_param_group(dict(params=params[5:], betas=(0.8, 0.99)))
+        return optimizer
+
+    late = draw.randrange(10)
+    a, b = made(ours, fused, False), made(theirs, plain, False)
+    copies = []  # parameters and optimizers that go on from a state that was saved
+    worst, clipped, missing = 0.0, 0, 0
+    for step in range(20):
+        if step == late:
+            for params, optimizer in [(ours, a), (theirs, b), *copies]:
+                optimizer.add_param_group(dict(params=params[5:], betas=(0.8, 0.99)))
+        if draw.random() < 0.3:
+            for optimizer in (a, b, *(each for _, each in copies)):
+                optimizer.param_groups[0]["lr"] *= 0.9
+        none = [draw.random() < 0.2 for _ in SHAPES]                            # on no rank
+        here = [draw.random() < 0.2 and draw.randrange(ranks) == rank or each for each in none]
+        missing += sum(none)
+        scales = [torch.randn(shape, generator=own) * 10 ** draw.uniform(-3, 2) for shape in SHAPES]
+        limit, order, to_none = draw.choice([None, 0.5, 100.0]), draw.choice([2.0, 1.0, float("inf")]), draw.random() < 0.7
+        for params, optimizer in [(ours, a), (theirs, b), *copies]:
+            for p in params:
+                p.grad = None
+            optimizer.zero_grad(set_to_none=to_none)
+            loss = sum((p * scale + p**2).sum() for p, scale, leave in zip(params, scales, here) if not leave)
+            if torch.is_tensor(loss):
+                loss.backward()
+            live = params if step >= late else params[:5]
+            if optimizer is b:
+                averaged(live)
+                if limit is not None:
+                    want = torch.nn.utils.clip_grad_norm_(live, limit, order)
+            elif limit is not None:
+                have = optimizer.clip_grad_norm_(limit, order)
+            optimizer.step()
+            if optimizer is a:
+                replicas(f"{name} {seed}, step {step}", params)
+        if limit is not None:
+            assert abs(have - want) <= 1e-5 * want + 1e-6, f"{name} {seed}: a norm of {have} for {want}"
+            clipped += bool(want > limit)
+        for p, q in zip(ours, theirs):
+            worst = max(worst, ((p - q).abs() / (q.abs() + 0.1)).max().item())
+        for params, optimizer in copies:
+            assert all(torch.equal(p, q) for p, q in zip(ours, params)), f"{name} {seed}, step {step}: what was resumed goes elsewhere"
+        if draw.random() < 0.15:
+            params = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+            file = io.BytesIO()
+            torch.save(a.state_dict(), file)
+            file.seek(0)
+            copies.append((params, made(params, fused, step >= late)))
+            copies[-1][1].load_state_dict(torch.load(file))
+        if draw.random() < 0.15:  # from PyTorch's state, and to it
+            theirs_again, state = [torch.nn.Parameter(q.detach().clone()) for q in ours], a.state_dict()
+            b = made(theirs_again, plain, step >= late)
+            b.load_state_dict(state)
+            theirs = theirs_again
+            params = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+            again = made(params, fused, step >= late)
+            again.load_state_dict(b.state_dict())
+            assert all(torch.equal(torch.as_tensor(one), torch.as_tensor(other)) for k in state["state"] for one, other in
+                       zip(state["state"][k].values(), again.state_dict()["state"][k].values())), "a state changes on its way"
+    assert worst < 1e-4, f"{name} {seed}: parameters differ by {worst}"
+    return worst, clipped, missing, len(copies)
+
+
+for name, fused, plain in [("Adam", optim.FusedAdam, torch.optim.Adam), ("AdamW", optim.FusedAdamW, torch.optim.AdamW), ("LAMB", optim.FusedLAMB, PlainLAMB)]:
+    rows = [random_training(name, lambda p: fused(p, lr=0.01, directory=folder), lambda p: plain(p, lr=0.01), seed) for seed in (2 * ranks, 2 * ranks + 1)]
+    assert sum(row[1] for row in rows) > 3 and sum(row[2] for row in rows) > 30 and sum(row[3] for row in rows) > 0, rows
+    if rank == 0:
+        print(f"{name}: {len(rows)} random trainings of 20 steps on {ranks} ranks: parameters apart by at most {max(row[0] for row in rows):.1e}, "
+              f"{sum(row[1] for row in rows)} norms clipped, {sum(row[2] for row in rows)} gradients missing, {sum(row[3] for row in rows)} resumed, bit by bit")
+
+# A state of these ranks on another number of them; one has nothing to reduce.
+fewer = dist.new_group(list(range(ranks - 1)))
+params = [torch.nn.Parameter(torch.arange(7.0))]
+optimizer = optim.FusedAdam(params, directory=folder)
+for k in range(3):
+    optimizer.zero_grad()
+    (params[0] * (k + rank)).sum().backward()
+    optimizer.step()
+state = optimizer.state_dict()
+if ranks == 2 and rank == 0:
+    refused(ValueError, "one rank", lambda: optim.FusedAdam([torch.zeros(3)], directory=folder, process_group=fewer))
+elif rank < ranks - 1:
+    other = optim.FusedAdam([torch.nn.Parameter(params[0].detach().clone())], directory=folder, process_group=fewer)
+    other.load_state_dict(state)
+    again = other.state_dict()
+    assert all(torch.equal(state["state"][0][key], again["state"][0][key]) for key in state["state"][0]), "a state is not that of another number of ranks"
+dist.barrier()
+
+# What is refused, on all ranks at once, also where one rank only is at fault.
+for change, alone in [(lambda: torch.nn.utils.clip_grad_norm_(params, 0.1), False), (lambda: params[0].grad.mul_(2), True)]:
+    optimizer.zero_grad()
+    (params[0] * 2).sum().backward()
+    if not alone or rank == 0:
+        change()
+    refused(RuntimeError, "another rank" if alone and rank > 0 else "clip_grad_norm_(max_norm)", optimizer.step)
+optimizer.zero_grad()
+(params[0] * 2).sum().backward()
+assert optimizer.clip_grad_norm_(1e9) > 0 and optimizer.clip == 1
+assert optimizer.clip_grad_norm_(1.0) > 1
+refused(RuntimeError, "call step() or zero_grad() first", lambda: (params[0] * 2).sum().backward())
+optimizer.zero_grad()
+before = params[0].detach().clone()
+params[0].grad = torch.ones(7) * rank  # given by hand
+optimizer.step()
+assert not torch.equal(before, params[0])
+for damage, says in [(lambda s: s["param_groups"].append({}), "2 groups"), (lambda s: s["param_groups"][0].update(amsgrad=True), "amsgrad"),
+                     (lambda s: s["param_groups"][0].update(program="lamb"), "is of lamb"), (lambda s: s["param_groups"][0].pop("betas"), "without betas"),
+                     (lambda s: s["state"][0].update(exp_avg=torch.zeros(3)), "of its shape"), (lambda s: s["state"][0].pop("exp_avg_sq"), "exp_avg_sq"),
+                     (lambda s: s["param_groups"][0].update(rows=[[0], [0]]), "rows of parameters")]:
+    damaged = copy.deepcopy(state)
+    damage(damaged)
+    refused(ValueError, says, optimizer.load_state_dict, damaged)
+refused(ValueError, "not negative", optimizer.add_param_group, dict(params=[torch.nn.Parameter(torch.zeros(2))], lr=-1.0))
+assert len(optimizer.param_groups) == len(optimizer.rows) == 1
+refused(ValueError, "same model", lambda: optim.FusedAdam([torch.zeros(3 + rank)], directory=folder))
+
+# An operator of PyTorch: what it gives for the self-attention of examples/, against PyTorch's own sums, and shapes on "meta".
 from chorale import workload  # noqa: E402
 
 # On GPUs where PyTorch has them, and refused where it has not.
@@ -117,22 +288,26 @@ y = (sum + b) * scale + r
 return y
 """)
 dist.barrier()
-tail = workload.load(text, f"ring:{ranks}", directory=folder, apply="split(sum, rs); reorder(sum; y); fuse(all; rs, s_y, y)").register()
+how = dict(apply="split(sum, rs); reorder(sum; y); fuse(all; rs, s_y, y)")
+tail = workload.load(text, f"ring:{ranks}", directory=folder, **how).register()
 generator = torch.Generator().manual_seed(rank)
 x, b, r = torch.randint(-8, 8, (5, 7), generator=generator).float(), torch.arange(7.0), torch.ones(5, 7)
 total = x.clone()
 dist.all_reduce(total)
 y = torch.ops.chorale.tail(x, b, r.requires_grad_(), 0.5)
-assert torch.equal(y, (total + b) * 0.5 + 1) and not y.requires_grad, "the operator gives something else"
-fake = torch.ops.chorale.tail(x.to("meta"), b.to("meta"), r.detach().to("meta"), 0.5)
-assert fake.shape == y.shape and fake.device.type == "meta"
+assert torch.equal(y, (total + b) * 0.5 + 1), "the operator gives something else"
+refused(RuntimeError, "torch.ops.chorale.tail has no gradient", y.sum().backward)
+refused(RuntimeError, "tail has no gradient", workload.load(text, f"ring:{ranks}", directory=folder, **how)(x=x, b=b, r=r, scale=0.5).sum().backward)
+with torch.no_grad():
+    assert not torch.ops.chorale.tail(x, b, r, 0.5).requires_grad
+assert not torch.ops.chorale.tail(x, b, r.detach(), 0.5).requires_grad
+shapes = torch.ops.chorale.tail(x.to("meta"), b.to("meta"), r.detach().to("meta"), 0.5)
+assert shapes.shape == y.shape and shapes.device.type == "meta"
 for wrong, says in [(lambda: tail(x, b[:3], r, 0.5), "side of 3"), (lambda: tail(x.double(), b, r, 0.5), "float64"),
                     (lambda: tail(x.t(), b, r, 0.5), "contiguous")]:
-    try:
-        wrong()
-        raise AssertionError(f"is taken, where {says} was to be refused")
-    except (ValueError, TypeError) as error:
-        assert says in str(error), error
+    refused((ValueError, TypeError), says, wrong)
+updates = torch.zeros(3, requires_grad=True)
+refused(RuntimeError, "adam changes m in place", lambda: optimizer.update(g=updates, p=updates, m=updates, v=updates))
 if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
     torch.cuda.set_device(rank)
     workload.load(text, f"ring:{ranks}", directory=folder, device="cuda").register("tail_on_gpus")
@@ -140,3 +315,10 @@ if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
     assert torch.equal(there.cpu(), y), "the operator gives something else on GPUs"
 if rank == 0:
     print("torch.ops.chorale.tail: right, and refuses what is not")
+
+# The last: gloo closes a group on which a rank was waited for in vain.
+optim.PATIENCE = datetime.timedelta(seconds=1)
+if rank == 0:
+    refused(RuntimeError, "all ranks call it", optimizer.state_dict)
+else:
+    time.sleep(3)

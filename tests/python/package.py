@@ -5,6 +5,8 @@ arrays against numpy's sums; what is wrong is refused; other threads run meanwhi
 Usage: package.py CHORALE SOURCE_DIRECTORY [SEED]    (with the package on the path)
 """
 import ast
+import faulthandler
+import functools
 import html
 import json
 import os
@@ -315,6 +317,25 @@ class Errors(unittest.TestCase):
             chorale.frontier("ring:4", "allgather", chunks=2)
         with self.assertRaises(AttributeError):
             chorale.machine("ring:4").ranks = 5
+        number, truth = "is not a whole number", "is not True or False"
+        for words, call in [(f"{name}: {value!r} {what}", functools.partial(chorale.frontier, "ring:4", "allgather", **{name: value})) for name, value, what in [
+                ("min_chunks", "a", number), ("max_chunks", 1.5, number), ("k", "1", number), ("max_steps", [2], number), ("conflicts", 1.5, number), ("jobs", "2", number),
+                ("cubes", "2", number), ("seed", "x", number), ("time_limit", "5", "is not a number"), ("use_bounds", "no", truth), ("use_symmetry", 0, truth)]] + [
+                ("chunks: 'a' is not a whole number", lambda: chorale.synthesize("ring:4", "allgather", chunks="a")),
+                ("rounds: 2.5 is not a whole number", lambda: chorale.synthesize("ring:4", "allgather", rounds=2.5)),
+                ("channels: '1' is not a whole number", lambda: chorale.compile(chorale.frontier("ring:4", "allgather"), "mpi", channels="1")),
+                ("without_ranks: ", lambda: chorale.machine("ring:4", without_ranks=3)),
+                ("chunks: ", lambda: chorale.bounds("ring:4", "allgather", chunks="1")),
+                ("conflicts: ", lambda: chorale.check(chorale.frontier("ring:4", "allgather"), conflicts="1"))]:
+            with self.subTest(words), self.assertRaises(TypeError) as raised:
+                call()
+            self.assertIn(words, str(raised.exception))
+        for name in ("min_chunks", "max_chunks", "k", "seed"):
+            for number in (2**31 - 1, 2**40, 2**70, -1):
+                if (name, number) in (("k", 2**31 - 1), ("seed", 2**31 - 1)):
+                    continue
+                with self.subTest(name, number=number), self.assertRaisesRegex(chorale.InputError, f"{name}: {number} is out of range"):
+                    chorale.frontier("ring:4", "allgather", **{name: number})
 
     def test_a_check_finds_faults_that_reading_does_not_believe(self):
         text = chorale.frontier("ring:4", "allgather").to_json()
@@ -476,5 +497,6 @@ class Stubs(unittest.TestCase):
             self.assertTrue(getattr(chorale, name).__doc__, name)
 
 
+faulthandler.dump_traceback_later(400, exit=True)  # what hangs says where
 print(f"seed {SEED}; {chorale.__file__}; Python {sys.version.split()[0]}, numpy {np.__version__}")
 unittest.main(argv=sys.argv[:1])
