@@ -2,18 +2,12 @@
 
 A case is what JSON can hold, and follows from a random.Random; doing it draws from another one, of the case's own seed.
 """
-import collections
 import copy
-import functools
 import json
 import os
-import pathlib
 import re
-import resource
-import shlex
 import shutil
 import signal
-import subprocess
 import time
 
 import exhaustive
@@ -21,229 +15,10 @@ import forgeries
 import judge
 import random_input
 from random_input import flip
+from session import (NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine, check, cost, covered, engine_of, frontier_of, judge_result, machine_of, no_path,
+                     options, possible, question)
 
-SLACK = 2  # seconds of CPU beyond a limit; of a wall clock far more, since others may use the machine
 FORGERIES = 25  # a result
-NOT_WRITTEN = "is not written:"  # what emit says of some of the points
-NOTHING = "(?!)"  # a pattern that nothing matches
-
-
-class Wall(Exception):
-    """The wall clock of a run is over."""
-
-
-def alarm(*_):
-    raise Wall()
-
-
-class Found(Exception):
-    """A fault that ends its case."""
-
-
-class Session:
-    """Runs the program for one case and notes what was wrong."""
-
-    def __init__(self, options, folder, truth):
-        self.options, self.folder, self.truth = options, folder, truth
-        self.counts, self.faults, self.commands = collections.Counter(), [], []
-
-    def fault(self, kind, words=""):
-        self.faults.append({"kind": kind, "words": words, "command": self.commands[-1] if self.commands else ""})
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text if isinstance(text, str) else json.dumps(text))
-
-    def run(self, *arguments, codes, seconds=20, threads=1, refusals=NOTHING, attempts=3):
-        """Exit code, standard output, standard error. Faults: another exit code, a signal, more CPU than `seconds`, a refusal that does
-        not match `refusals`, more than a line of it."""
-        again = functools.partial(self.run, *arguments, codes=codes, seconds=seconds, threads=threads, refusals=refusals, attempts=attempts - 1)
-        arguments = [str(word) for word in arguments]
-        if "--memory-limit" in arguments and not self.options.knows_memory:
-            at = arguments.index("--memory-limit")
-            del arguments[at:at + 2]
-        for i, word in enumerate(arguments):
-            if word == "--time-limit" and not arguments[i + 1].endswith("ms"):
-                arguments[i + 1] = f"{float(arguments[i + 1][:-1]) * self.options.patience:g}s"
-        seconds *= self.options.patience if seconds >= 1 else 1
-        self.commands.append("chorale " + shlex.join(arguments))
-        with open(self.folder / "stdout", "w+b") as out, open(self.folder / "stderr", "w+b") as err:
-            process = subprocess.Popen([self.options.chorale, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=err, close_fds=False)
-            most = int(threads * (seconds + SLACK)) + 1
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most + 1))
-            signal.alarm(int(20 * (seconds + SLACK)))
-            try:
-                code = process.wait()
-            except Wall:
-                process.kill()
-                process.wait()
-                code = -signal.SIGXCPU
-            finally:
-                signal.alarm(0)
-            out.seek(0)
-            err.seek(0)
-            text, errors = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-        self.counts["runs"] += 1
-        if code == -signal.SIGXCPU:
-            self.fault(f"{arguments[0]}: hangs", f"{seconds} s")
-            raise Found()
-        if code < 0 or code not in codes | {2}:
-            self.fault(f"{arguments[0]}: exit code {code}", (errors or text)[-300:])
-            raise Found()
-        # The half second after a limit is one of the clock: a busy machine may give none of it to this process.
-        if code == 3 and "--time-limit" in arguments and "before there was anything to tell" in errors:
-            if attempts > 1:
-                return again()
-            self.fault(f"{arguments[0]}: nothing to tell at the limit")
-            raise Found()
-        lines = errors.splitlines()
-        if code == 2 and (not lines or not all(line.startswith("chorale: error: ") for line in lines) or
-                          len(lines) > 1 and not all(NOT_WRITTEN in line for line in lines)):
-            self.fault(f"{arguments[0]}: a refusal of {len(lines)} lines", errors[:500])
-        if code == 2 and 2 not in codes:
-            if not re.search(refusals, errors):
-                self.fault(f"{arguments[0]}: refuses", errors[:300])
-            raise Found()
-        return code, text, errors
-
-    def run_with_mpi(self, ranks, *arguments):
-        """Exit code and all that was said, by processes of mpirun."""
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        words = ["mpirun", "--oversubscribe", "-n", str(ranks)]
-        self.commands.append(shlex.join([*words, "chorale", *arguments]))
-        self.counts["runs"] += 1
-        try:
-            done = subprocess.run([*words, self.options.chorale, *arguments], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600)
-        except subprocess.TimeoutExpired:
-            self.fault(f"{arguments[0]}: hangs with MPI")
-            raise Found() from None
-        return done.returncode, done.stdout
-
-    def interrupted(self, arguments, after, what):
-        """Exit code, seconds of CPU after the signal, seconds of CPU before it."""
-        arguments = [str(word) for word in arguments]
-        self.commands.append(f"timeout -s {signal.Signals(what).name} {after} chorale {shlex.join(arguments)}")
-        process = subprocess.Popen([self.options.chorale, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, close_fds=False)
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (30, 31))
-        time.sleep(after)
-        os.kill(process.pid, what)  # not reaped yet, even if it has ended
-        before = sum(map(int, pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
-        signal.alarm(600)
-        try:
-            _, status, used = os.wait4(process.pid, 0)
-        except Wall:
-            process.kill()
-            self.fault(f"{arguments[0]}: does not end after a signal")
-            raise Found() from None
-        finally:
-            signal.alarm(0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.counts["runs"] += 1
-        return process.returncode, used.ru_utime + used.ru_stime - before, before
-
-    def result(self, name="r.json"):
-        return json.loads((self.folder / name).read_text())
-
-
-# ---------------------------------------------------------------------------------------------------------------- what all doors share
-
-def machine_of(session, case):
-    if isinstance(case["machine"], dict):
-        session.write("t.json", case["machine"])
-        return "t.json"
-    return case["machine"]
-
-
-def question(session, case):
-    """The arguments that name the machine and the communication."""
-    words = [machine_of(session, case)]
-    if isinstance(case["collective"], dict):
-        session.write("c.json", case["collective"])
-        words.append("c.json")
-    else:
-        words.append(case["collective"])
-    return words + (["--root", case["root"]] if case.get("root") else [])
-
-
-def no_path(case):
-    """What a refusal may say where a rank cannot be reached."""
-    machine, asked = case["machine"], case["collective"]
-    if not isinstance(machine, dict):
-        return NOTHING
-    chunks = judge.chunks_of(asked if isinstance(asked, dict) else {"collective": asked, "root": case["root"]}, machine["ranks"], 1)
-    connected = random_input.surely_possible([(link["src"], link["dst"]) for link in machine["links"]], machine["ranks"], (chunks.combining, chunks.list))
-    return NOTHING if connected else "no path from rank"
-
-
-def options(space, effort):
-    return [word for key, value in space.items() for word in (key, value)] + list(effort)
-
-
-def ask_frontier(session, case, space, effort, seconds, name="r.json"):
-    """The exit code and the result, judged and checked."""
-    session.counts["frontiers"] += 1
-    (session.folder / name).unlink(missing_ok=True)
-    arguments = ["frontier", *question(session, case), *options(space, effort), "--json", name]
-    code, text, _ = session.run(*arguments, codes={0, 3, 20}, seconds=seconds, threads=2 if "--jobs" in effort else 1, refusals=no_path(case))
-    result = session.result(name)
-    judge_result(session, result, "frontier")
-    if code == 0 and not (result["complete"] and result["points"] and not result["stopped"]):
-        session.fault("frontier: exit code 0 without a complete result")
-    if code == 3 and result["complete"]:
-        session.fault("frontier: exit code 3 with a complete result")
-    if code == 20:
-        if result["points"]:
-            session.fault("frontier: exit code 20 with points")
-        judge_result(session, {**result, "complete": True, "stopped": ""}, "frontier says impossible")
-    # Where memory is short, nothing may fit into it.
-    if not result["points"] and "--max-steps" not in space and result["stopped"] != "memory limit" and possible(result):
-        session.fault("frontier: empty answer", text[-300:])
-    return code, result
-
-
-def possible(result):
-    machine = judge.Machine.read(result["topology"])
-    chunks = judge.chunks_of(result["collective"], machine.ranks, 1)
-    return random_input.surely_possible([link[:2] for link in machine.links], machine.ranks, (chunks.combining, chunks.list))
-
-
-def judge_result(session, result, what):
-    session.counts["results judged"] += 1
-    said = judge.judge(result, session.truth)
-    session.counts["undecided claims"] += len(said.undecided)
-    for fault in said.faults:
-        session.fault(f"{what}: false: {re.sub('[0-9]+', 'N', fault)[:60]}", fault)
-    return said
-
-
-def check(session, name="r.json"):
-    session.counts["checks"] += 1
-    code, _, errors = session.run("check", name, "--time-limit", "5s", codes={0, 2, 3}, seconds=5)
-    if code == 2:
-        session.fault("check: refuses a genuine file", errors[:300])
-
-
-def frontier_of(result):
-    return exhaustive.best([(p["steps"], p["rounds"], p["chunks"]) for p in result["points"] if p["on_frontier"]])
-
-
-def covered(point, points):
-    return any(judge.as_good(q, point["steps"], point["rounds"], point["chunks"]) for q in points)
-
-
-def cost(point):
-    return tuple(point[key] for key in ("steps", "rounds", "chunks"))
-
-
-# The engines of the literature have no direct sums for several.
-def by_engine(engine):
-    return NOTHING if engine == "sat" else "this engine knows|this engine counts every"
-
-
-def engine_of(rng):
-    return rng.choice(["sat", "sat", "smt", "sat-partition"])
 
 
 # ------------------------------------------------------------------------------------------------------------------------------ doors
@@ -471,11 +246,14 @@ def forge(session, case, rng):
         _, result = ask_synthesize(session, case, rng, rng.choice(space_chunks(case)), {} if flip(rng, 0.5) else {"--steps": rng.randint(1, 4)})
     session.write("genuine.json", result)
     check(session, "genuine.json")
-    if session.faults:
-        return  # it is not genuine
-    for _ in range(FORGERIES):
+    if not session.faults:  # it is genuine
+        forge_some(session, result, rng, FORGERIES, forgeries.ALL)
+
+
+def forge_some(session, result, rng, number, kinds):
+    for _ in range(number):
         forged = copy.deepcopy(result)
-        forgery = rng.choice(forgeries.ALL)
+        forgery = rng.choice(kinds)
         changed = forgery(forged, rng)
         if not changed or forged == result:
             continue
@@ -633,6 +411,76 @@ def place(session, case, rng):
         session.fault("place: not in order")
 
 
-# door: (makes a case, does it, how often)
-DOORS = {"tiny": (make_tiny, tiny, 30), "frontier": (make_frontier, frontier, 40), "synthesize": (make_frontier, synthesize, 8),
-         "forge": (make_forge, forge, 10), "lower": (make_lower, lower, 7), "interrupt": (make_interrupt, interrupt, 2), "place": (make_place, place, 5)}
+SUMS = ["reduce", "reducescatter", "allreduce", "allreduce", "allreduce"]
+
+
+def make_order(rng):
+    small = flip(rng, 0.6)
+    case = make_tiny(rng) if small else make_frontier(rng)
+    while not is_sum(case["collective"]):
+        case["collective"], case["root"] = random_input.collective(rng, random_input.ranks_of(case["machine"]), tiny=small) if flip(rng, 0.4) else (rng.choice(SUMS), 0)
+    order_ = rng.choice(["fixed", "fixed", "tree", "tree", "free", "agreed"])
+    if order_ == "tree":
+        order_ = random_input.tree(rng, range(random_input.ranks_of(case["machine"])))
+    return {**case, "limit": [], "small": small, "more": ["--allow-disagreement"] if order_ == "free" else ["--order", order_]}
+
+
+def is_sum(collective):
+    return collective["combining"] if isinstance(collective, dict) else collective in SUMS
+
+
+def order(session, case, rng):
+    """Sums in the order that was asked for, which the judge knows; and whoever asks for less order never gets less."""
+    (tiny if case["small"] else frontier)(session, case, rng)
+    result = session.result()
+    asked, said = case["more"][-1], result["collective"].get("order", "agreed")
+    session.counts[f"frontiers in order: {'tree' if asked.startswith('(') else asked.removeprefix('--')}"] += 1
+    if asked.startswith("(") and not same_tree(asked, said) or asked in ("agreed", "--allow-disagreement") and said != {"agreed": asked}.get(asked, "free"):
+        session.fault("frontier: another order than was asked for", said)
+    if asked == "fixed" and said in ("agreed", "free") and not (session.folder / "c.json").exists():
+        session.fault("frontier: says no tree for a fixed order", said)
+    space = judge.Space(result)
+    space.steps = case["space"].get("--max-steps")
+    if said not in ("agreed", "free"):  # the same tree, given
+        another = {**case, "more": ["--order", said]}
+        compare_orders(session, another, result, space, both=True)
+    if said != "free":
+        compare_orders(session, {**case, "more": ["--allow-disagreement"] if said == "agreed" else []}, result, space, both=False)
+    if result["points"] and flip(rng, 0.3):
+        code, _, errors = session.run("run", "r.json", "--transport", rng.choice(["threads", "kernel"]), "--bytes", rng.choice(["4", "100", "4K"]), "--point", "all",
+                                      "--type", rng.choice(["float", "double", "half", "bfloat16"]), "--iterations", 1, "--warmup", 0, codes={0, 2})
+        session.counts["run in their order"] += code == 0
+        if code == 2 and not re.search(CANNOT, errors):
+            session.fault("run: refuses", errors[:300])
+    check(session)
+    if not session.faults:
+        forge_some(session, result, rng, 8, forgeries.ALL + [forgeries.order_of_sums] * 8)
+
+
+def same_tree(a, b):
+    return b not in ("agreed", "free") and judge.nodes_of(a) == judge.nodes_of(b)
+
+
+def compare_orders(session, case, result, space, both):
+    """`case` asks for as much order as `result` has (both), or for less."""
+    _, second = ask_frontier(session, case, case["space"], limited(case), 1, "second.json")
+    session.counts["compared with another order"] += 1
+    for less, more in [(second, result)] + ([(result, second)] if both else []):
+        if less["complete"]:
+            for p in more["points"]:
+                if space.has(p["steps"], p["rounds"]) and not covered(p, less["points"]):
+                    session.fault("frontier: in another order, a complete answer lacks a point", f"{cost(p)}; before: {session.commands[0]}")
+
+
+def make_compile(rng):
+    return {"machine": None, "programs": 3, "first": rng.randrange(1, 1 << 20), "carrier": rng.choice(["threads", "threads", "mpi", "cuda", "nccl"])}
+
+
+def compile_programs(session, case, rng):
+    """Random tensor programs, transformed and compiled, against the interpreter, and ranks with each other: tests/codegen/emit_random.cpp."""
+    if case["carrier"] == "mpi" and not shutil.which("mpirun"):
+        case["carrier"] = "threads"
+    code, said = session.run_other(session.options.emit_random, case["programs"], case["seed"], case["first"], case["carrier"], "replicas", seconds=60)
+    session.counts[f"programs compiled for {case['carrier']}"] += case["programs"]
+    if code != 0 or " 0 differences" not in said:
+        session.fault(f"compile: a program for {case['carrier']} computes something else, or nothing", said[-3000:])

@@ -4,6 +4,8 @@
 // A line of numbers on standard input is a question, a line on standard output its answer:
 //
 //   ranks  links (src dst bandwidth)...  limits (bandwidth multicast reduce links link...)...  combining
+//   order (0: ranks may add up as they like; 1: those that get a chunk must agree; else further numbers of sums, each
+//   the bits of the ranks in it: no others are made)...
 //   chunks (ranks-before rank... ranks-after rank...)...  most-steps work
 //
 //   big                        more than `work` transitions, no answer
@@ -12,6 +14,9 @@
 // "closed": a schedule of further steps has no fewer rounds than the best of these, nor is nearer to a round a step.
 //
 // An empty step has one round, so e_s falls with s: that is what makes one number a state enough.
+//
+// Ranks agree on a chunk if of any two sums of which its destinations' are made, one is in the other or they
+// share no rank. Sums that are of no use need not be made, so this is asked of all sums that are.
 #include <algorithm>
 #include <iostream>
 #include <set>
@@ -35,7 +40,8 @@ struct Chunk {
   std::vector<int> pre = {}, post = {};
 };
 
-// By chunk and rank: the contributions in the value, a bit for each rank; of copies the lowest bit.
+// By chunk and rank: the contributions in the value, a bit for each rank; of copies the lowest bit. Then by
+// chunk two bytes: which sums of several have been made, a bit for each set of (at most four) ranks.
 using State = std::string;
 using Excess = std::unordered_map<State, int>;  // rounds beyond one a step
 
@@ -74,6 +80,8 @@ class Search {
       limit = {
           .bandwidth = number(), .multicast = number() != 0, .reduce = number() != 0, .links = numbers()};
     combining_ = number() != 0;
+    order_ = number();
+    for (int sums = order_ > 1 ? order_ - 1 : 0; sums > 0; --sums) allowed_.insert(number());
     chunks_.resize(number());
     for (Chunk& chunk : chunks_) chunk = {.pre = numbers(), .post = numbers()};
     most_steps_ = number();
@@ -109,7 +117,7 @@ class Search {
   }
 
   State start() const {
-    State state(chunks_.size() * ranks_, 0);
+    State state(chunks_.size() * (ranks_ + 2), 0);
     for (std::size_t c = 0; c < chunks_.size(); ++c)
       for (int rank : chunks_[c].pre) at(state, c, rank) = static_cast<char>(combining_ ? 1 << rank : 1);
     return state;
@@ -176,7 +184,10 @@ class Search {
       return;
     }
     const char before = after[i];
+    const std::size_t chunk = i / ranks_, made = chunks_.size() * ranks_ + 2 * chunk;
+    const std::string made_before = after.substr(made, 2);
     for (const Arrival& arrival : choices[i]) {
+      if (!in_order(chunk, after, made, arrival)) continue;
       after[i] = arrival.value;
       const std::size_t before_these = sent.size();
       for (int l : arrival.links)
@@ -185,8 +196,23 @@ class Search {
                         .adds = !arrival.copies || sent.size() > before_these});
       choose(choices, i + 1, after, sent, excess, next);
       sent.resize(before_these);
+      after.replace(made, 2, made_before);
     }
     after[i] = before;
+  }
+
+  // May the sum be made beside those that were made? Then it is noted.
+  bool in_order(std::size_t chunk, State& state, std::size_t made, const Arrival& arrival) const {
+    const int sum = arrival.value, several = sum & (sum - 1);
+    if (!combining_ || order_ == 0 || arrival.links.empty() || several == 0) return true;
+    if (order_ > 1) return allowed_.contains(sum);
+    if (chunks_[chunk].post.size() < 2) return true;
+    for (int other = 0; other < 16; ++other) {
+      const bool is_made = (state[made + other / 8] >> other % 8 & 1) != 0;
+      if (is_made && (sum & other) != 0 && (sum & other) != sum && (sum & other) != other) return false;
+    }
+    state[made + sum / 8] = static_cast<char>(state[made + sum / 8] | 1 << sum % 8);
+    return true;
   }
 
   // What a limit that multicasts or reduces carries once has one key.
@@ -221,6 +247,8 @@ class Search {
   std::vector<Link> links_ = {};
   std::vector<Limit> limits_ = {};
   bool combining_ = false;
+  int order_ = 0;
+  std::set<int> allowed_ = {};
   std::vector<Chunk> chunks_ = {};
   int most_steps_ = 0;
   long long work_ = 0;

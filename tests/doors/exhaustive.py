@@ -23,7 +23,7 @@ class Exhaustive:
         words = [machine.ranks, len(machine.links), *(n for link in machine.links for n in link), len(machine.limits)]
         for over, bandwidth, *abilities in machine.limits:
             words += [bandwidth, *map(int, abilities), len(over), *over]
-        words += [int(chunks.combining), len(chunks.list)]
+        words += [int(chunks.combining), *chunks.order_words(), len(chunks.list)]
         for pre, post in chunks.list:
             words += [len(pre), *sorted(pre), len(post), *sorted(post)]
         question = " ".join(map(str, words + [most_steps, self.work]))

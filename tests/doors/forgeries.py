@@ -5,6 +5,8 @@ A forgery is a function of a result (its own copy, to be changed) and a random.R
 changed is false whatever the judge can tell, and None if there is nothing to change.
 """
 
+import random_input
+
 FALSE = "false"
 
 
@@ -293,6 +295,60 @@ def communication(result, rng):
     return True
 
 
+def order_of_sums(result, rng):
+    """In the question and in what its points do."""
+    asked = result["collective"]
+    if asked["collective"] not in ("reduce", "reducescatter", "allreduce") and not asked.get("combining"):
+        return None
+    order = one(rng, [order for order in ("agreed", "free", random_input.tree(rng, range(result["topology"]["ranks"]))) if order != asked.get("order", "agreed")])
+    for each in [asked, *(p["does"] for p in result["points"])]:
+        each["order"] = order
+    return True
+
+
+def way(result, rng):
+    """A way, or the machine that it goes through."""
+    topology = result["topology"]
+    below = topology.get("underlay")
+    if below is None or not topology["ways"]:
+        return None
+    kind = rng.choice(["way", "way", "exchange", "remove", "wire", "wire", "limit", "ability", "time", "link", "ranks"])
+    taken = topology["ways"]
+    if kind == "way":
+        at = rng.randrange(len(taken))
+        i = rng.randrange(len(taken[at]))
+        return other(rng, taken[at], i, range(-1, len(below["links"]) + 1))
+    if kind == "exchange":
+        if len(taken) < 2:
+            return None
+        a, b = rng.sample(range(len(taken)), 2)
+        taken[a], taken[b] = taken[b], taken[a]
+        return True
+    if kind == "remove":
+        holder = rng.choice([taken, rng.choice(taken), below["links"]])
+        holder.pop()
+        return True
+    if kind == "wire":
+        return nudge(rng, rng.choice(below["links"]), rng.choice(["bandwidth", "src", "dst"]))
+    if kind == "limit":
+        below.setdefault("limits", []).append({"name": "forged", "bandwidth": rng.randint(1, 2), "links":
+                                               sorted(rng.sample(range(len(below["links"])), rng.randint(1, min(3, len(below["links"])))))})
+        return True
+    if kind == "ability":
+        if rng.random() < 0.5 and topology.get("limits"):
+            rng.choice(topology["limits"])[rng.choice(["multicast", "reduce"])] = True
+        else:
+            below[rng.choice(["multicast", "reduce"])] = [0]
+        return True
+    if kind == "time":
+        rng.choice(rng.choice([topology, below])["links"])[rng.choice(["alpha_us", "beta_us_per_byte"])] = rng.choice([0.125, 7])
+        return True
+    if kind == "link":
+        return nudge(rng, rng.choice(topology["links"]), rng.choice(["bandwidth", "src", "dst"]))
+    return nudge(rng, below, rng.choice(["ranks", "switches"]))
+
+
 ALL = [remove_point, remove_point, remove_points, remove_claim, remove_claim, remove_claims, cost_of_a_point, copy_of_a_point, copy_of_a_point, flag,
        all_flags, space, space, space, words, limits, bound_of_a_point, openings, stronger_claim, stronger_claim, more_claims, certificate, certificate,
-       certificate, swap_schedules, schedule, schedule, machine, communication]
+       certificate, swap_schedules, schedule, schedule, machine, communication, order_of_sums]
+WAYS = ALL + [way] * len(ALL)

@@ -17,7 +17,7 @@ NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "r
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 BY_GATHER = "allreduce_by_gather"
 KINDS = ("frontier", "synthesis", "algorithm")
-STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible")
+STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "refutations not checked")
 BY_HAND = {  # what hand-written algorithms do
     "allgather": ("ring_allgather", "multi_ring_allgather", "recursive_doubling_allgather", "direct_allgather"),
     "reducescatter": ("ring_reducescatter", "multi_ring_reducescatter", "recursive_halving_reducescatter", "direct_reducescatter"),
@@ -25,7 +25,7 @@ BY_HAND = {  # what hand-written algorithms do
                   "halving_doubling_allreduce", "direct_allreduce", "one_shot_allreduce"),
     "broadcast": ("tree_broadcast", "binomial_broadcast"), "reduce": ("tree_reduce", "binomial_reduce"), "gather": ("binomial_gather",),
     "scatter": ("binomial_scatter",), "alltoall": ("direct_alltoall",)}
-FOUND_BY = ("direct", "dual", "routed", "levels", "patched", "reduce_scatter+allgather", "gather+local_reduce")
+FOUND_BY = ("direct", "dual", "levels", "patched", "reduce_scatter+allgather", "gather+local_reduce")
 NEVER = float("inf")  # rounds: there is no schedule
 
 
@@ -69,23 +69,32 @@ class Machine:
         if "underlay" in text:
             machine.below = Machine.graph(text["underlay"])
             machine.require_ways(text["ways"])
+            machine.require_times(text)
+            able = [text["underlay"].get(key) for key in ("multicast", "reduce")] + [each.multicast or each.reduce for each in machine.limits + machine.below.limits]
+            if any(able):
+                raise Fault("what counts once is not known of chosen ways")
         return machine
 
     @staticmethod
     def graph(text):
         nodes = text["ranks"] + text.get("switches", 0)
+        for key in ("multicast", "reduce"):
+            if text.get(key, []) and max(map(whole, text[key])) >= text.get("switches", 0):
+                raise Fault(f"there are no such switches to {key}")
         links = []
         for link in text["links"]:
             one = (whole(link["src"]), whole(link["dst"]), whole(link.get("bandwidth", 1), 1))
             links.append(one)
-            if max(one[:2]) >= nodes:
-                raise Fault(f"{link} ends at no node")
+            if max(one[:2]) >= nodes or one[0] == one[1]:
+                raise Fault(f"{link} ends at no other node")
             if link.get("both_ways"):
                 links.append((one[1], one[0], one[2]))
         limits = []
         for limit in text.get("limits", []):
             over = [at if isinstance(at, int) else next(i for i, link in enumerate(links) if link[:2] == tuple(at))
                     for at in limit["links"]]
+            if len(set(over)) < len(over) or not over or not all(0 <= at < len(links) for at in over):
+                raise Fault("a limit is over a link twice, or one that is not there")
             limits.append(Limit(over, whole(limit["bandwidth"], 1), limit.get("multicast", False), limit.get("reduce", False)))
         return Machine(whole(text["ranks"], 1), links, limits, whole(text.get("switches", 0)))
 
@@ -113,6 +122,17 @@ class Machine:
             alone = len(links) == 1 and self.links[min(links)][2] <= bandwidth
             if links and not alone and not any(links <= set(some) and most <= bandwidth for some, most, *_ in self.limits):
                 raise Fault("links may carry more than the machine below")
+
+    def require_times(self, text):
+        """A way's alphas add up, and its slowest link is its beta."""
+        def times(graph):
+            return [tuple(link.get(key, graph.get(key, default)) for key, default in (("alpha_us", 1), ("beta_us_per_byte", 4e-5)))
+                    for link in graph["links"] for _ in range(2 if link.get("both_ways") else 1)]
+        wires = times(text["underlay"])
+        for l, (alpha, beta) in enumerate(times(text)):
+            over = [wires[w] for w in text["ways"][l]]
+            if not math.isclose(alpha, sum(a for a, _ in over), rel_tol=1e-9) or not math.isclose(beta, max(b for _, b in over), rel_tol=1e-9):
+                raise Fault(f"link {l} does not take the time of its way")
 
     def reversed(self):
         limits = [Limit(each.links, each.bandwidth, each.reduce, each.multicast) for each in self.limits]
@@ -152,20 +172,74 @@ class Machine:
 class Chunks:
     """What is moved: by chunk the ranks before and after; and where it lies, if that was said."""
 
-    def __init__(self, combining, before_after, places=None):
-        self.combining, self.list, self.places = combining, before_after, places
+    def __init__(self, combining, before_after, places=None, order="agreed"):
+        self.combining, self.list, self.places, self.order = combining, before_after, places, order
 
     def dual(self):
-        return Chunks(not self.combining, [(post, pre) for pre, post in self.list])
+        return Chunks(not self.combining, [(post, pre) for pre, post in self.list], order="free" if self.fixed() is None else self.order)
+
+    def fixed(self):
+        """The sums that a fixed order lets anybody make, as sets of ranks; None: the order is not fixed."""
+        return None if self.order in ("agreed", "free") else nodes_of(self.order)
+
+    def order_words(self):
+        """As exhaustive.cpp reads it."""
+        if self.order in ("agreed", "free"):
+            return [int(self.order == "agreed")]
+        sums = {sum(1 << n for n in node & pre) for node in self.fixed() for pre, _ in self.list if len(node & pre) > 1}
+        return [len(sums) + 1, *sorted(sums)]
 
     def one_destination(self):
-        return all(len(post) == 1 for _, post in self.list)
+        return all(len(post) == 1 for _, post in self.list) and self.fixed() is None
+
+
+def nodes_of(tree):
+    """All sums that adding along a tree in brackets makes; more than two in a pair of brackets are added from the left."""
+    words = tree.replace("(", " ( ").replace(")", " ) ").split()
+    nodes = []
+
+    def read(at):
+        if words[at] != "(":
+            nodes.append(frozenset([whole(int(words[at]))]))
+            return nodes[-1], at + 1
+        at, total = at + 1, None
+        while words[at] != ")":
+            part, at = read(at)
+            total = part if total is None else total | part
+            nodes.append(total)
+        return total, at + 1
+
+    try:
+        everything, end = read(0)
+    except (ValueError, IndexError, TypeError):
+        raise Fault(f"{tree!r} is not a tree") from None
+    if end != len(words) or len({node for node in nodes if len(node) == 1}) != len(everything):
+        raise Fault(f"{tree!r} is not a tree")
+    return set(nodes)
 
 
 def whole(value, least=0):
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Fault(f"{value!r} is not a number of {least} or more")
     return value
+
+
+def require_root(asked, ranks):
+    """Of what has a root, one of the ranks; of all else 0 or none."""
+    if whole(asked.get("root", 0)) >= (ranks if asked["collective"] in ROOTED else 1):
+        raise Fault(f"{asked['collective']} has no root {asked['root']}")
+
+
+def require_partition(cubes):
+    """Each schedule is in one of them: any two differ in a decision, and their parts of all schedules add up to 1."""
+    decided = [{(c, l, abs(s)): s > 0 for c, l, s in cube} for cube in cubes]
+    if any(len(known) < len(cube) for known, cube in zip(decided, cubes)):
+        raise Fault("a cube decides something twice")
+    for a, b in itertools.combinations(decided, 2):
+        if not any(a[each] != b[each] for each in a.keys() & b.keys()):
+            raise Fault("a schedule is in two cubes")
+    if sum(fractions.Fraction(1, 2 ** len(cube)) for cube in cubes) != 1:
+        raise Fault("a schedule is in no cube")
 
 
 def named_chunks(name, ranks, pieces, root):
@@ -181,16 +255,23 @@ def named_chunks(name, ranks, pieces, root):
 def chunks_of(asked, ranks, pieces, name=None):
     """The chunks of `asked`, or of the collective `name` that is a part of it, with each block cut into `pieces`."""
     own = asked["collective"]
+    order = asked.get("order", "agreed")
+    if order not in ("agreed", "free") and max(nodes_of(order), key=len) != frozenset(range(ranks)):
+        raise Fault(f"{order} is not of all ranks")
     if isinstance(asked.get("chunks", 1), int):
-        return named_chunks(name or own, ranks, pieces, asked.get("root", 0) if own in ROOTED else 0)
+        chunks = named_chunks(name or own, ranks, pieces, asked.get("root", 0) if own in ROOTED else 0)
+        chunks.order = order
+        return chunks
     if name not in (None, own):
         raise Fault(f"{name} is no part of {own}")
+    if any(len(set(chunk[key])) < len(chunk[key]) for chunk in asked["chunks"] for key in ("pre", "post")):
+        raise Fault("a rank is named twice")
     before_after, places = [], []
     for number, chunk in enumerate(asked["chunks"]):
         for i in range(pieces):
             before_after.append((frozenset(chunk["pre"]), frozenset(chunk["post"])))
             places.append((chunk.get("input", number) * pieces + i, chunk.get("output", number) * pieces + i))
-    return Chunks(bool(asked.get("combining", False)), before_after, places)
+    return Chunks(bool(asked.get("combining", False)), before_after, places, order)
 
 
 # ---------------------------------------------------------------------------------------------------------------------------- schedules
@@ -200,9 +281,11 @@ def referee(machine, chunks, schedule):
     faults = []
     sums = chunks.combining
     state = [[[0] * (machine.ranks if sums else 1) for _ in range(machine.ranks)] for _ in chunks.list]
+    made_of = [[set() for _ in range(machine.ranks)] for _ in chunks.list]  # all sums in what a rank holds, and it itself
     for c, (pre, _) in enumerate(chunks.list):
         for n in pre:
             state[c][n][n if sums else 0] = 1
+            made_of[c][n] = {frozenset([n])}
     wanted = [[int(n in pre) for n in range(machine.ranks)] if sums else [1] for pre, _ in chunks.list]
     for s, step in enumerate(schedule, 1):
         load, seen, copies, adds = [0] * len(machine.links), set(), {}, {}
@@ -235,6 +318,17 @@ def referee(machine, chunks, schedule):
             if limit.counts(sends) > rounds * limit.bandwidth:
                 faults.append(f"step {s}: limit {i} carries too much")
         after = {at: list(state[at[0]][src]) for at, src in copies.items()}
+        parts = {at: set(made_of[at[0]][src]) for at, src in copies.items()}
+        for (c, dst), sources in adds.items():
+            both = parts.setdefault((c, dst), set(made_of[c][dst]))
+            operands = bool(both)
+            for src in sources:
+                both |= made_of[c][src]
+                operands += bool(made_of[c][src])
+            if operands > 1:
+                both.add(frozenset().union(*both))
+        for (c, dst), both in parts.items():
+            made_of[c][dst] = both
         for (c, dst), sources in adds.items():
             value = after.setdefault((c, dst), list(state[c][dst]))
             for src in sources:
@@ -247,7 +341,20 @@ def referee(machine, chunks, schedule):
         for n in post:
             if state[c][n] != wanted[c]:
                 faults.append(f"at the end: rank {n} has chunk {c} as {state[c][n]}")
+        if sums and not faults:
+            faults += order_faults(chunks, c, set().union(*(made_of[c][n] for n in post)))
     return faults
+
+
+def order_faults(chunks, c, made):
+    """`made`: the sums that the destinations' values of a chunk are made of."""
+    if chunks.fixed() is not None:
+        nodes = {node & chunks.list[c][0] for node in chunks.fixed()}
+        return [f"chunk {c}: {sorted(each)} is added up" for each in made if each not in nodes]
+    if chunks.order == "free" or len(chunks.list[c][1]) < 2:
+        return []
+    return [f"chunk {c}: {sorted(a)} and {sorted(b)} are both added up" for a in made for b in made
+            if a & b and not a <= b and not b <= a][:1]
 
 
 def is_composition(machine, schedule, pieces):
@@ -465,6 +572,8 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
         machine = machine.below
         if shows in ("growth", "entries", "refutation"):
             raise Fault("says nothing of ways that were not chosen")
+    if claimed(claim) == 0:
+        return  # that is so whatever shows it
     if shows == "distance":
         c, n = whole(certificate["chunk"]), whole(certificate["rank"])
         if c >= len(chunks.list):
@@ -476,6 +585,8 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
         if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
             raise Fault("the distance is less")
     elif shows in ("weights", "partition", "entries"):
+        if machine.switches and steps == len(certificate["prices"]):
+            verdict.undecided.append(f"{where}: prices of steps say nothing of switches, and these may be of all steps")
         shown = {"weights": weights_show, "partition": partition_shows, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
@@ -494,6 +605,16 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
             verdict.undecided.append(f"{where}: refutation")
         if claimed(claim) == 0:
             raise Fault("refutes less than no rounds")
+        if steps is None or steps < 1 or claimed(claim) < 2:
+            raise Fault("a refutation is of a number of steps and rounds")
+        if certificate.get("chunk", 0) >= (len(chunks.list) if claim["rounds"] is None else 1):
+            raise Fault("refutes another chunk")
+        if certificate.get("cubes"):
+            if claim["rounds"] is None:
+                raise Fault("cubes of no rounds")
+            if any(c >= len(chunks.list) or l >= len(machine.links) for cube in certificate["cubes"] for c, l, _ in cube):
+                raise Fault("a cube of another question")
+            require_partition(certificate["cubes"])
         if certificate.get("engine", "sat") != "sat":
             raise Fault("no such engine")
     else:
@@ -673,12 +794,16 @@ def judge_point(p, machine, asked, space, kind, verdict):
     custom = not isinstance(asked.get("chunks", 1), int)
     part = {"reduce_scatter+allgather": machine.ranks}.get(method, 1)
     if method == "gather+local_reduce":
-        if name != "allreduce" or custom or does != {**does, "collective": BY_GATHER, "chunks": pieces}:
+        if name != "allreduce" or custom or (does["collective"], does.get("chunks", 1)) != (BY_GATHER, pieces):
             raise Fault("does not gather what an allreduce needs")
         chunks = named_chunks(BY_GATHER, machine.ranks, pieces, 0)
     else:
         chunks = chunks_of(asked, machine.ranks, pieces)
         if custom:
+            if does["collective"] != asked["collective"] or not asked["collective"]:
+                raise Fault("does what has another name")
+            if asked.get("chunks_per_block", 1) != 1 or does.get("chunks_per_block", 1) != pieces:
+                raise Fault("cuts blocks otherwise than it says")
             own = chunks_of(does, machine.ranks, 1)
             if own.combining != chunks.combining or len(own.list) != len(chunks.list):
                 raise Fault("does something else")
@@ -688,7 +813,7 @@ def judge_point(p, machine, asked, space, kind, verdict):
                 if a != b:
                     verdict.undecided.append("takes copies from fewer ranks than have them")
             chunks = own
-        elif does["collective"] != name or does["chunks"] != pieces or (name in ROOTED and does.get("root", 0) != asked.get("root", 0)):
+        elif does["collective"] != name or does.get("chunks", 1) != pieces or (name in ROOTED and does.get("root", 0) != asked.get("root", 0)):
             raise Fault("does something else")
     if method == "reduce_scatter+allgather" and (name != "allreduce" or custom):
         raise Fault(f"{method} is no way to do {name}")
@@ -699,7 +824,7 @@ def judge_point(p, machine, asked, space, kind, verdict):
     if kind != "algorithm" and pieces % part:
         faults.append(f"{pieces} chunks are not {part} times as many")
     in_space = pieces // part in space.chunks and space.has(p["steps"], p["rounds"])
-    if kind != "algorithm" and not in_space:
+    if not in_space:
         faults.append("is outside of the space")
     if p["steps"] != len(p["schedule"]) or p["rounds"] != sum(whole(step["rounds"], 1) for step in p["schedule"]):
         faults.append("the cost is not that of the schedule")
@@ -725,6 +850,8 @@ def judge_parts(result, truth, verdict):
         raise Fault("version, kind or stopped is not of the format")
     machine, asked, points = Machine.read(result["topology"]), result["collective"], result["points"]
     space = Space(result)
+    for each in [asked, *(p["does"] for p in points)]:
+        require_root(each, machine.ranks)
     for p in points:
         whole(p["steps"]), whole(p["rounds"]), whole(p["chunks"], 1)
     for i, p in enumerate(points):
@@ -782,8 +909,9 @@ def conclusions(result, machine, space, zero):
         limit = {"conflict limit": "conflicts", "time limit": "time_ms"}.get(result["stopped"])
         if limit and result["limits"][limit] is None:
             faults.append("stopped by a limit that there was not")
-        if result["kind"] == "algorithm" and (len(points) != 1 or result["stopped"]):
-            faults.append("an algorithm is one point, and no search")
+        composed = points and all(p["method"] == "levels" for p in points)
+        if result["kind"] == "algorithm" and (len(points) != 1 and not composed or result["stopped"]):
+            faults.append("an algorithm is one point, or some that are put together, and no search")
         if not result["complete"] and not result["stopped"] and result["kind"] == "frontier":
             faults.append("neither complete nor stopped")
     if not result["complete"] and not room:

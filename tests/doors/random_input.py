@@ -88,6 +88,91 @@ def machine(rng, tiny=False):
     return text
 
 
+def switched(rng, ranks, most_switches=3):
+    """A machine whose switches, in a tree with a cable more or less, stand between all ranks; some ranks have two cables."""
+    switches = rng.randint(1, most_switches)
+    wires = []
+
+    def cable(a, b):
+        for src, dst in ((a, b), (b, a)):
+            wires.append({"src": src, "dst": dst, "bandwidth": rng.choice([1, 1, 1, 2])})
+            if flip(rng, 0.2):
+                wires[-1] |= {"alpha_us": rng.choice([0.25, 2]), "beta_us_per_byte": rng.choice([1e-5, 4e-5])}
+    for n in range(ranks):
+        for at in rng.sample(range(switches), 2 if switches > 1 and flip(rng, 0.25) else 1):
+            cable(n, ranks + at)
+    for at in range(1, switches):
+        cable(ranks + rng.randrange(at), ranks + at)
+    if switches > 2 and flip(rng, 0.3):
+        cable(*(ranks + at for at in rng.sample(range(switches), 2)))
+    if flip(rng, 0.15) and ranks > 1:
+        cable(*rng.sample(range(ranks), 2))
+    if flip(rng, 0.15):
+        wires.pop(rng.randrange(len(wires)))
+    return {"topology": "switched", "ranks": ranks, "switches": switches, "links": wires}
+
+
+def ways_through(machine):
+    """All ways from rank to rank through switches alone, none of which is passed twice, each a list of links."""
+    ranks, links = machine["ranks"], machine["links"]
+    ways, going = [], [[l] for l, link in enumerate(links) if link["src"] < ranks]
+    while going:
+        way = going.pop()
+        at = links[way[-1]]["dst"]
+        if at < ranks:
+            if at != links[way[0]]["src"]:
+                ways.append(way)
+            continue
+        passed = {links[l]["dst"] for l in way}
+        going += [way + [l] for l, link in enumerate(links) if link["src"] == at and link["dst"] not in passed]
+    return sorted(ways)
+
+
+def over_ways(rng, below, chosen):
+    """The machine whose links are these ways through another one: as wide as their narrowest cable, with a limit for each cable of several."""
+    wires = below["links"]
+    time_of = lambda wire: (wire.get("alpha_us", below.get("alpha_us", 1)), wire.get("beta_us_per_byte", 4e-5))
+    links = [{"src": wires[way[0]]["src"], "dst": wires[way[-1]]["dst"], "bandwidth": min(wires[w]["bandwidth"] for w in way),
+              "alpha_us": sum(time_of(wires[w])[0] for w in way), "beta_us_per_byte": max(time_of(wires[w])[1] for w in way)} for way in chosen]
+    limits = []
+    for w, wire in enumerate(wires):
+        over = [l for l, way in enumerate(chosen) if w in way]
+        if len(over) > 1 or (over and flip(rng, 0.2)):
+            limits.append({"name": f"cable {w}", "links": over, "bandwidth": wire["bandwidth"]})
+    rng.shuffle(limits)
+    return {"topology": "over ways", "ranks": below["ranks"], "links": links, "limits": limits, "underlay": below, "ways": chosen}
+
+
+def chosen_ways(rng, ranks):
+    """A machine with some of the ways through its switches, mostly as many as let each rank reach each."""
+    below = switched(rng, ranks)
+    every = ways_through(below)
+    ends = lambda way: (below["links"][way[0]]["src"], below["links"][way[-1]]["dst"])
+    by_ends = {}
+    for way in rng.sample(every, len(every)):
+        by_ends.setdefault(ends(way), []).append(way)
+    chosen = [way for ways in by_ends.values() for way in ways[:1 if flip(rng, 0.7) else 2] if flip(rng, 0.95)]
+    return over_ways(rng, below, chosen[:40])
+
+
+def meshed_switches(rng):
+    """So many ways that the program chooses: more than 100,000 through nine switches, each joined to each."""
+    ranks = rng.choice([4, 5])
+    wires = [{"src": a, "dst": b, "bandwidth": rng.choice([1, 2])} for a in range(ranks, ranks + 9) for b in range(ranks, ranks + 9) if a != b]
+    for n, at in enumerate(rng.sample(range(ranks, ranks + 9), ranks)):
+        wires += [{"src": n, "dst": at, "bandwidth": rng.choice([1, 2])}, {"src": at, "dst": n, "bandwidth": rng.choice([1, 2])}]
+    return {"topology": "meshed switches", "ranks": ranks, "switches": 9, "links": wires}
+
+
+def tree(rng, ranks):
+    """A tree of sums in brackets over these ranks."""
+    parts = [str(n) for n in rng.sample(list(ranks), len(ranks))]
+    while len(parts) > 1:
+        count = min(len(parts), rng.choice([2, 2, 2, 3]))
+        parts = [f"({' '.join(parts[:count])})"] + parts[count:] if flip(rng, 0.4) else parts[count:] + [f"({' '.join(parts[:count])})"]
+    return parts[0]
+
+
 def ranks_of(named_or_text):
     if isinstance(named_or_text, dict):
         return named_or_text["ranks"]

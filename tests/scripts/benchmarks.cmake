@@ -6,8 +6,12 @@ foreach(script sweep compile)
 endforeach()
 add_test(NAME benchmarks.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/fabric.py
                                         ${PROJECT_SOURCE_DIR}/benchmarks/fabric $<TARGET_FILE:chorale>)
+add_test(NAME benchmarks.simgrid COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/simgrid.py
+                                         $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/simgrid)
+add_test(NAME benchmarks.any_machine COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/any_machine.py
+                                             ${PROJECT_SOURCE_DIR}/benchmarks/any_machine $<TARGET_FILE:chorale>)
 add_test(NAME benchmarks.gpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/gpu.py
                                      ${PROJECT_SOURCE_DIR}/benchmarks/gpu.sh $<TARGET_FILE:chorale>)
 set_tests_properties(benchmarks.gpu PROPERTIES TIMEOUT 300)
-set_tests_properties(benchmarks.sweep benchmarks.compile benchmarks.fabric PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+set_tests_properties(benchmarks.sweep benchmarks.compile benchmarks.fabric benchmarks.simgrid benchmarks.any_machine PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                                                                     ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

@@ -6,7 +6,7 @@ add_test(NAME doors.judge COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DI
 
 function(doors_test door cases)
   add_test(NAME doors.${door} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>
-                                      --exhaustive $<TARGET_FILE:exhaustive> --only ${door} --cases ${cases} --seed 9 --jobs 1 --patience 10 --as-it-is)
+                                      --exhaustive $<TARGET_FILE:exhaustive> --emit-random $<TARGET_FILE:emit_random> --only ${door} --cases ${cases} --seed 9 --jobs 1 --patience 10 --as-it-is)
   set_tests_properties(doors.${door} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 endfunction()
 
@@ -17,3 +17,22 @@ doors_test(forge 15)
 doors_test(lower 40)
 doors_test(interrupt 10)
 doors_test(place 60)
+doors_test(order 25)
+doors_test(ways 20)
+doors_test(abilities 20)
+doors_test(library 10)
+doors_test(compile 1)
+
+# Every field of genuine files, changed: by one program that reads many texts.
+add_executable(checker doors/checker.cpp)
+target_link_libraries(checker PRIVATE api chorale_warnings)
+add_test(NAME doors.every_field COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/every_field.py $<TARGET_FILE:chorale>
+                                        $<TARGET_FILE:checker> $<TARGET_FILE:exhaustive> ${PROJECT_SOURCE_DIR})
+set_tests_properties(doors.every_field PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+
+# What was once said and was not so: files that ../shared has.
+find_package(MPI REQUIRED COMPONENTS C)
+add_test(NAME doors.repro COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/repro.py $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive>
+                                  $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
+                                  ${PROJECT_SOURCE_DIR}/../shared)
+set_tests_properties(doors.repro PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")

@@ -33,6 +33,8 @@ endif()
 if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not load what has a sanitizer in it
   add_test(NAME python.package COMMAND ${python_with_numpy} ${CMAKE_CURRENT_SOURCE_DIR}/python/package.py $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
   set_tests_properties(python.package PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+  add_test(NAME python.damaged_files COMMAND ${python_with_numpy} ${CMAKE_CURRENT_SOURCE_DIR}/cli/damaged_files.py $<TARGET_FILE:chorale> 7 --count 4 --python)
+  set_tests_properties(python.damaged_files PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
   # Dask is Debian's, or that of the interpreter that was found.
   foreach(candidate ${Python3_EXECUTABLE} /usr/bin/python3)
     if(NOT python_with_dask AND EXISTS ${candidate})
