@@ -4,7 +4,10 @@
 Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
                  [--faults DIR]
 
-doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, interrupt, place
+doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, interrupt, place,
+order (sums agreed, fixed, along a random tree and free, against exhaustive search and each other), ways (chosen through switches, against all ways),
+abilities (switches that multicast and reduce, against exhaustive search), library (built, verified, taken from and forged, against the judge),
+compile (random tensor programs, against the interpreter)
 Machines, communications and options are those of tests/doors/random_input.py. A case follows from seed and number alone: --case does one again.
 With --results a line is added to DIR/attack.log. Faults are printed with what reproduces them, and kept in --faults DIR.
 Exit code 1: something was wrong.
@@ -28,7 +31,17 @@ import time
 root = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(root / "tests" / "doors"))
 import exhaustive  # noqa: E402
-from doors import DOORS, Found, Session, alarm  # noqa: E402
+import doors  # noqa: E402
+import library_door  # noqa: E402
+import switch_doors  # noqa: E402
+from session import Found, Session, alarm  # noqa: E402
+
+# door: (makes a case, does it, how often)
+DOORS = {"tiny": (doors.make_tiny, doors.tiny, 30), "frontier": (doors.make_frontier, doors.frontier, 40), "synthesize": (doors.make_frontier, doors.synthesize, 8),
+         "forge": (doors.make_forge, doors.forge, 10), "lower": (doors.make_lower, doors.lower, 7), "interrupt": (doors.make_interrupt, doors.interrupt, 2),
+         "place": (doors.make_place, doors.place, 5), "order": (doors.make_order, doors.order, 10), "ways": (switch_doors.make_ways, switch_doors.ways, 8),
+         "abilities": (switch_doors.make_abilities, switch_doors.abilities, 8), "library": (library_door.make_library, library_door.library, 5),
+         "compile": (doors.make_compile, doors.compile_programs, 0.5)}
 
 
 def make_case(options_, number):
@@ -56,7 +69,7 @@ def smaller(case):
     for key in case.get("space", {}):
         yield {**case, "space": {k: v for k, v in case["space"].items() if k != key}}
     machine, collective = case["machine"], case.get("collective")
-    if isinstance(machine, dict) and "ranks" in machine:
+    if isinstance(machine, dict) and "ranks" in machine and "ways" not in machine:
         if machine.get("limits"):
             yield {**case, "machine": {key: value for key, value in machine.items() if key != "limits"}}
         for i, link in enumerate(machine["links"] if not machine.get("limits") else []):
@@ -129,13 +142,15 @@ def parse():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--chorale", default=root / "build/release/bin/chorale")
     parser.add_argument("--exhaustive", default=root / "build/release/tests/exhaustive")
+    parser.add_argument("--emit-random", default=root / "build/release/tests/emit_random", help="of tests/codegen, for the door 'compile'")
     parser.add_argument("--patience", type=float, default=1, help="time limits so many times as long (but those of 1 ms): for tests")
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--faults", type=pathlib.Path)
     parser.add_argument("--as-it-is", action="store_true", help="do not make faults smaller")
     options_ = parser.parse_args()
-    options_.chorale, options_.exhaustive = (pathlib.Path(path).resolve() for path in (options_.chorale, options_.exhaustive))
-    for program in (options_.chorale, options_.exhaustive):
+    options_.chorale, options_.exhaustive, options_.emit_random = (pathlib.Path(path).resolve() for path in
+                                                                   (options_.chorale, options_.exhaustive, options_.emit_random))
+    for program in [options_.chorale, options_.exhaustive] + [options_.emit_random] * (options_.only in (None, "compile")):
         if not program.exists():
             parser.error(f"{program} does not exist: cmake --build --preset release")
     options_.knows_memory = "--memory-limit" in subprocess.run([options_.chorale, "frontier", "--help"], capture_output=True, text=True).stdout

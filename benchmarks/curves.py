@@ -20,7 +20,6 @@ import sys
 import tempfile
 
 MACHINES = ["dgx1", "ring:8", "torus:4x4", "mesh:4x4", "hypercube:4", "dgx-a100:2", "a100:2", "mi250:1", "dgx1:2"]
-CONSTRUCTED = {"routed"}
 
 
 def parsed():
@@ -77,7 +76,7 @@ class Curves:
         blocks = 1 if collective in ("allreduce", "broadcast", "reduce") else result["topology"]["ranks"]
         ours = self.sizes_of("ours.json", blocks)
         curves = {"bound": {size: each[1] for size, each in ours.items()}, "ours": {size: each[0] for size, each in ours.items()}}
-        alone = [point for point in result["points"] if point["method"] in CONSTRUCTED]
+        alone = [point for point in result["points"] if point["method"] == "direct" and point["construction"] != "sat"]
         if alone:
             (self.work / "alone.json").write_text(json.dumps({**result, "points": alone}))
             curves["constructed alone"] = {size: each[0] for size, each in self.sizes_of("alone.json", blocks).items()}

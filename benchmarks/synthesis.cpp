@@ -136,7 +136,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
                                        point.cost.rounds, point.cost.chunks);
           }
           // Only points that were found as answers to the question itself, or to its dual.
-          if (point.method != Method::Direct && point.method != Method::Dual) continue;
+          if (point.construction != name_of(Engine::Sat)) continue;
           questions.push_back({topology_name,
                                collective_name,
                                chunks,

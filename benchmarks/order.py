@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The price of agreement and of a fixed order: AllReduce frontiers of nine machines, in three orders of their sums.
+
+    benchmarks/order.py build/release/bin/chorale [--max-chunks C] [--conflicts N] [--seconds S]
+
+A cell is "steps: rounds per chunk" of each point, with * where it is proven; the last line of a machine says which tree was fixed.
+"""
+import argparse
+import json
+import subprocess
+import tempfile
+
+MACHINES = ("ring:6", "ring:8", "line:8", "full:8", "dgx1", "hypercube:3", "mesh:2x4", "torus:3x3", "dgx-a100:2")
+ORDERS = (("free", ["--allow-disagreement"]), ("agreed", []), ("fixed", ["--order", "fixed"]))
+
+
+def points(result):
+    return ", ".join(f"{p['steps']}: {p['rounds']}/{p['chunks']} = {p['rounds'] / p['chunks']:.4g}{'*' if p['proven'] else ''}"
+                     for p in result["points"] if p["on_frontier"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("chorale")
+    parser.add_argument("--max-chunks", type=int, default=2)
+    parser.add_argument("--conflicts", type=int, default=20000)
+    parser.add_argument("--seconds", type=int, default=60)
+    options = parser.parse_args()
+    print(f"AllReduce, --max-chunks {options.max_chunks} --conflicts {options.conflicts} --time-limit {options.seconds}s; "
+          "steps: rounds per chunk, * proven")
+    for machine in MACHINES:
+        for order, words in ORDERS:
+            with tempfile.NamedTemporaryFile(suffix=".json") as file:
+                done = subprocess.run([options.chorale, "frontier", machine, "allreduce", *words, "--max-chunks", str(options.max_chunks),
+                                       "--conflicts", str(options.conflicts), "--time-limit", f"{options.seconds}s", "-q", "--json", file.name],
+                                      check=False)
+                if done.returncode not in (0, 3):
+                    raise SystemExit(f"{machine}, {order}: exit code {done.returncode}")
+                result = json.load(open(file.name))
+            print(f"{machine:12} {order:7} {points(result)}{'' if result['complete'] else '  (not complete)'}", flush=True)
+            if order == "fixed":
+                print(f"{'':12} {'':7} along {result['collective']['order']}")
+
+
+if __name__ == "__main__":
+    main()
