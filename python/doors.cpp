@@ -2,7 +2,9 @@
 // Ranges that the command line keeps by its options are kept here.
 #include <chorale/chorale.h>
 
+#include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "bindings.h"
 #include "watched.h"
@@ -67,11 +69,23 @@ void raise_again(const Watched<Value>& done, const py::object& found) {
   throw py::error_already_set();
 }
 
-// A function that tells Python what a search has said last; nobody listens if it is None.
+// A function that tells Python what a search has said last, and in a long question once a second that it is still at it;
+// nobody listens if it is None.
 std::function<void()> telling(Latest<Progress>& latest, const py::object& listener) {
   if (listener.is_none()) return [] {};
-  return [&latest, &listener] {
-    if (const std::optional<Progress> news = latest.take()) listener(*news);
+  using Clock = std::chrono::steady_clock;
+  return [&latest, &listener, last = std::optional<Progress>(), told = Clock::now()]() mutable {
+    constexpr std::chrono::seconds kLongestSilence{1};
+    const Clock::time_point now = Clock::now();
+    if (std::optional<Progress> news = latest.take()) {
+      last = std::move(news);
+    } else if (last && now - told >= kLongestSilence) {
+      last->seconds += std::chrono::duration<double>(now - told).count();
+    } else {
+      return;
+    }
+    told = now;
+    listener(*last);
   };
 }
 

@@ -95,7 +95,8 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question that takes more is cut into `cubes`
     parts, each asked for as many, `jobs` side by side. `proofs`: a folder for formulas and proofs.
     `progress`: True for a line on standard error, or a function that is called, in this thread, with what the search does
-    (`doing`, `points`, `seconds`), at most twenty times a second; what it raises ends the search and is raised here.
+    (`doing`, `points`, `seconds`), at most twenty times a second and at least once; what it raises ends the search and is
+    raised here.
 
     A limit leaves what was found, marked unproven, and `Result.stopped` says why. Ctrl-C raises chorale.Interrupted, a
     KeyboardInterrupt that has what was found in its `result` (in a notebook: sys.last_value.result)."""

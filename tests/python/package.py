@@ -395,6 +395,18 @@ class LongWork(unittest.TestCase):
         self.assertEqual(len(told), 2)
         self.assertTrue(all(doing for doing, _, _ in told))
 
+    def test_a_long_question_is_told_of_again(self):
+        told = []
+
+        def until_it_is_said_twice(progress):
+            if told and told[-1][0] == progress.doing:
+                self.assertGreater(progress.seconds, told[-1][1])
+                raise ZeroDivisionError("twice")
+            told.append((progress.doing, progress.seconds))
+
+        with self.assertRaisesRegex(ZeroDivisionError, "twice"):
+            chorale.synthesize("torus:4x4", "allreduce", chunks=5, steps=5, rounds=7, progress=until_it_is_said_twice)
+
     def test_limits_are_values(self):
         result = chorale.frontier(**LONG, time_limit=0.3)
         self.assertEqual(result.stopped, "time limit")
