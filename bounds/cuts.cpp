@@ -148,7 +148,8 @@ std::vector<Rank> different_first(const Topology& topology) {
 
 }  // namespace
 
-std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vector<ChunkClass>& classes) {
+std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
+                                       const std::atomic<bool>* stop) {
   PriceBound bound;
   const Rank entry = tightest_entry(topology, classes, bound.owed, bound.per_round);
   if (entry < 0) return std::nullopt;
@@ -159,7 +160,7 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
   CutNetwork network(topology, classes);
   bool found = network.tighten(entry, bound.owed, bound.per_round);
   for (Rank v : different_first(topology)) {
-    if (network.work() > kMostWork) break;
+    if (network.work() > kMostWork || (stop != nullptr && *stop)) break;
     if (v != entry && network.tighten(v, bound.owed, bound.per_round)) found = true;
   }
   bound.prices = {found ? network.prices() : prices};
@@ -167,7 +168,8 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
 }
 
 // Which side a chunk starts on is clear where all of its sources are on one; else it pays nothing.
-std::optional<Prices> tightest_half_cut(const Topology& topology, const std::vector<ChunkClass>& classes) {
+std::optional<Prices> tightest_half_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
+                                        const std::atomic<bool>* stop) {
   if (!topology.limits.empty()) return std::nullopt;
   std::int64_t owed = 0, per_round = 1;
   std::vector<bool> tightest;  // before the cut
@@ -186,7 +188,7 @@ std::optional<Prices> tightest_half_cut(const Topology& topology, const std::vec
   for (int stride = 1; stride < topology.ranks; ++stride) {
     if (topology.ranks % stride != 0) continue;
     for (int values = 2; values <= topology.ranks / stride; ++values) {
-      if (topology.ranks / stride % values != 0) continue;
+      if (topology.ranks / stride % values != 0 || (stop != nullptr && *stop)) continue;
       std::vector<bool> before(topology.ranks);
       for (Rank n = 0; n < topology.ranks; ++n) before[n] = n / stride % values < values / 2;
       look_at(before);

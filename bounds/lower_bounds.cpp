@@ -96,8 +96,8 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 class LowerBounds::Search {
  public:
-  Search(const Topology& topology, const Collective& collective)
-      : topology_(topology), collective_(collective) {
+  Search(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
+      : topology_(topology), collective_(collective), stop_(stop) {
     assert(topology.switches == 0);
   }
 
@@ -116,25 +116,26 @@ class LowerBounds::Search {
     if (any_) return *any_;
     steps();  // throws where there is no path
     const auto started = std::chrono::steady_clock::now();
+    if (stopped()) return *(any_ = nothing());
     const bool ways = topology_.underlay.has_value();
     copyings_ = ways ? as_copying(opened(topology_), collective_) : as_copying(topology_, collective_);
     Best best{.claim = nothing()};
     for (const Copying& copying : copyings_)
       if (const std::optional<PriceBound> bound =
-              price_bound(copying.topology, copying.classes, topology_.ranks))
+              price_bound(copying.topology, copying.classes, topology_.ranks, stop_))
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
     // Where every chunk has one destination the flow program has said all; without shared limits and switches cuts say
     // what copies need.
     const bool sums = collective_.combining && copyings_.size() > 1;
-    if (sums || ways || !topology_.limits.empty())
+    if (!stopped() && (sums || ways || !topology_.limits.empty()))
       if (const std::optional<PartitionBound> found =
               ways ? fabric_partition(with_switches(topology_), collective_)
-                   : best_partition(topology_, collective_))
+                   : best_partition(topology_, collective_, stop_))
         best.consider(
             kAnySteps, found->bound,
             {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
-    entering(best);
-    any_ = checked(std::move(best.claim));
+    if (!stopped()) entering(best);
+    any_ = best.bound ? checked(std::move(best.claim)) : nothing();
     any_->seconds = seconds_since(started);
     return *any_;
   }
@@ -147,8 +148,8 @@ class LowerBounds::Search {
     if (topology_.underlay) return rounds();
     Best best{.claim = rounds()};
     // The flow programs last: they cost more, and then must say more.
-    if (best.claim.rounds < enough) growing(steps, best);
-    if (best.claim.rounds < enough) within(steps, best);
+    if (best.claim.rounds < enough && !stopped()) growing(steps, best);
+    if (best.claim.rounds < enough && !stopped()) within(steps, best);
     if (best.claim == *any_) return best.claim;
     Claim claim = checked(std::move(best.claim));
     claim.seconds = seconds_since(started);
@@ -172,6 +173,8 @@ class LowerBounds::Search {
       bound = found;
     }
   };
+
+  bool stopped() const { return stop_ != nullptr && *stop_; }
 
   Claim nothing() const { return {.collective = collective_.kind, .chunks = collective_.chunks_per_block}; }
 
@@ -214,7 +217,7 @@ class LowerBounds::Search {
   void within(int steps, Best& best) const {
     for (const Copying& copying : copyings_) {
       std::optional<PriceBound> bound = timed_price_bound(copying.topology, copying.classes, steps,
-                                                          std::max(best.claim.rounds, steps_->steps));
+                                                          std::max(best.claim.rounds, steps_->steps), stop_);
       if (!bound) continue;
       // Links keep their numbers when they are turned round, steps do not: the first of the dual is the last
       // of the sum.
@@ -232,14 +235,16 @@ class LowerBounds::Search {
 
   const Topology& topology_;
   const Collective& collective_;
+  const std::atomic<bool>* const stop_;
   Farthest far_ = {};
   std::vector<Copying> copyings_ = {};  // once `any_` is known
   std::optional<StepBound> steps_ = {};
   std::optional<Claim> any_ = {};
 };
 
-LowerBounds::LowerBounds(const Topology& topology, const Collective& collective)
-    : search_(std::make_unique<Search>(topology, collective)) {}
+LowerBounds::LowerBounds(const Topology& topology, const Collective& collective,
+                         const std::atomic<bool>* stop)
+    : search_(std::make_unique<Search>(topology, collective, stop)) {}
 LowerBounds::~LowerBounds() = default;
 
 const StepBound& LowerBounds::fewest_steps() {

@@ -9,6 +9,7 @@
 // for every schedule without in-network compute.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "ir/collective.h"
@@ -24,11 +25,12 @@ struct StepBound {
 };
 
 // Answers several questions about one collective; what one has found the next one uses. The topology and the
-// collective must outlive it.
+// collective must outlive it. Once `stop` is true nothing stronger is looked for: bounds are what was found, and
+// where that is nothing, claims without a certificate, of 0 rounds.
 class LowerBounds {
  public:
-  LowerBounds(const Topology&, const Collective&);
-  LowerBounds(const Topology&, Collective&&) = delete;
+  LowerBounds(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
+  LowerBounds(const Topology&, Collective&&, const std::atomic<bool>* stop = nullptr) = delete;
   ~LowerBounds();
 
   // The fewest steps of any schedule. Throws InputError where some chunk can never reach its destination

@@ -31,8 +31,9 @@ using Group = std::vector<int>;  // by rank
 
 class PartitionSearch {
  public:
-  PartitionSearch(const Topology& topology, const Collective& collective)
+  PartitionSearch(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
       : topology_(topology),
+        stop_(stop),
         combining_(collective.combining),
         ports_(limits_are_ports(topology)),
         classes_(chunk_classes(collective)) {}
@@ -42,7 +43,7 @@ class PartitionSearch {
     std::iota(singletons.begin(), singletons.end(), 0);
     consider(singletons);
     for (const Group& group : connected_by_fast_links()) consider(group);
-    if (topology_.ranks <= kMostRanks)
+    if (topology_.ranks <= kMostRanks && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
     if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
       consider_all(Group(topology_.ranks, 0), 1, 1);
@@ -50,6 +51,8 @@ class PartitionSearch {
   }
 
  private:
+  bool stopped() const { return stop_ != nullptr && *stop_; }
+
   // Ranks that links of at least some bandwidth connect; a link under a limit is as fast as the limit.
   std::set<Group> connected_by_fast_links() const {
     std::vector<int> speed;
@@ -160,6 +163,7 @@ class PartitionSearch {
   }
 
   void consider(const Group& group) {
+    if (stopped()) return;
     const std::int64_t crossing = crossings(group);
     if (crossing == 0) return;
     PartitionBound found{.group = group};
@@ -176,6 +180,7 @@ class PartitionSearch {
   }
 
   const Topology& topology_;
+  const std::atomic<bool>* const stop_;
   const bool combining_;
   const bool ports_;
   const std::vector<ChunkClass> classes_;
@@ -185,13 +190,14 @@ class PartitionSearch {
 }  // namespace
 
 // Limits that count several sends once bound no crossings: to the search they are not there.
-std::optional<PartitionBound> best_partition(const Topology& topology, const Collective& collective) {
+std::optional<PartitionBound> best_partition(const Topology& topology, const Collective& collective,
+                                             const std::atomic<bool>* stop) {
   Topology plain = topology;
   std::erase_if(plain.limits, [&](const SharedLimit& limit) {
     return limit.abilities.multicast || (limit.abilities.reduce && collective.combining);
   });
-  if (plain.limits.size() == topology.limits.size()) return PartitionSearch(topology, collective).run();
-  std::optional<PartitionBound> found = PartitionSearch(plain, collective).run();
+  if (plain.limits.size() == topology.limits.size()) return PartitionSearch(topology, collective, stop).run();
+  std::optional<PartitionBound> found = PartitionSearch(plain, collective, stop).run();
   if (!found) return found;
   for (Prices& prices : found->bound.prices) {
     std::vector<int> all;

@@ -6,6 +6,7 @@
 // docs/bounds.md has the other collectives.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct PartitionBound {
 
 // The best of the single ranks, of what is connected by fast links, and of the weak partitions (strength.h):
 // for AllReduce without shared limits of all partitions. Of all as well where a sum meets limits on at most 8
-// ranks. None if no chunk must cross.
-std::optional<PartitionBound> best_partition(const Topology&, const Collective&);
+// ranks. None if no chunk must cross. Once `stop` is true: of those looked at.
+std::optional<PartitionBound> best_partition(const Topology&, const Collective&,
+                                             const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

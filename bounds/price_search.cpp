@@ -36,12 +36,13 @@ constexpr int kTurns = 6;
 class PriceSearch {
  public:
   PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int members, int steps,
-              int known)
+              int known, const std::atomic<bool>* stop)
       : topology_(topology),
         members_(members < 0 ? topology.ranks : members),
         classes_(classes),
         steps_(steps),
         known_(known),
+        stop_(stop),
         ports_(limits_are_ports(topology)),
         columns_left_(kAllPrograms) {}
 
@@ -67,6 +68,8 @@ class PriceSearch {
   }
 
  private:
+  bool stopped() const { return stop_ != nullptr && *stop_; }
+
   bool one_destination_each() const {
     return std::all_of(classes_.begin(), classes_.end(),
                        [](const ChunkClass& c) { return c.post.size() == 1; });
@@ -111,12 +114,13 @@ class PriceSearch {
   void charge_single_ranks() {
     if (steps_ == 0 && ports_) {
       // The cut is at one rank, but which does not matter: what pays nothing is not charged.
-      if (const std::optional<PriceBound> cut = tightest_cut(topology_, classes_))
+      if (const std::optional<PriceBound> cut = tightest_cut(topology_, classes_, stop_))
         take(cut->prices, Choice(classes_.size(), kNotCharged), true);
       return;
     }
     for (Rank v : one_destination() ? classes_.front().post : worth_charging())
-      if (Choice choice = all_to(v); std::any_of(choice.begin(), choice.end(), [](Rank d) { return d >= 0; }))
+      if (Choice choice = all_to(v);
+          !stopped() && std::any_of(choice.begin(), choice.end(), [](Rank d) { return d >= 0; }))
         charge(choice);
   }
 
@@ -172,7 +176,7 @@ class PriceSearch {
     if (size > (steps_ > 0 ? kLargestTimed : kLargestProgram) || size > columns_left_) {
       if (steps_ > 0 || !one_destination_each()) return false;
       const bool better = take(colour_prices(topology_, classes_), choice, true);
-      const std::optional<Prices> half = tightest_half_cut(topology_, classes_);
+      const std::optional<Prices> half = tightest_half_cut(topology_, classes_, stop_);
       return (half && take({*half}, choice, true)) || better;
     }
     columns_left_ -= size;
@@ -197,7 +201,7 @@ class PriceSearch {
   // Prices for a choice, the dearest destinations under these prices, prices for those: a turn is taken only
   // if it is stronger. It is a climb, and may end below the best choice.
   void improve() {
-    for (int turn = 0; turn < kTurns && best_ && !settled_; ++turn)
+    for (int turn = 0; turn < kTurns && best_ && !settled_ && !stopped(); ++turn)
       if (!charge(Choice(best_->dearest))) return;
   }
 
@@ -212,6 +216,7 @@ class PriceSearch {
   const std::vector<ChunkClass>& classes_;
   const int steps_;  // 0: any number
   const int known_;  // rounds
+  const std::atomic<bool>* const stop_;
   const bool ports_;
   std::int64_t columns_left_;
   long long work_left_ = kAllWork;
@@ -223,13 +228,13 @@ class PriceSearch {
 }  // namespace
 
 std::optional<PriceBound> price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                      int members) {
-  return PriceSearch(topology, classes, members, 0, 0).run();
+                                      int members, const std::atomic<bool>* stop) {
+  return PriceSearch(topology, classes, members, 0, 0, stop).run();
 }
 
 std::optional<PriceBound> timed_price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                            int steps, int known) {
-  return PriceSearch(topology, classes, -1, steps, known).run();
+                                            int steps, int known, const std::atomic<bool>* stop) {
+  return PriceSearch(topology, classes, -1, steps, known, stop).run();
 }
 
 }  // namespace chorale

@@ -18,7 +18,7 @@ namespace {
 // All that gathers: what grows, and where that leaves something to be found, few steps and pipelines.
 std::vector<Schedule> gathers(const Topology& topology, const Collective& gather, long long most_looks,
                               const std::atomic<bool>* stop) {
-  LowerBounds bounds(topology, gather);
+  LowerBounds bounds(topology, gather, stop);
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   std::vector<Schedule> schedules = grow_trees(topology, gather, stop, most_looks);
   for (const auto construct : {mixed_trees, copies_on_trees})

@@ -71,6 +71,8 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
   for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
                                                  : spread(topology, collective, effort))
     points.push_back(as_point(collective, std::move(schedule), collective.combining ? "sums" : "spreading"));
+  for (Schedule& schedule : sums_in_order(topology, collective, effort))
+    points.push_back(as_point(collective, std::move(schedule), "fixed_order"));
   return points;
 }
 
@@ -204,18 +206,25 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   // Hand-written ones first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
-  for (Schedule& schedule : sums_in_order(topology, collective, effort))
-    points.push_back(as_point(collective, std::move(schedule), "fixed_order"));
   for (Schedule& schedule : over_switches(topology, collective))
     points.push_back(as_point(collective, std::move(schedule), "in_network"));
   return sound(topology, collective, std::move(points), stop, extra);
+}
+
+std::vector<Point> quick_incumbents(const Topology& topology, const Collective& collective, int extra) {
+  constexpr double kQuick = 1 << 18;  // entries of chunks, ranks and, of sums, contributions
+  const double entries = static_cast<double>(collective.chunks.size()) * topology.ranks;
+  if (entries * (collective.combining ? topology.ranks : 1) > kQuick || !starts_somewhere(collective))
+    return {};
+  Effort none(0, nullptr);
+  return sound(topology, collective, constructed(topology, collective, extra, none), nullptr, extra);
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
                                     LowerBounds& bounds, const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
-  if (!starts_somewhere(collective)) return {};
+  if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   // A sum with one destination is made of copies, backwards.
   const bool turned = has_dual(collective);
@@ -245,7 +254,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
                                     const std::atomic<bool>* stop, int extra) {
-  LowerBounds bounds(topology, collective);
+  LowerBounds bounds(topology, collective, stop);
   return grown_incumbents(topology, collective, bounds, stop, extra);
 }
 

@@ -50,11 +50,12 @@ Schedule on_topology(const Plan& plan, const Topology& topology, const std::stri
   std::vector<std::vector<int>> limits_of(topology.links.size());
   for (int i = 0; i < std::ssize(topology.limits); ++i)
     for (const LinkId l : topology.limits[i].links) limits_of[l].push_back(i);
+  const bool all_count = !abilities_of(topology).any();
+  std::vector<int> load(topology.links.size(), 0), limit_load(topology.limits.size(), 0);  // of the step
   Schedule schedule;
   for (const std::vector<Transfer>& transfers : plan) {
     if (transfers.empty()) continue;
     Step step;
-    std::vector<int> load(topology.links.size(), 0), limit_load(topology.limits.size(), 0);
     const auto price = [&](LinkId l) {
       const Link& link = topology.links[l];
       int rounds = rounds_for(load[l] + 1, link.bandwidth);
@@ -74,7 +75,17 @@ Schedule on_topology(const Plan& plan, const Topology& topology, const std::stri
       for (const int i : limits_of[link]) ++limit_load[i];
       step.sends.push_back({.chunk = t.chunk, .link = link, .reduce = t.reduce});
     }
-    step.rounds = needed_rounds(topology, step);
+    // A walk over what the step uses: rings of large machines have many steps of few sends.
+    step.rounds = all_count ? 1 : needed_rounds(topology, step);
+    for (const Send& send : step.sends) {
+      step.rounds = std::max(step.rounds, rounds_for(load[send.link], topology.links[send.link].bandwidth));
+      load[send.link] = 0;
+      for (const int i : limits_of[send.link]) {
+        if (all_count)
+          step.rounds = std::max(step.rounds, rounds_for(limit_load[i], topology.limits[i].bandwidth));
+        limit_load[i] = 0;
+      }
+    }
     std::ranges::sort(step.sends);
     schedule.steps.push_back(std::move(step));
   }

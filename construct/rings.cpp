@@ -111,12 +111,14 @@ class HamiltonianSearch {
         effort_(effort),
         trial_(trial) {
     for (const Rank n : among) used_[n] = false;
-    for (const auto& [ends, links] : machine.between()) {
-      const auto [a, b] = ends;
-      if (used_[a] || used_[b]) continue;
-      if (const LinkId l = machine.best_link(a, b, width, below_us); l >= 0)
-        next_[a].push_back({machine.topology().links[l].alpha_us, trial == 0 ? 0 : -machine.room(l), b});
-    }
+    for (const Rank a : among)
+      for (auto to = machine.between().lower_bound({a, 0});
+           to != machine.between().end() && to->first.first == a; ++to) {
+        const Rank b = to->first.second;
+        if (used_[b]) continue;
+        if (const LinkId l = machine.best_link(a, b, width, below_us); l >= 0)
+          next_[a].push_back({machine.topology().links[l].alpha_us, trial == 0 ? 0 : -machine.room(l), b});
+      }
     first_ = among.front();
   }
 

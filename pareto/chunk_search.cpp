@@ -73,7 +73,7 @@ class ChunkSearch {
   ChunkSearch(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock)
       : topology_(question.topology),
         collective_(question.collective),
-        bounds_(topology_, collective_),
+        bounds_(topology_, collective_, options.synthesis.limits.stop),
         question_(question),
         options_(options),
         clock_(clock) {
@@ -337,28 +337,36 @@ class ChunkSearch {
   // Another engine than ours is asked for comparison: it is not helped.
   void take_incumbents() {
     if (options_.synthesis.engine != Engine::Sat) return;
-    // The first answer is there whatever stops the search; who cannot wait for it ends the process.
-    const std::atomic<bool>* const stop = question_.always ? nullptr : options_.synthesis.limits.stop;
-    for (Point& point : incumbents(topology_, collective_, stop, question_.space.extra_rounds))
+    std::vector<Point> first =
+        incumbents(topology_, collective_, options_.synthesis.limits.stop, question_.space.extra_rounds);
+    // Where it takes no time the first answer is there, whatever stops the search.
+    if (first.empty() && question_.always && clock_.over())
+      first = quick_incumbents(topology_, collective_, question_.space.extra_rounds);
+    for (Point& point : first)
       if (allowed(point.cost)) take(std::move(point));
     for (Point& point : grown_incumbents(topology_, collective_, bounds_, options_.synthesis.limits.stop,
                                          question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
+    if (!clock_.over()) take_compositions();
+    for (const Point& point : options_.known)
+      if (point.collective == collective_ && allowed(point.cost)) take(point);
+    if (options_.us) take_classics();
+  }
+
+  void take_compositions() {
     const ComposeQuestion whole{.topology = topology_,
                                 .collective = collective_,
                                 .extra_rounds = question_.space.extra_rounds,
                                 .stop = options_.synthesis.limits.stop};
     for (ComposedPoint& composed : compose_on(whole, nestings(topology_)))
       if (allowed(composed.point.cost)) take(std::move(composed.point));
-    for (const Point& point : options_.known)
-      if (point.collective == collective_ && allowed(point.cost)) take(point);
-    if (options_.us) take_classics();
   }
 
   // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
   void take_classics() {
     for (const ClassicEntry& entry : classic_catalogue()) {
       if (entry.collective != collective_.kind) continue;
+      if (clock_.over()) return;
       try {
         Point point = classic_algorithm(
             entry.method, topology_,

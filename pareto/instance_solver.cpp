@@ -82,8 +82,8 @@ InstanceSolver::InstanceSolver(const Topology& topology, const Collective& colle
       collective_(collective),
       solved_(topology, collective),
       options_(options),
-      bounds_(topology_, collective_),
-      solved_bounds_(solved_.topology, solved_.collective),
+      bounds_(topology_, collective_, options.limits.stop),
+      solved_bounds_(solved_.topology, solved_.collective, options.limits.stop),
       full_(std::make_unique<Formulation>()) {}
 
 InstanceSolver::~InstanceSolver() = default;

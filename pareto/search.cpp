@@ -98,8 +98,10 @@ class FrontierSearch {
     for (const CollectiveKind family : families) {
       if (clock_.over()) return;
       const Collective collective = of_kind(asked_, family, space_.min_chunks);
-      LowerBounds bounds(topology_, collective);
-      if (bounds.fewest_steps().steps > 0) found_->put_bound(bounds.fewest_rounds());
+      LowerBounds bounds(topology_, collective, options_.synthesis.limits.stop);
+      if (bounds.fewest_steps().steps == 0) return;
+      if (const Claim& claim = bounds.fewest_rounds(); claim.certificate.kind != Certificate::Kind::None)
+        found_->put_bound(claim);
     }
   }
 

@@ -1,6 +1,7 @@
 // Bounds that can be worked out by hand; the comment of each says how.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "bounds/check.h"
@@ -192,6 +193,24 @@ TEST(Degenerate, NothingToMove) {
     EXPECT_EQ(fewest_steps(alone, c).steps, 0) << name;
     EXPECT_EQ(fewest_rounds(alone, c).rounds, 0) << name;
     EXPECT_EQ(fewest_rounds_in(alone, c, 1).rounds, 0) << name;
+  }
+}
+
+// What is stopped claims nothing, and what was found before stays.
+TEST(Degenerate, StoppedClaimsNothingMore) {
+  const Topology t = dgx1();
+  for (const std::string& name : collective_names()) {
+    const Collective c = make_collective(name, t.ranks, 2);
+    std::atomic<bool> stop = false;
+    LowerBounds before(t, c, &stop), after(t, c, &stop);
+    const Claim found = before.fewest_rounds();
+    stop = true;
+    EXPECT_EQ(before.fewest_rounds(), found) << name;
+    EXPECT_EQ(before.fewest_rounds_in(c.ranks), found) << name;
+    EXPECT_GT(after.fewest_steps().steps, 0) << name;  // takes no time
+    EXPECT_EQ(after.fewest_rounds().certificate.kind, Certificate::Kind::None) << name;
+    EXPECT_EQ(after.fewest_rounds().rounds, 0) << name;
+    EXPECT_EQ(after.fewest_rounds_in(c.ranks).rounds, 0) << name;
   }
 }
 

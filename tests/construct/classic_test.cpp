@@ -68,6 +68,7 @@ TEST(Classic, EveryAlgorithmDoesWhatItSays) {
           EXPECT_EQ(point.method, entry.method);
           EXPECT_EQ(point.cost.steps, static_cast<int>(point.schedule.steps.size()));
           EXPECT_EQ(point.cost.rounds, total_rounds(point.schedule));
+          for (const Step& step : point.schedule.steps) EXPECT_EQ(step.rounds, needed_rounds(topology, step));
         }
       }
 }

@@ -123,6 +123,13 @@ std::size_t hold(const Topology& t, const Collective& c, int extra) {
       EXPECT_GT(points[i - 1].cost.rounds, point.cost.rounds);
     }
   }
+  // Who is out of time has one.
+  const std::vector<Point> quick = quick_incumbents(t, c, extra);
+  EXPECT_EQ(quick.empty(), points.empty()) << name_of(c) << " of " << t.ranks << " ranks, k " << extra;
+  for (const Point& point : quick) {
+    EXPECT_THAT(violations(t, c, point.schedule), IsEmpty());
+    EXPECT_LE(point.cost.rounds - point.cost.steps, extra);
+  }
   return points.size();
 }
 
@@ -241,6 +248,7 @@ TEST(Incumbents, NoneWhenStoppedBeforehand) {
 
 // The referee would need 25 GiB for a count of each contribution to each chunk at each rank.
 TEST(Incumbents, NoneThatCannotBeRefereed) {
+  EXPECT_THAT(quick_incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
   EXPECT_THAT(incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
 }
 
