@@ -60,16 +60,19 @@ Hung hung(const std::vector<Rank>& above) {
   return tree;
 }
 
+// Who goes first over a link.
+enum class First {
+  Turn,   // of a turn, in which chunks take each tree once: the longest way still to go
+  Place,  // the chunk that is due: chunks of a demand are due one after the other, evenly
+  Way,    // the longest way still to go
+};
+
 // Sends over tree edges, with who waits for whom. Job 2n of a chunk goes up from rank n, job 2n + 1 comes down to it.
 class TreeJobs {
  public:
   TreeJobs(const Topology& topology, const std::vector<SumTree>& trees, const std::vector<int>& tree_of,
            int rounds)
-      : topology_(topology),
-        trees_(trees),
-        tree_of_(tree_of),
-        chunks_(static_cast<int>(tree_of.size())),
-        rounds_of_turn_(rounds) {
+      : topology_(topology), trees_(trees), tree_of_(tree_of), chunks_(static_cast<int>(tree_of.size())) {
     std::map<std::pair<Rank, Rank>, int> roads;
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
       const auto [at, fresh] =
@@ -87,28 +90,27 @@ class TreeJobs {
     }
     std::vector<int> taken(trees.size(), 0);
     for (Chunk c = 0; c < chunks_; ++c) {
-      turn_.push_back(taken[tree_of[c]]++);
+      turn_.push_back(static_cast<long long>(taken[tree_of[c]]++) * rounds);
       jobs_ += std::ranges::count_if(tree(c).roads, [](int road) { return road >= 0; });
     }
   }
 
   long long jobs() const { return jobs_; }
 
-  // Steps of at most so many rounds. In turns: chunks one after the other; or by the way that is before them alone.
-  Schedule in_steps_of(int rounds, bool in_turns) {
+  // Steps of at most so many rounds.
+  Schedule in_steps_of(int rounds, First first) {
     rounds_ = rounds;
-    in_turns_ = in_turns;
+    first_ = first;
+    find_places();
     return in_steps([] { return 0; });
   }
 
   // Steps of a share of the rounds that are left.
-  Schedule in_steps_of_share(double share) {
-    in_turns_ = false;
+  Schedule in_steps_of_share(double share, First first) {
+    first_ = first;
     rounds_ = 1;
-    Remaining remaining(topology_, links_);
-    for (Chunk c = 0; c < chunks_; ++c)
-      for (int road : tree(c).roads)
-        if (road >= 0) remaining.add(road, 1);
+    find_places();
+    Remaining remaining = all();
     return in_steps([&] {
       for (const Ready& job : done_) remaining.add(tree(job.chunk).roads[job.job], -1);
       return static_cast<int>(std::ceil(static_cast<double>(remaining.rounds()) * share));
@@ -152,6 +154,27 @@ class TreeJobs {
     std::vector<long long> roads_, limits_, wide_ = {};
     std::vector<std::vector<int>> limits_of_ = {};
   };
+
+  Remaining all() const {
+    Remaining all(topology_, links_);
+    for (Chunk c = 0; c < chunks_; ++c)
+      for (int road : tree(c).roads)
+        if (road >= 0) all.add(road, 1);
+    return all;
+  }
+
+  // A sum is one demand; copies that start together are.
+  void find_places() {
+    if (first_ != First::Place || !place_.empty()) return;
+    const long long rounds = all().rounds();
+    std::map<std::vector<Rank>, std::vector<Chunk>> demands;
+    for (Chunk c = 0; c < chunks_; ++c)
+      demands[tree(c).up.below.empty() ? tree(c).down.roots : std::vector<Rank>{}].push_back(c);
+    place_.assign(chunks_, 0);
+    for (const auto& [roots, chunks] : demands)
+      for (std::size_t i = 0; i < chunks.size(); ++i)
+        place_[chunks[i]] = static_cast<long long>(i) * rounds / std::ssize(chunks);
+  }
 
   // `width` of the next step; 0: as it was.
   template <typename Width>
@@ -197,7 +220,7 @@ class TreeJobs {
     std::vector<int> roads = {};  // by job
   };
   struct Ready {
-    int urgency = 0;  // rounds that it takes from here on, less those that chunks before it take
+    long long urgency = 0;  // rounds that it takes from here on, less those that chunks before it take
     Chunk chunk = 0;
     int job = 0;
     bool operator<(const Ready& other) const {
@@ -213,7 +236,8 @@ class TreeJobs {
     const Rank n = job / 2;
     const int far =
         job % 2 == 0 ? half.up.depth[n] + half.down.height[half.down.roots.front()] : half.down.height[n];
-    return {.urgency = in_turns_ ? far * rounds_ - turn_[c] * rounds_of_turn_ : far, .chunk = c, .job = job};
+    const long long due = first_ == First::Turn ? turn_[c] : first_ == First::Place ? place_[c] : 0;
+    return {.urgency = static_cast<long long>(far) * rounds_ - due, .chunk = c, .job = job};
   }
 
   void take(int road, LinkId l, Step& step) {
@@ -271,14 +295,13 @@ class TreeJobs {
   const std::vector<SumTree>& trees_;
   const std::vector<int>& tree_of_;  // by chunk
   const int chunks_;
-  const int rounds_of_turn_;                     // of chunks that take all trees once
   std::vector<std::vector<LinkId>> links_ = {};  // by road: all from one rank to another
   std::vector<Half> halves_ = {};
-  std::vector<int> turn_ = {};  // by chunk: chunks before it that take its tree
+  std::vector<long long> turn_ = {}, place_ = {};  // by chunk: in which round it is due
   long long jobs_ = 0;
   // Of a try.
   int rounds_ = 0;
-  bool in_turns_ = true;
+  First first_ = First::Turn;
   std::vector<int> waits_ = {};  // by chunk and rank: ranks below that have not come up
   std::vector<std::priority_queue<Ready>> ready_ = {};  // by road
   std::vector<std::pair<Chunk, int>> freed_ = {};       // since the last step
@@ -296,10 +319,10 @@ std::vector<Schedule> pipelines(const Topology& topology, const std::vector<SumT
   std::vector<Schedule> schedules;
   long long placed = 0;
   for (long long width = 1; width <= most && placed <= kMostPlaced;) {
-    for (bool in_turns : {true, false}) {
+    for (const First first : {First::Turn, First::Place, First::Way}) {
       if (stop != nullptr && *stop) return schedules;
-      if (!in_turns && placed > kFewPlaced) break;
-      keep_undominated(schedules, jobs.in_steps_of(static_cast<int>(width), in_turns));
+      if (first == First::Way && placed > kFewPlaced) break;
+      keep_undominated(schedules, jobs.in_steps_of(static_cast<int>(width), first));
       placed += jobs.jobs();
     }
     width += placed > kFewPlaced ? width : width / 3 + 1;
@@ -316,7 +339,8 @@ std::vector<Schedule> copy_pipelines(const Topology& topology, const std::vector
   for (long long i = 0; i < tries; ++i) {
     if (stop != nullptr && *stop) return schedules;
     const double share = std::pow(kLeastShare, static_cast<double>(i) / static_cast<double>(tries - 1));
-    keep_undominated(schedules, jobs.in_steps_of_share(share));
+    for (const First first : {First::Way, First::Place})
+      keep_undominated(schedules, jobs.in_steps_of_share(share, first));
   }
   return schedules;
 }
