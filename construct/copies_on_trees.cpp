@@ -35,18 +35,19 @@ constexpr int kManyTrees = 512;
 // Steeper, trees take turns better and are higher. Hops cost a little, and so does what is empty, so that trees
 // are low: with a tenth of it dgx1 x 4 takes 390 steps to 1 %, and not 20.
 constexpr double kSteepest = 6;
-constexpr double kHopOfCopies = 0.1;
-constexpr double kIdle = 0.2;    // price of an empty link, in that of a full one
-constexpr double kRaised = 0.5;  // of what is over, from turn to turn
+constexpr double kHopsOfCopies[] = {1.0, 0.3, 0.1};  // the dearest with which trees fit
+constexpr double kIdle = 0.2;                        // price of an empty link, in that of a full one
+constexpr double kRaised = 0.5;                      // of what is over, from turn to turn
 
 class CopyPacking {
  public:
-  CopyPacking(const Topology& topology, std::vector<RankSet> roots, Effort& effort)
+  CopyPacking(const Topology& topology, const std::vector<RankSet>& roots, double hop, Effort& effort)
       : topology_(topology),
+        hop_(hop),
         effort_(effort),
         orbits_(topology, identity_),
         out_of_(topology.ranks),
-        roots_(std::move(roots)),
+        roots_(roots),
         over_(roots_.size()) {
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) out_of_[topology.links[l].src].push_back(l);
   }
@@ -110,7 +111,7 @@ class CopyPacking {
   double price(LinkId l, int depth) const {
     double sum = 0;
     for (const LinkOrbits::Share& s : orbits_.shares(l)) sum += s.weight * bins_[s.bin].price;
-    return sum * (1 + kHopOfCopies * depth);
+    return sum * (1 + hop_ * depth);
   }
 
   // Prim's, where prices rise as it goes.
@@ -151,11 +152,12 @@ class CopyPacking {
   }
 
   const Topology& topology_;
+  const double hop_;  // price of a step of depth, in that of a link
   Effort& effort_;
   const std::vector<std::vector<Rank>> identity_ = identity_alone(topology_.ranks);
   const LinkOrbits orbits_;
   std::vector<std::vector<LinkId>> out_of_;
-  std::vector<RankSet> roots_;             // by tree
+  const std::vector<RankSet>& roots_;      // by tree
   std::vector<std::vector<LinkId>> over_;  // by tree and rank
   std::vector<Bin> bins_ = {};
   int wanted_ = 1;
@@ -188,7 +190,16 @@ CopyTrees copy_trees(const Topology& topology, const Collective& collective, int
       roots.insert(roots.end(), own, collective.chunks[chunks.front()].pre);
     }
     std::vector<std::vector<LinkId>> over;
-    const int needed = CopyPacking(topology, std::move(roots), effort).run(wanted, over);
+    int needed = std::numeric_limits<int>::max();
+    for (const double hop : kHopsOfCopies) {
+      std::vector<std::vector<LinkId>> lower;
+      const int rounds_needed = CopyPacking(topology, roots, hop, effort).run(wanted, lower);
+      if (rounds_needed < needed) {
+        needed = rounds_needed;
+        over = std::move(lower);
+      }
+      if (needed <= wanted || !effort.affords(1)) break;
+    }
     if (!found.trees.empty() && static_cast<long long>(needed) * takers >= known()) continue;
     found = {.rounds = needed, .takers = takers, .tree_of = std::move(tree_of)};
     for (const std::vector<LinkId>& links : over) {
