@@ -1,8 +1,12 @@
-// List scheduling: in a step of q rounds each link takes, of what can go over it, what is latest. Chunks that take
-// all trees once are to be done one after the other, as fast as links allow, and who has a long way still before it must be
-// earlier. (By the way alone all chunks go up before the first comes down, which is better in few wide steps only, where it is
-// tried as well: mesh:4x4 67 rounds for 64 chunks, and 47 in turns.) A small q makes many steps that are full, a large one
-// few; every q is tried that grows by a third, and where sends are many, that doubles.
+// List scheduling: in a step of q rounds each link takes, of what can go over it, what is most urgent. A small q makes many steps
+// that are full, a large one few; every q is tried that grows by a third, and where sends are many, that doubles.
+//
+// What is urgent: who has a long way still before it must be earlier, but chunks are to be done one after the other. Where trees
+// are few and alike, chunks that take all trees once go before the next ones (in turns). Where they differ, each chunk is due
+// when its share of all rounds is over (in places): in turns the high trees of a turn would all start at once and starve each
+// other later, and a torus less links comes to 1.16 of the bound however many chunks there are, in place of 1.03. By the way
+// alone all chunks go up before the first comes down, which is better in few wide steps only: mesh:4x4 67 rounds for 64 chunks,
+// and 47 in turns.
 //
 // What it takes beyond the load of the fullest link is filling and emptying, however many chunks there are: 7 rounds on mesh:4x4
 // and on a line of 8, 22 on mesh:8x8. On the line no schedule can do without 6 of them: what crosses the last link has crossed

@@ -82,7 +82,15 @@ class ChunkSearch {
   }
 
   ChunkFrontier known_at_once() {
-    if (begin() > 0 && !clock_.over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
+    first();
+    return std::move(result_);
+  }
+
+  // Of what was begun.
+  ChunkFrontier grown() {
+    if (begin() == 0) return std::move(result_);
+    grow();
+    if (!clock_.over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
     return std::move(result_);
   }
 
@@ -112,12 +120,19 @@ class ChunkSearch {
  private:
   // The fewest steps that hops allow; with 0 all is done. What needs no search is found.
   int begin() {
-    const StepBound& bound = bounds_.fewest_steps();
-    if (question_.begun != nullptr) {
-      result_ = *question_.begun;
-      known_.claims.insert(known_.claims.end(), result_.claims.begin(), result_.claims.end());
-      return bound.steps;
+    if (question_.begun == nullptr) {
+      const int fewest = first();
+      if (fewest > 0) grow();
+      return fewest;
     }
+    result_ = *question_.begun;
+    known_.claims.insert(known_.claims.end(), result_.claims.begin(), result_.claims.end());
+    return bounds_.fewest_steps().steps;
+  }
+
+  // What is made quickly.
+  int first() {
+    const StepBound& bound = bounds_.fewest_steps();
     if (bound.steps == 0) {
       take({.cost = {.chunks = collective_.chunks_per_block}, .collective = collective_});
       return 0;
@@ -344,12 +359,16 @@ class ChunkSearch {
       first = quick_incumbents(topology_, collective_, question_.space.extra_rounds);
     for (Point& point : first)
       if (allowed(point.cost)) take(std::move(point));
+    for (const Point& point : options_.known)
+      if (point.collective == collective_ && allowed(point.cost)) take(point);
+  }
+
+  void grow() {
+    if (options_.synthesis.engine != Engine::Sat || clock_.over()) return;
     for (Point& point : grown_incumbents(topology_, collective_, bounds_, options_.synthesis.limits.stop,
                                          question_.space.extra_rounds))
       if (allowed(point.cost)) take(std::move(point));
     if (!clock_.over()) take_compositions();
-    for (const Point& point : options_.known)
-      if (point.collective == collective_ && allowed(point.cost)) take(point);
     if (options_.us) take_classics();
   }
 
@@ -452,6 +471,10 @@ void join(ChunkFrontier& known, const ChunkFrontier& more) {
 ChunkFrontier begin_chunks(const ChunkQuestion& question, const FrontierOptions& options,
                            SearchClock& clock) {
   return ChunkSearch(question, options, clock).known_at_once();
+}
+
+ChunkFrontier grow_chunks(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock) {
+  return ChunkSearch(question, options, clock).grown();
 }
 
 ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,

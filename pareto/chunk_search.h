@@ -63,13 +63,15 @@ struct ChunkQuestion {
   MostRounds most_rounds = {};           // points are of interest only within it
   bool always = false;                   // the first points even if the search is over
   std::vector<Claim> claims = {};        // that hold; they are not returned
-  const ChunkFrontier* begun = nullptr;  // what begin_chunks said of it
+  const ChunkFrontier* begun = nullptr;  // what begin_chunks and grow_chunks said of it
   // Told whenever there is more to tell.
   std::function<void(const ChunkFrontier&)> tell = {};
 };
 
-// What is known before anything is searched.
+// What is known before anything is searched: what is made quickly, and, of what is begun so, the rest, which may take
+// seconds.
 ChunkFrontier begin_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
+ChunkFrontier grow_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 
 // One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of the

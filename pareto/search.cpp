@@ -106,31 +106,36 @@ class FrontierSearch {
   }
 
   // What needs no search, before one question takes its time: what was constructed of 13 chunks is mostly better than
-  // what a solver finds of 4. An AllReduce needs both halves to be put together.
+  // what a solver finds of 4. An AllReduce needs both halves to be put together; what takes seconds of one half
+  // waits for what is quick of the other, so that there soon is a first answer.
   void begin_all() {
     for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
       if (chunks > space_.min_chunks && clock_.over()) return;
       if (!found_->is_allreduce()) {
-        begin(asked_.kind, chunks);
+        begin({asked_.kind}, chunks);
         continue;
       }
-      begin(CollectiveKind::ReduceScatter, chunks);
-      begin(CollectiveKind::Allgather, chunks);
+      begin({CollectiveKind::ReduceScatter, CollectiveKind::Allgather}, chunks);
     }
     // Else a search that ends in the halves of a large machine would know no bound at all.
     for (int chunks = space_.min_chunks; found_->is_allreduce() && chunks <= space_.max_chunks; ++chunks) {
       if (clock_.over()) return;
-      begin(CollectiveKind::AllReduce, chunks);
+      begin({CollectiveKind::AllReduce}, chunks);
     }
   }
 
-  void begin(CollectiveKind kind, int chunks) {
-    const Collective collective = of_kind(asked_, kind, chunks);
-    const Findings::Key key = {kind, chunks};
-    ChunkQuestion question = this->question(chunks, collective);
-    question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
-    begun_[key] = begin_chunks(question, options_, clock_);
-    found_->put(key, begun_[key]);
+  void begin(const std::vector<CollectiveKind>& kinds, int chunks) {
+    for (const auto more : {begin_chunks, grow_chunks})
+      for (const CollectiveKind kind : kinds) {
+        const Collective collective = of_kind(asked_, kind, chunks);
+        const Findings::Key key = {kind, chunks};
+        ChunkQuestion question = this->question(chunks, collective);
+        question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
+        if (const auto at = begun_.find(key); at != begun_.end()) question.begun = &at->second;
+        ChunkFrontier known = more(question, options_, clock_);
+        found_->put(key, known);
+        begun_[key] = std::move(known);
+      }
   }
 
   // Once the time is over, of what was begun nothing is left to be said, and the bound of all stands for the rest.
