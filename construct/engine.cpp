@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
+#include "construct/composition.h"
 #include "construct/effort.h"
 #include "construct/fractional_packing.h"
+#include "construct/incumbents.h"
 #include "construct/jobs.h"
 #include "construct/more_steps.h"
 #include "construct/network.h"
@@ -46,20 +48,39 @@ struct Count {
 };
 constexpr int kQuickLevels = 2;
 struct Level {
-  int small = 0;  // counts from 1 on, all of them
+  std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
+  double most_sends = 0;                    // of it
+  int small = 0;                            // counts that are packed, from 1 on
   std::vector<Count> good = {};
 };
 const std::vector<Level>& levels() {
-  static const std::vector<Level> all = {{.small = 2, .good = {{6, 0}, {16, 0.04}}},
-                                         {.small = 8, .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
-                                         {.small = 0, .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
-                                         {.small = 0, .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
-                                         {.small = 0, .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
+  static const std::vector<Level> all = {{.exact = {}, .small = 2, .good = {{6, 0}, {16, 0.04}}},
+                                         {.exact = {1, 2, 3, 4, 8},
+                                          .times = {1, 2},
+                                          .most_sends = 20'000,
+                                          .small = 8,
+                                          .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
+                                         {.exact = {16},
+                                          .times = {4, 8},
+                                          .most_sends = 60'000,
+                                          .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
+                                         {.exact = {32, 64},
+                                          .times = {16, 32},
+                                          .most_sends = 200'000,
+                                          .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
+                                         {.exact = {128},
+                                          .times = {64},
+                                          .most_sends = 400'000,
+                                          .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
   return all;
 }
 
 bool starts_somewhere(const Collective& collective) {
   return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
+}
+
+bool is_fixed(const Collective& collective) {
+  return collective.combining && collective.order.kind == SumOrder::Kind::Fixed;
 }
 
 class Engine {
@@ -82,11 +103,14 @@ class Engine {
 
   void run() {
     if (classes_.empty()) return;
+    quick();
+    if (is_fixed(one_)) return;
     long long budget = kFirstWork;
     for (const Level& level : levels()) {
       if (budget > question_.work || stopped()) return;
       // The quick ones also look for fewer steps, where a smaller space would.
       if (met() && &level - levels().data() >= kQuickLevels) return;
+      run_exact(level);
       run_level(level, budget);
       budget *= kMoreWork;
     }
@@ -155,6 +179,36 @@ class Engine {
     }
   }
 
+  // What takes no time, of few chunks: hand-written algorithms, and the fewest steps.
+  void quick() {
+    for (const int chunks : {1, 2})
+      if (chunks <= most_chunks() && !stopped())
+        take(incumbents(question_.topology, with_chunks(question_.one, chunks), question_.stop,
+                        question_.extra_rounds));
+  }
+
+  // What is exact for some collectives and machines, at the chunk counts of the bound.
+  void run_exact(const Level& level) {
+    std::set<int> counts(level.exact.begin(), level.exact.end());
+    for (const int times : level.times)
+      counts.insert(static_cast<int>(std::min<long long>(times * question_.bound.chunks, kMostChunks)));
+    for (const int chunks : counts) {
+      if (chunks < 1 || chunks > most_chunks() || chunks * sends_ > level.most_sends) continue;
+      if (stopped()) return;
+      const Collective whole = with_chunks(question_.one, chunks);
+      take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      std::vector<Point> composed;
+      for (ComposedPoint& each : compose_on({.topology = question_.topology,
+                                 .collective = whole,
+                                 .extra_rounds = question_.extra_rounds,
+                                 .stop = question_.stop},
+                                            nestings_))
+        composed.push_back(std::move(each.point));
+      take(std::move(composed));
+    }
+  }
+
   void run_level(const Level& level, long long budget) {
     if (!settled_) pack_fractions(budget);
     if (shares_.empty()) return;  // with more effort, perhaps
@@ -217,8 +271,19 @@ class Engine {
     if (!wrong.empty())
       throw std::logic_error("a schedule of the engine (" + point.construction +
                              ") is wrong: " + wrong.front().words);
-    const Cheap cost{.steps = point.cost.steps, .rate = static_cast<double>(point.cost.rounds) / chunks};
-    if (!is_better(cost.steps, cost.rate, large)) return;
+    take(std::move(point), large);
+  }
+
+  void take(std::vector<Point> points) {
+    for (Point& point : points)
+      if (point.cost.chunks >= question_.min_chunks) take(std::move(point), false);
+  }
+
+  // Verified points.
+  void take(Point point, bool large) {
+    const Cheap cost{.steps = point.cost.steps,
+                     .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
+    if (cost.steps > question_.max_steps || !is_better(cost.steps, cost.rate, large)) return;
     std::erase_if(kept_,
                   [&](const Cheap& other) { return other.steps >= cost.steps && other.rate >= cost.rate; });
     kept_.push_back(cost);
@@ -233,6 +298,7 @@ class Engine {
   const Collective one_;
   const Network network_;
   const std::vector<ChunkClass> classes_;
+  const std::vector<Nesting> nestings_ = nestings(question_.topology);
   std::vector<std::vector<FractionalPacking::Share>> shares_ = {};  // [class], of the fractional packing
   double fraction_ = 0;                                             // its rounds
   bool settled_ = false;                                            // more effort would not improve it
@@ -247,7 +313,7 @@ class Engine {
 
 void construct(const EngineQuestion& question, const std::function<void(Point)>& found) {
   const Collective& one = question.one;
-  if (!starts_somewhere(one) || (one.combining && one.order.kind == SumOrder::Kind::Fixed)) return;
+  if (!starts_somewhere(one)) return;
   Engine(question, found).run();
 }
 

@@ -1,9 +1,9 @@
 #include "construct/jobs.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <tuple>
+#include <set>
+#include <utility>
 
 namespace chorale {
 
@@ -80,8 +80,6 @@ void Jobs::add(const ChunkTree& tree, Piece piece) {
 Schedule Jobs::schedule(const Collective& whole, int copies, const StepPlan& plan) const {
   const std::vector<ChunkClass> classes = moving_classes(whole);
   Schedule schedule{.steps = std::vector<Step>(plan.rounds.size())};
-  // The first arrival at a rank without a contribution of its own: by chunk and rank its step and place in it.
-  std::map<std::pair<Chunk, Rank>, std::tuple<int, LinkId>> first;
   for (int copy = 0; copy < copies; ++copy)
     for (int j = 0; j < count(); ++j) {
       const Piece piece = of_[piece_[j]];
@@ -89,20 +87,23 @@ Schedule Jobs::schedule(const Collective& whole, int copies, const StepPlan& pla
       const Chunk chunk = classes[piece.of].chunks[static_cast<std::size_t>(copy) * each + piece.number];
       const int step = plan.step_of[static_cast<std::size_t>(copy) * count() + j];
       schedule.steps[step].sends.push_back({.chunk = chunk, .link = links_[j], .reduce = sums_[j] != 0});
-      const Rank to = network_.dst(links_[j]);
-      if (!sums_[j] || classes[piece.of].pre.contains(to)) continue;
-      const auto [at, fresh] = first.try_emplace({chunk, to}, step, links_[j]);
-      if (!fresh) at->second = std::min(at->second, {step, links_[j]});
     }
-  for (const auto& [where, when] : first) {
-    const auto [step, link] = when;
-    for (Send& send : schedule.steps[step].sends)
-      if (send.chunk == where.first && send.link == link && send.reduce) send.reduce = false;
-  }
+  return tidy_sums(network_.topology(), whole, std::move(schedule));
+}
+
+Schedule tidy_sums(const Topology& topology, const Collective& collective, Schedule schedule) {
   std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  std::set<std::pair<Chunk, Rank>> there;
   for (Step& step : schedule.steps) {
     std::ranges::sort(step.sends);
-    step.rounds = needed_rounds(network_.topology(), step);
+    for (Send& send : step.sends) {
+      if (!send.reduce) continue;
+      const Rank to = topology.links[send.link].dst;
+      if (starts_at(collective.chunks[send.chunk], to)) continue;
+      send.reduce = !there.insert({send.chunk, to}).second;
+    }
+    std::ranges::sort(step.sends);
+    step.rounds = needed_rounds(topology, step);
   }
   return schedule;
 }

@@ -15,6 +15,10 @@ namespace chorale {
 // The classes of chunks of which something has to move; by pre, then post.
 std::vector<ChunkClass> moving_classes(const Collective&);
 
+// Without empty steps, sends sorted, each step with the rounds that it needs; and where a rank has no contribution of its own, what
+// it is sent first of a sum is stored, not added.
+Schedule tidy_sums(const Topology&, const Collective&, Schedule);
+
 // Which step each job is in, and how many rounds each step has; jobs of a packing that is repeated, copy after copy.
 struct StepPlan {
   std::vector<int> step_of = {};  // [copy * jobs + job]
