@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "construct/order.h"
 #include "construct/packing.h"
 #include "construct/period.h"
+#include "construct/tree_union.h"
 #include "ir/chunk_classes.h"
 #include "semantics/verify.h"
 
@@ -29,12 +31,12 @@ namespace {
 
 constexpr double kNear = 0.002;  // over the bound: nothing is left to be found
 constexpr double kNearFraction = 0.003;
+constexpr double kMostComposed = 4e3;            // sends: composing looks at each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.004;                 // that lower trees may be over the nearest fractions
 constexpr double kHoped = 0.99;         // of the rounds of fractions: these are not the best that there are
 constexpr double kFar = 1.5;            // times the rounds of fractions: a packing that is not repeated
 constexpr double kTrifle = 0.002;       // a better rate by less is no reason for one more point
-constexpr double kMostSends = 300'000;  // of one schedule
 constexpr std::size_t kLarge = 20'000;  // sends
 constexpr int kMostChunks = 4096;
 constexpr int kMostSteps = 4000;
@@ -49,28 +51,31 @@ struct Count {
 constexpr int kQuickLevels = 2;
 struct Level {
   std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
-  double most_sends = 0;                    // of it
+  double most_exact = 0;                    // sends of it
+  double most_sends = 3e5;                  // of what is packed
   int small = 0;                            // counts that are packed, from 1 on
   std::vector<Count> good = {};
 };
 const std::vector<Level>& levels() {
-  static const std::vector<Level> all = {{.exact = {}, .small = 2, .good = {{6, 0}, {16, 0.04}}},
-                                         {.exact = {1, 2, 3, 4, 8},
-                                          .times = {1, 2},
-                                          .most_sends = 20'000,
+  static const std::vector<Level> all = {{.small = 2, .good = {{6, 0}, {16, 0.04}}},
+                                         {.exact = {1, 2, 4},
+                                          .times = {1},
+                                          .most_exact = 2e4,
                                           .small = 8,
                                           .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
-                                         {.exact = {16},
-                                          .times = {4, 8},
-                                          .most_sends = 60'000,
+                                         {.exact = {8},
+                                          .times = {2, 4},
+                                          .most_exact = 4e4,
                                           .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
-                                         {.exact = {32, 64},
-                                          .times = {16, 32},
-                                          .most_sends = 200'000,
+                                         {.exact = {16},
+                                          .times = {8},
+                                          .most_exact = 1e5,
+                                          .most_sends = 1.2e6,
                                           .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
-                                         {.exact = {128},
-                                          .times = {64},
-                                          .most_sends = 400'000,
+                                         {.exact = {32, 64},
+                                          .times = {16},
+                                          .most_exact = 3e5,
+                                          .most_sends = 1.2e6,
                                           .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
   return all;
 }
@@ -110,7 +115,7 @@ class Engine {
       if (budget > question_.work || stopped()) return;
       // The quick ones also look for fewer steps, where a smaller space would.
       if (met() && &level - levels().data() >= kQuickLevels) return;
-      run_exact(level);
+      run_exact(level, budget);
       run_level(level, budget);
       budget *= kMoreWork;
     }
@@ -129,10 +134,10 @@ class Engine {
   }
 
   // The least count up to `most` that whole rounds serve best.
-  int good_chunks(const Count& count) const {
+  int good_chunks(const Count& count, const Level& level) const {
     int best = 1;
     double lost = std::numeric_limits<double>::infinity();
-    for (int c = 1; c <= std::min(count.most, most_of_all()); ++c) {
+    for (int c = 1; c <= std::min(count.most, most_of_all(level)); ++c) {
       const double rounded = static_cast<double>(fewest_rounds(c, count.slack)) / (c * rate());
       if (rounded >= lost - 1e-9 && !(c > 2 * best && rounded < lost + 0.002)) continue;
       lost = std::min(lost, rounded);
@@ -144,18 +149,20 @@ class Engine {
   // Those of a level are the same whatever is asked for, so that a larger space has all of a smaller one.
   std::map<int, double> counts(const Level& level) const {
     std::map<int, double> slack_of;
-    for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count), count.slack);
+    for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level), count.slack);
     for (int c = 1; c <= level.small; ++c) slack_of.try_emplace(c, 0.0);
-    std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(); });
-    if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(), 0.0);
+    std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(level); });
+    if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(level), 0.0);
     return slack_of;
   }
 
-  int most_of_all() const {
-    return std::clamp(static_cast<int>(kMostSends / std::max(1.0, sends_)), 1, kMostChunks);
+  // A level's schedules have no more sends than so.
+  int most_of_all(const Level& level) const {
+    return std::clamp(static_cast<int>(level.most_sends / std::max(1.0, sends_)), 1, kMostChunks);
   }
-  int most_chunks() const {
-    return question_.max_chunks > 0 ? std::min(question_.max_chunks, most_of_all()) : most_of_all();
+  int most_chunks(const Level& level) const {
+    const int most = most_of_all(level);
+    return question_.max_chunks > 0 ? std::min(question_.max_chunks, most) : most;
   }
 
   // First as near to the bound as trees come, then the lowest trees that come as near.
@@ -182,22 +189,28 @@ class Engine {
   // What takes no time, of few chunks: hand-written algorithms, and the fewest steps.
   void quick() {
     for (const int chunks : {1, 2})
-      if (chunks <= most_chunks() && !stopped())
+      if ((question_.max_chunks == 0 || chunks <= question_.max_chunks) && !stopped())
         take(incumbents(question_.topology, with_chunks(question_.one, chunks), question_.stop,
                         question_.extra_rounds));
   }
 
   // What is exact for some collectives and machines, at the chunk counts of the bound.
-  void run_exact(const Level& level) {
+  void run_exact(const Level& level, long long budget) {
     std::set<int> counts(level.exact.begin(), level.exact.end());
     for (const int times : level.times)
       counts.insert(static_cast<int>(std::min<long long>(times * question_.bound.chunks, kMostChunks)));
     for (const int chunks : counts) {
-      if (chunks < 1 || chunks > most_chunks() || chunks * sends_ > level.most_sends) continue;
+      if (chunks < 1 || chunks > most_chunks(level) || chunks * sends_ > level.most_exact) continue;
       if (stopped()) return;
       const Collective whole = with_chunks(question_.one, chunks);
       take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
       take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      if (one_.kind == CollectiveKind::AllReduce && !united_.contains(chunks))
+        if (const std::optional<Packing> packing = tree_union(topology_, chunks)) {
+          put_in_steps(*packing, level, budget, "tree_union");
+          united_.insert({chunks, packing->chunks});
+        }
+      if (chunks * sends_ > kMostComposed) continue;
       std::vector<Point> composed;
       for (ComposedPoint& each : compose_on({.topology = question_.topology,
                                  .collective = whole,
@@ -214,28 +227,30 @@ class Engine {
     if (shares_.empty()) return;  // with more effort, perhaps
     for (const auto& [chunks, slack] : counts(level)) {
       if (stopped()) return;
-      run_count(chunks, slack, budget);
+      run_count(chunks, slack, level, budget);
     }
   }
 
-  void run_count(int chunks, double slack, long long budget) {
+  void run_count(int chunks, double slack, const Level& level, long long budget) {
     Effort whole(budget / 8, question_.stop);
     const Packing packing = Rounding(network_, classes_, one_.combining)
                                 .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (stopped()) return;
+    if (!stopped()) put_in_steps(packing, level, budget, "packing");
+  }
+
+  void put_in_steps(const Packing& packing, const Level& level, long long budget, const char* construction) {
+    const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
     const int most_steps = std::min(kMostSteps, question_.max_steps);
-    const auto keep = [&](const char* construction) {
-      return [&, construction](int copies, const StepPlan& plan) {
-        this->keep(construction, jobs, chunks * copies, copies, plan);
-      };
+    const auto keep = [&](int copies, const StepPlan& plan) {
+      this->keep(construction, jobs, chunks * copies, copies, plan);
     };
     Effort ordering(budget / 12, question_.stop);
-    order(jobs, 1, most_steps, ordering, keep("packing"));
+    order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFar * fraction_ * chunks) return;
     Effort repeating(budget / 6, question_.stop);
-    pipeline(jobs, needed_rounds(network_, packing), most_chunks() / chunks, most_steps, 1 + kNear, repeating,
-             keep("periods"));
+    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level) / chunks, most_steps, 1 + kNear,
+             repeating, keep);
   }
 
   struct Cheap {
@@ -307,6 +322,7 @@ class Engine {
   double hop_ = 1;
   double best_rate_ = std::numeric_limits<double>::infinity();
   std::vector<Cheap> kept_ = {};
+  std::set<int> united_ = {};  // chunk counts of tree unions
 };
 
 }  // namespace

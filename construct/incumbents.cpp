@@ -12,19 +12,15 @@
 #include <utility>
 
 #include "construct/classic.h"
-#include "construct/copies_on_trees.h"
 #include "construct/effort.h"
 #include "construct/fitted_ways.h"
 #include "construct/fixed_order.h"
-#include "construct/halves.h"
 #include "construct/in_network.h"
 #include "construct/mixed_trees.h"
 #include "construct/more_steps.h"
-#include "construct/priced_trees.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
-#include "construct/sums_on_trees.h"
 #include "construct/timed_trees.h"
 #include "construct/tree_growth.h"
 #include "ir/error.h"
@@ -231,23 +227,12 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const Topology machine = turned ? reversed(topology) : topology;
   const Collective made = turned ? dual(collective) : collective;
   Portfolio found;
-  bool few_steps = false;
-  if (made.combining) {
-    found.add("sums_on_trees", sum_on_trees(machine, made, stop));
-    found.add("halves", halves(machine, made, stop));
-  } else {
+  if (!made.combining) {
     found.add("tree_growth", grow_trees(machine, made, stop));
     found.add("fitted_ways", fit_ways(machine, made, bound, stop));
-    std::vector<Schedule> mixed = mixed_trees(machine, made, found.schedules(), bound, stop);
-    few_steps = !mixed.empty();
-    found.add("mixed_trees", std::move(mixed));
+    found.add("mixed_trees", mixed_trees(machine, made, found.schedules(), bound, stop));
   }
-  found.add("copies_on_trees", copies_on_trees(machine, made, found.schedules(), bound, stop));
-  // From steps of equal width these come to less than what was mixed.
-  if (!few_steps) found.add("timed_trees", fit_trees(machine, made, found.schedules(), bound, stop));
-  // Last, so that what is better by more steps does not keep the trees in time from looking for few.
-  if (made.combining && !is_undirected(machine))
-    found.add("priced_trees", sum_on_priced_trees(machine, made, bound, stop));
+  found.add("timed_trees", fit_trees(machine, made, found.schedules(), bound, stop));
   std::vector<Point> points = std::move(found).points(collective, turned);
   return sound(topology, collective, std::move(points), stop, extra);
 }

@@ -25,18 +25,15 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
 // take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
-// Nearer to what no schedule can beat, for some collectives, and dearer to make:
+// What is exact for some collectives, or good in few steps, beside the packings of the engine (construct/engine.h):
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
 //   and with few more rounds for fewer steps (construct/tree_growth.h); in few steps where boxes meet in few wires
-//   (construct/mixed_trees.h); where the rate is not met, in a pipeline over trees (construct/copies_on_trees.h);
-// - of AllReduce: near the rate of the weakest partition, where links are as wide both ways (construct/sums_on_trees.h) and elsewhere
-//   (construct/priced_trees.h), and the two halves one after the other, where chunks are as many for each rank;
-// - of these, where that leaves something to be found: trees in time (construct/timed_trees.h);
+//   (construct/mixed_trees.h);
 // - of Alltoall, Scatter, Gather and what else brings each chunk to one rank: mostly in as few rounds as the bound says
-//   (construct/fitted_ways.h).
-// None of other collectives, on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024
-// ranks whose digits turn (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they are asked only
-// where they are needed.
+//   (construct/fitted_ways.h);
+// - of all, where that leaves something to be found: trees in time (construct/timed_trees.h).
+// None on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024 ranks whose digits turn
+// (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they are asked only where they are needed.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&, LowerBounds& bounds,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,

@@ -5,8 +5,7 @@
 // one from another rank and time, if one is found. Then a few rounds are taken away and those that meet in what is overfull negotiate
 // (congestion.h), until that does not succeed. Of many chunks a tree stands for several, with rounds as many times.
 //
-// Trees that are packed first and filled in a pipeline (sums_on_trees.h) need more steps for the same rounds: on torus:4x4
-// with a failed link 31 chunks in 8 steps take 20 rounds here, and 35 there. What lost: to negotiate for each number of rounds from
+// What lost: to negotiate for each number of rounds from
 // the beginning, which took five times as long for 22; to replace trees also by dearer ones (22); and to relax all ways after each rank
 // that is joined, which looks at ten times as many links as Dijkstra's does.
 //

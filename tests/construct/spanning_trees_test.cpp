@@ -9,7 +9,7 @@
 
 #include "construct/low_trees.h"
 #include "construct/spread_trees.h"
-#include "construct/sums_on_trees.h"
+#include "construct/tree_union.h"
 #include "symmetry/orbits.h"
 #include "tests/construct/random_machines.h"
 #include "topology/machines.h"

@@ -11,9 +11,7 @@
 #include "bounds/lower_bounds.h"
 #include "construct/incumbents.h"
 #include "construct/link_orbits.h"
-#include "construct/low_trees.h"
 #include "construct/smooth_load.h"
-#include "construct/sums_on_trees.h"
 #include "semantics/verify.h"
 #include "symmetry/orbits.h"
 #include "tests/construct/random_machines.h"
@@ -161,7 +159,7 @@ TEST(TimedTrees, NoneOfWhatTheyAreNotFor) {
   EXPECT_THAT(fit_trees({.name = "one", .ranks = 1}, make_collective("allreduce", 1, 1), {}, never),
               IsEmpty());
   const std::atomic<bool> stop = true;
-  EXPECT_THAT(fit_trees(t, make_collective("allreduce", 4, 1), {}, never, &stop), IsEmpty());
+  EXPECT_THAT(fit_trees(test::ring(4), make_collective("allreduce", 4, 1), {}, never, &stop), IsEmpty());
 }
 
 // Two DGX-1 with a NIC each: a node lacks 8 chunks, and one comes in a round. They must be told to the others of the node, too, the
@@ -184,57 +182,6 @@ TEST(TimedTrees, OnAMi250) {
       grown_incumbents(load_topology("mi250:1"), make_collective("allgather", 16, 5));
   ASSERT_FALSE(points.empty());
   EXPECT_LE(points.back().cost.rounds, 8);
-}
-
-// Where each rank has its part, the halves are there, too: on a torus nothing is better.
-TEST(TimedTrees, BothHalvesAreTried) {
-  const Topology t = load_topology("torus:4x4");
-  const std::vector<Point> points = grown_incumbents(t, make_collective("allreduce", 16, 64));
-  ASSERT_FALSE(points.empty());
-  EXPECT_EQ(points.back().cost.rounds, 30);  // 64 chunks, 30 times two hops, over 64 links both ways
-  EXPECT_EQ(points.back().cost.steps, 8);
-}
-
-int total_height(int ranks, const std::vector<Edge>& edges, const std::vector<std::vector<int>>& trees) {
-  int sum = 0;
-  for (const std::vector<int>& tree : trees) sum += depths_of(ranks, edges, tree).height;
-  return sum;
-}
-
-TEST(LowTrees, SpanAsBeforeAndAreLower) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const int ranks = 3 + below(random, 8), trees = 1 + below(random, 4);
-    std::vector<Edge> edges;
-    for (Rank n = 1; n < ranks; ++n) edges.push_back({.a = n, .b = below(random, n), .copies = trees});
-    for (int more = below(random, 3 * ranks); more > 0; --more)
-      if (const Rank a = below(random, ranks), b = below(random, ranks); a != b)
-        edges.push_back({.a = a, .b = b, .copies = 1});
-    const TreePacking packing = pack_spanning_trees(ranks, edges, trees);
-    ASSERT_EQ(static_cast<int>(packing.trees.size()), trees);
-    const std::vector<std::vector<int>> low = lowered(ranks, edges, packing.trees);
-    ASSERT_EQ(low.size(), packing.trees.size());
-    std::vector<int> used(edges.size(), 0);
-    for (const std::vector<int>& tree : low) {
-      Orbits joined(ranks);
-      for (int e : tree) {
-        ++used[e];
-        joined.join(edges[e].a, edges[e].b);
-      }
-      EXPECT_EQ(static_cast<int>(tree.size()), ranks - 1);
-      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
-    }
-    for (std::size_t e = 0; e < edges.size(); ++e) EXPECT_LE(used[e], edges[e].copies);
-    EXPECT_LE(total_height(ranks, edges, low), total_height(ranks, edges, packing.trees));
-  }
-}
-
-// From the middle of a 4x4 mesh a corner is four links away, and 8 trees take all copies of all edges.
-TEST(LowTrees, OnAMesh) {
-  const std::optional<SumTrees> packed = sum_trees(load_topology("mesh:4x4"), 8);
-  ASSERT_TRUE(packed.has_value());
-  for (const std::vector<int>& tree : packed->trees) EXPECT_LE(depths_of(16, packed->edges, tree).height, 5);
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
-// AllReduce on spanning trees: each chunk goes up one and down again.
+// AllReduce on spanning trees, exactly: as many side by side as any partition allows; each chunk goes up one and down again.
 #pragma once
 
-#include <atomic>
 #include <optional>
 #include <vector>
 
+#include "construct/packing.h"
 #include "construct/spanning_trees.h"
-#include "ir/collective.h"
-#include "ir/schedule.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -27,10 +25,8 @@ struct SumTrees {
 };
 std::optional<SumTrees> sum_trees(const Topology&, int chunks);
 
-// Schedules of an AllReduce over them: of few steps and many rounds, and of more steps and fewer rounds, none better than
-// another in both, by steps. In steps of few rounds each their rounds come near SumTrees::rounds as chunks grow, all but the
-// rounds that it takes to fill the trees and to empty them. None as above, of other collectives, or when stopped.
-std::vector<Schedule> sum_on_trees(const Topology&, const Collective&,
-                                   const std::atomic<bool>* stop = nullptr);
+// The same as a packing of an AllReduce, each tree up to its middle and down again; of as many chunks as there are different
+// trees, of which `chunks` are a multiple.
+std::optional<Packing> tree_union(const Topology&, int chunks);
 
 }  // namespace chorale

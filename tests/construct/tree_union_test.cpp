@@ -1,5 +1,5 @@
 // Trees for sums: as many side by side as any partition of the ranks allows, and schedules that are near it.
-#include "construct/sums_on_trees.h"
+#include "construct/tree_union.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ int rounds_by_all_partitions(const Topology& t, int chunks) {
   }
 }
 
-TEST(SumsOnTrees, AsManyAsAnyPartitionAllows) {
+TEST(TreeUnion, AsManyAsAnyPartitionAllows) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -82,7 +82,7 @@ TEST(SumsOnTrees, AsManyAsAnyPartitionAllows) {
 
 // Numbers of trees per round: mesh:4x4 8/5 (four corners with two links, twelve others; 24 edges for 15 of a tree),
 // torus:4x4 32/15, dgx1 24/7 (24 units of edges, 7 of a tree).
-TEST(SumsOnTrees, NamedMachines) {
+TEST(TreeUnion, NamedMachines) {
   EXPECT_EQ(sum_trees(load_topology("mesh:4x4"), 8)->rounds, 5);
   EXPECT_EQ(sum_trees(load_topology("torus:4x4"), 32)->rounds, 15);
   EXPECT_EQ(sum_trees(load_topology("dgx1"), 24)->rounds, 7);
@@ -90,21 +90,29 @@ TEST(SumsOnTrees, NamedMachines) {
   EXPECT_EQ(sum_trees(load_topology("mesh:8x8"), 16)->rounds, 9);
 }
 
-// The longer the row of chunks, the nearer: on a line a chunk goes up and down in 2 * 4 steps from its middle.
-TEST(SumsOnTrees, ManyChunksFillTheTrees) {
-  const Topology t = load_topology("line:8");
-  const Collective c = make_collective("allreduce", 8, 64);
-  const std::vector<Schedule> schedules = sum_on_trees(t, c);
-  ASSERT_FALSE(schedules.empty());
-  EXPECT_LE(total_rounds(schedules.back()), 64 + 8);
+// Each tree spans all ranks once up and once down, and together they need the rounds that they were packed for, parallel links included.
+TEST(TreeUnion, PackingLoadsNoLinkBeyondItsRounds) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const int chunks = 1 + static_cast<int>(random() % 7);
+    const std::optional<Packing> packing = tree_union(t, chunks);
+    ASSERT_TRUE(packing.has_value());
+    EXPECT_EQ(chunks % packing->chunks, 0);
+    EXPECT_EQ(needed_rounds(Network(t), *packing) * (chunks / packing->chunks), sum_trees(t, chunks)->rounds);
+    for (const ChunkTree& tree : packing->trees.front()) {
+      EXPECT_EQ(tree.ups, t.ranks - 1);
+      EXPECT_EQ(std::ssize(tree.links), 2 * (t.ranks - 1));
+    }
+  }
 }
 
-TEST(SumsOnTrees, NoneOfWhatTheyAreNotFor) {
+TEST(TreeUnion, NoneOfWhatTheyAreNotFor) {
   EXPECT_FALSE(sum_trees(load_topology("hub:4"), 1).has_value());
   Topology one_way{.name = "one way", .ranks = 2, .links = {{.src = 0, .dst = 1}}};
   EXPECT_FALSE(sum_trees(one_way, 1).has_value());
   EXPECT_FALSE(sum_trees({.name = "apart", .ranks = 2}, 1).has_value());
-  EXPECT_THAT(sum_on_trees(load_topology("ring:4"), make_collective("reduce", 4, 1)), IsEmpty());
 }
 
 }  // namespace
