@@ -171,7 +171,8 @@ class WholeTrees {
     const long long before = growing_.looks();
     for (const double later : {0.0, kDearerLaterAnew}) {
       prices_.dearer_later(later, tilted_);
-      if (!growing_.grow(choices_[t].roots, 0, steps_, false, tilted_, ways_)) continue;
+      if (!growing_.grow(choices_[t].roots, RankSet::all(topology_.ranks), 0, steps_, false, tilted_, ways_))
+        continue;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
         if (way.link >= 0) cost += prices_.at(way.link, way.layer);

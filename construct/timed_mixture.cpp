@@ -35,6 +35,7 @@ class Mixing {
         orbits_(orbits),
         classes_(classes),
         steps_(steps),
+        all_(RankSet::all(topology.ranks)),
         growing_(topology),
         loads_(static_cast<std::size_t>(steps) * orbits.capacities().size()),
         bin_prices_(loads_.size()),
@@ -101,7 +102,7 @@ class Mixing {
     double least = TimedTree::kDearest;
     for (const double later : kDearerLater) {
       prices_.dearer_later(later, tilted_);
-      if (!growing_.grow(classes_[k].roots, 0, steps_, false, tilted_, ways_)) return false;
+      if (!growing_.grow(classes_[k].roots, all_, 0, steps_, false, tilted_, ways_)) return false;
       double cost = 0;
       for (const TimedTree::Way& way : ways_)
         if (way.link >= 0) cost += prices_.at(way.link, way.layer);
@@ -133,6 +134,7 @@ class Mixing {
   const LinkOrbits& orbits_;
   const std::vector<TreeClass>& classes_;
   const int steps_;
+  const RankSet all_;
   TimedTree growing_;
   std::vector<double> loads_ = {}, bin_prices_ = {};  // by step and bin
   TimedPrices prices_, tilted_ = {};

@@ -28,8 +28,8 @@ bool TimedTree::Offer::operator<(const Offer& other) const {
   return std::tuple(cost, layer, rank) > std::tuple(other.cost, other.layer, other.rank);
 }
 
-std::optional<double> TimedTree::grow(const RankSet& roots, int start, int layers, bool backwards,
-                                      const TimedPrices& prices, std::vector<Way>& ways) {
+std::optional<double> TimedTree::grow(const RankSet& roots, const RankSet& targets, int start, int layers,
+                                      bool backwards, const TimedPrices& prices, std::vector<Way>& ways) {
   layers_ = layers;
   roads_ = backwards ? &backwards_ : &forwards_;
   prices_ = &prices;
@@ -41,9 +41,14 @@ std::optional<double> TimedTree::grow(const RankSet& roots, int start, int layer
   reached_.assign(ranks_, false);
   offers_ = {};
   ways.assign(ranks_, {});
-  int missing = ranks_;
+  wanted_.assign(ranks_, false);
+  int missing = 0;
+  for (const Rank n : targets) {
+    missing += wanted_[n] ? 0 : 1;
+    wanted_[n] = true;
+  }
   const auto take = [&](Rank n, int layer) {
-    missing -= reached_[n] ? 0 : 1;
+    missing -= wanted_[n] && !reached_[n] ? 1 : 0;
     reached_[n] = true;
     spread(n, layer, lower(n, layer, 0));
   };
@@ -53,7 +58,7 @@ std::optional<double> TimedTree::grow(const RankSet& roots, int start, int layer
     const Offer offer = offers_.top();
     offers_.pop();
     if (is_stale(offer)) continue;
-    if (reached_[offer.rank]) {
+    if (reached_[offer.rank] || !wanted_[offer.rank]) {
       spread(offer.rank, offer.layer, layers);
       continue;
     }

@@ -1,4 +1,4 @@
-// One tree in time: what goes from some ranks to all, each link in a step.
+// One tree in time: what goes from some ranks to others, each link in a step.
 #pragma once
 
 #include <limits>
@@ -51,10 +51,10 @@ class TimedTree {
   explicit TimedTree(const Topology& topology)
       : ranks_(topology.ranks), forwards_(topology, false), backwards_(topology, true) {}
 
-  // From ranks that have it; prices are greater than 0. The first layer is the step `start`, or, backwards, the one before it. By rank how it is reached, and
-  // what all ways cost; nothing where some rank is out of reach.
-  std::optional<double> grow(const RankSet& roots, int start, int layers, bool backwards,
-                             const TimedPrices& prices, std::vector<Way>& ways);
+  // From ranks that have it to all targets; prices are greater than 0. The first layer is the step `start`, or, backwards, the one before it.
+  // By rank how it is reached (no link where it is not, and of roots), and what all ways cost; nothing where some target is out of reach.
+  std::optional<double> grow(const RankSet& roots, const RankSet& targets, int start, int layers,
+                             bool backwards, const TimedPrices& prices, std::vector<Way>& ways);
 
   // At links in steps, by all trees so far: what they took.
   long long looks() const { return looks_; }
@@ -98,7 +98,7 @@ class TimedTree {
   long long looks_ = 0;
   std::vector<double> cost_ = {};  // by rank and layer; never rises from layer to layer
   std::vector<Arrival> by_ = {};
-  std::vector<char> reached_ = {};
+  std::vector<char> reached_ = {}, wanted_ = {};
   std::priority_queue<Offer> offers_ = {};
   std::vector<std::pair<Rank, int>> path_ = {};
 };

@@ -25,7 +25,7 @@
 
 #include "construct/congestion.h"
 #include "construct/effort.h"
-#include "construct/families.h"
+#include "construct/jobs.h"
 #include "construct/link_orbits.h"
 #include "construct/smooth_load.h"
 #include "construct/spreading.h"
@@ -70,37 +70,35 @@ class TreeFitting {
         orbits_(topology, identity_),
         load_(orbits_),
         growing_(topology),
-        groups_(starting_together(collective)),
+        classes_(moving_classes(collective)),
         widest_(orbits_.capacities().empty() ? 1
                                              : static_cast<double>(std::ranges::max(orbits_.capacities()))) {
-    const Topology turned = reversed(topology);
-    for (Rank n = 0; n < topology.ranks; ++n) {
-      to_all_.push_back(farthest_from(topology, n));
-      from_all_.push_back(farthest_from(turned, n));
-    }
+    for (Rank n = 0; n < topology.ranks; ++n) hops_.push_back(hops(topology, {n}));
   }
 
-  // Nothing where a rank cannot be reached.
+  // That the farthest class needs; nothing where a rank cannot be reached.
   std::optional<int> fewest_steps() const {
-    int least = std::numeric_limits<int>::max(), most = 0;
-    for (Rank n = 0; collective_.combining && n < topology_.ranks; ++n) {
-      if (to_all_[n] < 0 || from_all_[n] < 0) return std::nullopt;
-      least = std::min(least, to_all_[n] + from_all_[n]);
+    int most = 0;
+    for (const ChunkClass& chunks : classes_) {
+      int least = kOutOfReach;
+      for (const Rank n : chunks.pre) least = std::min(least, collective_.combining ? through(n, chunks) : 0);
+      if (!collective_.combining) {
+        least = 0;
+        for (const Rank to : chunks.post) {
+          int nearest = kOutOfReach;
+          for (const Rank from : chunks.pre) nearest = std::min(nearest, distance(from, to));
+          least = std::max(least, nearest);
+        }
+      }
+      most = std::max(most, least);
     }
-    if (collective_.combining) return least;
-    for (const std::vector<Chunk>& group : groups_) {
-      const std::vector<int> distance = hops(topology_, collective_.chunks[group.front()].pre);
-      if (std::ranges::min(distance) < 0) return std::nullopt;
-      most = std::max(most, std::ranges::max(distance));
-    }
-    return most;
+    return most >= kOutOfReach ? std::nullopt : std::optional(most);
   }
 
   // Numbers of chunks that one tree may stand for, from 1 on.
   std::vector<int> scales() const {
     int together = 0;
-    for (const std::vector<Chunk>& group : groups_)
-      together = std::gcd(together, static_cast<int>(std::ssize(group)));
+    for (const ChunkClass& chunks : classes_) together = std::gcd(together, static_cast<int>(chunks.count()));
     std::vector<int> scales;
     for (int scale = 1; scale <= together; ++scale)
       if (together % scale == 0) scales.push_back(scale);
@@ -155,14 +153,25 @@ class TreeFitting {
 
  private:
   struct Grown {
+    int of = 0;                          // class
     std::span<const Chunk> chunks = {};  // that it stands for
     std::vector<Placed> sends = {};
   };
 
-  static int farthest_from(const Topology& topology, Rank n) {
-    const std::vector<int> distance = hops(topology, {n});
-    return std::ranges::min(distance) < 0 ? -1 : std::ranges::max(distance);
+  static constexpr int kOutOfReach = 1 << 20;
+
+  int distance(Rank from, Rank to) const { return hops_[from][to] < 0 ? kOutOfReach : hops_[from][to]; }
+  int into(Rank root, const ChunkClass& chunks) const {
+    int most = 0;
+    for (const Rank n : chunks.pre) most = std::max(most, distance(n, root));
+    return most;
   }
+  int out_of(Rank root, const ChunkClass& chunks) const {
+    int most = 0;
+    for (const Rank n : chunks.post) most = std::max(most, distance(root, n));
+    return most;
+  }
+  int through(Rank root, const ChunkClass& chunks) const { return into(root, chunks) + out_of(root, chunks); }
 
   static int total(const std::vector<int>& rounds) {
     return std::accumulate(rounds.begin(), rounds.end(), 0);
@@ -259,9 +268,9 @@ class TreeFitting {
   void start(int scale) {
     scale_ = scale;
     trees_.clear();
-    for (const std::vector<Chunk>& group : groups_)
-      for (std::size_t c = 0; c < group.size(); c += scale)
-        trees_.push_back({.chunks = std::span(group).subspan(c, scale)});
+    for (int k = 0; k < std::ssize(classes_); ++k)
+      for (std::size_t c = 0; c < classes_[k].chunks.size(); c += scale)
+        trees_.push_back({.of = k, .chunks = std::span(classes_[k].chunks).subspan(c, scale)});
     prices_ = TimedPrices(topology_, steps_);
   }
 
@@ -271,12 +280,7 @@ class TreeFitting {
       for (const Placed& p : tree.sends)
         for (Chunk c : tree.chunks)
           schedule.steps[p.step].sends.push_back({.chunk = c, .link = p.link, .reduce = p.reduce});
-    std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
-    for (Step& step : schedule.steps) {
-      std::ranges::sort(step.sends);
-      step.rounds = needed_rounds(topology_, step);
-    }
-    return schedule;
+    return tidy_sums(topology_, collective_, std::move(schedule));
   }
 
   // As it was, if nothing cheaper is found.
@@ -295,8 +299,9 @@ class TreeFitting {
   }
 
   void copy(Grown& tree) {
-    const RankSet& roots = collective_.chunks[tree.chunks.front()].pre;
-    const std::optional<double> down = growing_.grow(roots, 0, steps_, false, prices_, down_);
+    const ChunkClass& chunks = classes_[tree.of];
+    const std::optional<double> down =
+        growing_.grow(chunks.pre, chunks.post, 0, steps_, false, prices_, down_);
     if (!down || *down >= cost_of(tree)) return;
     tree.sends.clear();
     for (const TimedTree::Way& way : down_)
@@ -305,30 +310,33 @@ class TreeFitting {
 
   // From ranks and times where it may be whole.
   void add_up(Grown& tree) {
+    const ChunkClass& chunks = classes_[tree.of];
     double least = cost_of(tree);
     const int places = tree.sends.empty() ? kPlacesTried : 1;
     for (int tries = 0; tries < places || tree.sends.empty(); ++tries) {
-      const auto [root, whole] = place();
-      const std::optional<double> down = growing_.grow({root}, whole, steps_ - whole, false, prices_, down_);
-      const std::optional<double> up = growing_.grow({root}, whole, whole, true, prices_, up_);
+      const auto [root, whole] = place(chunks);
+      const std::optional<double> down =
+          growing_.grow({root}, chunks.post, whole, steps_ - whole, false, prices_, down_);
+      const std::optional<double> up = growing_.grow({root}, chunks.pre, whole, whole, true, prices_, up_);
       if (!down || !up || *down + *up >= least) continue;
       least = *down + *up;
       tree.sends.clear();
       for (Rank n = 0; n < topology_.ranks; ++n) {
-        if (n == root) continue;
-        tree.sends.push_back({.step = whole + down_[n].layer, .link = down_[n].link});
-        tree.sends.push_back({.step = whole - 1 - up_[n].layer, .link = up_[n].link, .reduce = true});
+        if (down_[n].link >= 0) tree.sends.push_back({.step = whole + down_[n].layer, .link = down_[n].link});
+        if (up_[n].link >= 0)
+          tree.sends.push_back({.step = whole - 1 - up_[n].layer, .link = up_[n].link, .reduce = true});
       }
     }
   }
 
-  // A rank, and after how many steps, so that all can come and it can go to all.
-  std::pair<Rank, int> place() {
+  // A rank that contributes, so that the sum is whole there and nowhere before, and after how many steps, so that all can come and
+  // it can go to all.
+  std::pair<Rank, int> place(const ChunkClass& chunks) {
     for (;;) {
-      const Rank n = static_cast<Rank>(random_() % static_cast<unsigned>(topology_.ranks));
-      const int spare = steps_ - to_all_[n] - from_all_[n];
+      const Rank n = chunks.pre[random_() % chunks.pre.size()];
+      const int spare = steps_ - through(n, chunks);
       if (spare >= 0)
-        return {n, from_all_[n] + static_cast<int>(random_() % static_cast<unsigned>(spare + 1))};
+        return {n, into(n, chunks) + static_cast<int>(random_() % static_cast<unsigned>(spare + 1))};
     }
   }
 
@@ -338,9 +346,9 @@ class TreeFitting {
   const LinkOrbits orbits_;
   SmoothLoad load_;
   TimedTree growing_;
-  const std::vector<std::vector<Chunk>> groups_;
+  const std::vector<ChunkClass> classes_;
   const double widest_;
-  std::vector<int> to_all_ = {}, from_all_ = {};  // hops of the farthest, by rank
+  std::vector<std::vector<int>> hops_ = {};  // [from][to]
   std::vector<Grown> trees_ = {};
   int steps_ = 0;
   int scale_ = 1;  // chunks that a tree stands for
@@ -356,24 +364,13 @@ int fewest_rounds(const std::vector<Schedule>& schedules, int steps) {
   return rounds;
 }
 
-// Every rank gets every chunk, and has something to wait for.
-bool concerns_all(const Collective& collective) {
-  if (collective.combining) return collective.kind == CollectiveKind::AllReduce;
-  const auto all = [&](const ChunkSpec& spec) {
-    for (Rank n = 0; n < collective.ranks; ++n)
-      if (!starts_at(spec, n) && !ends_at(spec, n)) return false;
-    return static_cast<int>(spec.pre.size()) < collective.ranks;
-  };
-  return !collective.chunks.empty() && std::ranges::all_of(collective.chunks, all);
-}
-
 }  // namespace
 
 std::vector<Schedule> fit_trees(const Topology& topology, const Collective& collective,
                                 const std::vector<Schedule>& known, const std::function<int()>& bound,
                                 const std::atomic<bool>* stop) {
   Effort effort(kMostLooksForTrees, stop);
-  if (effort.stopped() || topology.ranks < 2 || !concerns_all(collective)) return {};
+  if (effort.stopped() || moving_classes(collective).empty()) return {};
   TreeFitting fitting(topology, collective);
   const std::optional<int> hops_needed = fitting.fewest_steps();
   if (!hops_needed) return {};

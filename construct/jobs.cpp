@@ -1,0 +1,111 @@
+#include "construct/jobs.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace chorale {
+
+std::vector<ChunkClass> moving_classes(const Collective& collective) {
+  std::vector<ChunkClass> classes = chunk_classes(collective);
+  std::erase_if(classes, [&](const ChunkClass& chunks) {
+    return chunks.pre == chunks.post && (!collective.combining || chunks.pre.size() < 2);
+  });
+  return classes;
+}
+
+long long StepPlan::total_rounds() const {
+  return std::accumulate(rounds.begin(), rounds.end(), 0LL);
+}
+
+Jobs::Jobs(const Network& network, const Packing& packing)
+    : network_(network),
+      packing_(packing),
+      load_(network.bins(), 0),
+      sums_into_(network.ranks()),
+      copy_into_(network.ranks(), -1) {
+  for (int k = 0; k < std::ssize(packing.trees); ++k)
+    for (int i = 0; i < std::ssize(packing.trees[k]); ++i) add(packing.trees[k][i], {.of = k, .number = i});
+  first_after_ = {0};
+  for (const std::vector<int>& after : waiting_) {
+    after_.insert(after_.end(), after.begin(), after.end());
+    first_after_.push_back(static_cast<int>(after_.size()));
+  }
+  waiting_.clear();
+  height_.assign(links_.size(), 0);
+  std::vector<int> waits = waits_;
+  for (int j = 0; j < count(); ++j)
+    if (waits[j] == 0) in_order_.push_back(j);
+  for (std::size_t i = 0; i < in_order_.size(); ++i)
+    for (const int next : after(in_order_[i]))
+      if (--waits[next] == 0) in_order_.push_back(next);
+  for (auto j = in_order_.rbegin(); j != in_order_.rend(); ++j)
+    for (const int next : after(*j)) height_[*j] = std::max(height_[*j], height_[next] + 1);
+}
+
+void Jobs::add(const ChunkTree& tree, Piece piece) {
+  const int number = static_cast<int>(of_.size());
+  of_.push_back(piece);
+  for (int i = 0; i < std::ssize(tree.links); ++i) {
+    const LinkId link = tree.links[i];
+    const Rank from = network_.src(link), to = network_.dst(link);
+    const int job = count();
+    const bool sum = i < tree.ups;
+    links_.push_back(link);
+    piece_.push_back(number);
+    sums_.push_back(sum);
+    waits_.push_back(0);
+    waiting_.emplace_back();
+    for (const int b : network_.bins_of(link)) ++load_[b];
+    const auto wait_for = [&](int other) {
+      waiting_[other].push_back(job);
+      ++waits_[job];
+    };
+    if (!sum && copy_into_[from] >= 0)
+      wait_for(copy_into_[from]);
+    else
+      for (const int other : sums_into_[from]) wait_for(other);
+    if (sum)
+      sums_into_[to].push_back(job);
+    else
+      copy_into_[to] = job;
+  }
+  for (const LinkId link : tree.links) {
+    sums_into_[network_.dst(link)].clear();
+    copy_into_[network_.dst(link)] = -1;
+  }
+}
+
+Schedule Jobs::schedule(const Collective& whole, int copies, const StepPlan& plan) const {
+  const std::vector<ChunkClass> classes = moving_classes(whole);
+  Schedule schedule{.steps = std::vector<Step>(plan.rounds.size())};
+  for (int copy = 0; copy < copies; ++copy)
+    for (int j = 0; j < count(); ++j) {
+      const Piece piece = of_[piece_[j]];
+      const auto each = static_cast<int>(packing_.trees[piece.of].size());
+      const Chunk chunk = classes[piece.of].chunks[static_cast<std::size_t>(copy) * each + piece.number];
+      const int step = plan.step_of[static_cast<std::size_t>(copy) * count() + j];
+      schedule.steps[step].sends.push_back({.chunk = chunk, .link = links_[j], .reduce = sums_[j] != 0});
+    }
+  return tidy_sums(network_.topology(), whole, std::move(schedule));
+}
+
+Schedule tidy_sums(const Topology& topology, const Collective& collective, Schedule schedule) {
+  std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+  std::set<std::pair<Chunk, Rank>> there;
+  for (Step& step : schedule.steps) {
+    std::ranges::sort(step.sends);
+    for (Send& send : step.sends) {
+      if (!send.reduce) continue;
+      const Rank to = topology.links[send.link].dst;
+      if (starts_at(collective.chunks[send.chunk], to)) continue;
+      send.reduce = !there.insert({send.chunk, to}).second;
+    }
+    std::ranges::sort(step.sends);
+    step.rounds = needed_rounds(topology, step);
+  }
+  return schedule;
+}
+
+}  // namespace chorale

@@ -1,0 +1,18 @@
+// A small packing repeated: its jobs get slots of a period once, and each copy follows the one before by a period
+// (software pipelining; modulo scheduling, Rau 1994).
+#pragma once
+
+#include <functional>
+
+#include "construct/effort.h"
+#include "construct/jobs.h"
+#include "construct/order.h"
+
+namespace chorale {
+
+// Plans of more and fewer copies, none of more than `most_copies` or `most_steps`. `enough`: beyond so many rounds per copy over
+// those of the packing (1.002: 0.2 %) more copies are not tried. A period of the packing's rounds has from one slot to one a round.
+void pipeline(const Jobs&, long long rounds, int most_copies, int most_steps, double enough, Effort&,
+              const FoundPlan&);
+
+}  // namespace chorale

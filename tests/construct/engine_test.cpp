@@ -1,0 +1,173 @@
+// The engine on machines and communications that nobody named: the verifier agrees (construct() throws where it does not), no bound is broken,
+// more work or chunks never give less, and where the optimum is known by hand it is met.
+#include "construct/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "ir/chunk_classes.h"
+#include "semantics/verify.h"
+#include "tests/construct/random_machines.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using test::below;
+using test::random_machine;
+
+constexpr long long kQuick = 4'000'000;
+constexpr long long kSome = 24'000'000;
+
+std::vector<Point> constructed(const EngineQuestion& question) {
+  std::vector<Point> points;
+  construct(question, [&](Point point) { points.push_back(std::move(point)); });
+  return points;
+}
+
+double rate(const Cost& cost) {
+  return static_cast<double>(cost.rounds) / cost.chunks;
+}
+
+double best_rate(const std::vector<Point>& points) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const Point& point : points) best = std::min(best, rate(point.cost));
+  return best;
+}
+
+Rate bound_of(const Topology& t, const Collective& one) {
+  return rate_shown(t, one, fewest_rounds(t, one).certificate);
+}
+
+// Does some point have as few steps and as low a rate, but for a trifle?
+bool covered(const std::vector<Point>& points, const Cost& cost) {
+  return std::ranges::any_of(points, [&](const Point& point) {
+    return point.cost.steps <= cost.steps && rate(point.cost) <= rate(cost) * 1.0021;
+  });
+}
+
+// Some ranks of the machine, at least one.
+RankSet some_ranks(std::mt19937& random, int ranks) {
+  std::vector<Rank> some;
+  for (Rank n = 0; n < ranks; ++n)
+    if (below(random, 2) == 0) some.push_back(n);
+  if (some.empty()) some.push_back(below(random, ranks));
+  return some;
+}
+
+Collective random_collective(std::mt19937& random, int ranks) {
+  const char* const names[] = {"allgather", "reducescatter", "broadcast", "reduce",
+                               "allreduce", "alltoall",      "gather",    "scatter"};
+  const int kind = below(random, 11);
+  if (kind < 8) return make_collective(names[kind], ranks, 1, below(random, ranks));
+  // Copies to some ranks; sums of some at some; relays and uneven counts with them.
+  Collective custom{.custom_name = "some", .ranks = ranks, .combining = kind == 10};
+  const int chunks = 1 + below(random, 6);
+  for (int c = 0; c < chunks; ++c) {
+    ChunkSpec spec{
+        .pre = some_ranks(random, ranks), .post = some_ranks(random, ranks), .input = c, .output = c};
+    if (!custom.combining) spec.pre = {below(random, ranks)};
+    custom.chunks.push_back(spec);
+  }
+  return custom;
+}
+
+TEST(Engine, IsSoundOnRandomMachinesAndCommunications) {
+  int found = 0, met = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const Collective one = random_collective(random, t.ranks);
+    LowerBounds bounds(t, one);
+    if (bounds.fewest_steps().steps == 0) continue;
+    const Rate bound = bound_of(t, one);
+    const std::vector<Point> points = constructed({.topology = t, .one = one, .bound = bound, .work = kSome});
+    ASSERT_THAT(points, Not(IsEmpty()));
+    for (const Point& point : points) {
+      EXPECT_THAT(violations(t, with_chunks(one, point.cost.chunks), point), IsEmpty());
+      EXPECT_GE(point.cost.steps, bounds.fewest_steps().steps);
+      EXPECT_GE(static_cast<long long>(point.cost.rounds) * bound.chunks,
+                static_cast<long long>(point.cost.chunks) * bound.rounds);
+      EXPECT_THAT(point.construction, Not(IsEmpty()));
+    }
+    ++found;
+    met += best_rate(points) * static_cast<double>(bound.chunks) <= 1.05 * static_cast<double>(bound.rounds);
+  }
+  // Bounds are not all tight (sums at several ranks, groups), so not all are met.
+  EXPECT_GT(met, found * 3 / 4);
+}
+
+TEST(Engine, MoreWorkAndMoreChunksNeverGiveLess) {
+  for (unsigned seed = 0; seed < 25; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Topology t = random_machine(random);
+    const Collective one = random_collective(random, t.ranks);
+    if (fewest_steps(t, one).steps == 0) continue;
+    EngineQuestion question{.topology = t, .one = one, .bound = bound_of(t, one), .work = kQuick};
+    const std::vector<Point> quick = constructed(question);
+    question.work = kSome;
+    const std::vector<Point> some = constructed(question);
+    ASSERT_GE(some.size(), quick.size());
+    for (std::size_t i = 0; i < quick.size(); ++i) EXPECT_EQ(some[i], quick[i]);  // a prefix
+    for (const int most : {1, 3, 7}) {
+      question.max_chunks = most;
+      for (const Point& point : constructed(question)) {
+        EXPECT_LE(point.cost.chunks, most);
+        EXPECT_TRUE(covered(some, point.cost))
+            << point.cost.steps << " " << point.cost.rounds << " " << point.cost.chunks;
+      }
+    }
+  }
+}
+
+TEST(Engine, KeepsToTheSpace) {
+  const Topology t = load_topology("dgx1");
+  const Collective one = make_collective("allreduce", 8, 1);
+  for (const Point& point : constructed({.topology = t, .one = one, .max_steps = 4, .work = kSome}))
+    EXPECT_LE(point.cost.steps, 4);
+  for (const Point& point : constructed({.topology = t, .one = one, .extra_rounds = 0, .work = kSome}))
+    EXPECT_EQ(point.cost.rounds, point.cost.steps);
+  for (const Point& point : constructed({.topology = t, .one = one, .min_chunks = 20, .work = kSome}))
+    EXPECT_GE(point.cost.chunks, 20);
+}
+
+TEST(Engine, StopsAtOnce) {
+  const Topology t = load_topology("torus:8x8");
+  const Collective one = make_collective("allgather", 64, 1);
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(constructed({.topology = t, .one = one, .stop = &stop}), IsEmpty());
+}
+
+// dgx1 Allgather: 7 foreign chunks over 6 units of bandwidth into a rank. AllReduce: no partition leaves less than 7/24, which trees
+// meet. Two DGX-1: 8 foreign blocks over one NIC of one unit into a box.
+TEST(Engine, MeetsKnownBounds) {
+  struct Known {
+    const char* machine;
+    const char* collective;
+    double rate;
+  };
+  for (const auto& [machine, collective, rate] :
+       {Known{"dgx1", "allgather", 7.0 / 6}, Known{"dgx1", "allreduce", 7.0 / 24},
+        Known{"ring:5", "broadcast", 1.0 / 2}, Known{"torus:4x4", "alltoall", 8.0}}) {
+    SCOPED_TRACE(std::string(machine) + " " + collective);
+    const Topology t = flatten(load_topology(machine));
+    const Collective one = make_collective(collective, t.ranks, 1);
+    const Rate bound = bound_of(t, one);
+    EXPECT_NEAR(static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks), rate, 1e-9);
+    EXPECT_LE(best_rate(constructed({.topology = t, .one = one, .bound = bound, .work = kSome})),
+              rate * 1.02);
+  }
+}
+
+}  // namespace
+}  // namespace chorale
