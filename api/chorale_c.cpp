@@ -52,7 +52,8 @@ FrontierOptions options_of(const chorale_question& question) {
   };
   FrontierOptions options;
   options.min_chunks = std::max(1, not_negative(question.min_chunks, "min_chunks"));
-  options.max_chunks = std::max(options.min_chunks, not_negative(question.max_chunks, "max_chunks"));
+  if (not_negative(question.max_chunks, "max_chunks") > 0)
+    options.max_chunks = std::max(options.min_chunks, question.max_chunks);
   if (not_negative(question.max_steps, "max_steps") > 0) options.max_steps = question.max_steps;
   if (not_negative(question.conflicts, "conflicts") > 0)
     options.synthesis.limits.conflicts = question.conflicts;

@@ -16,7 +16,7 @@ extern "C" {
 
 /* What is 0 is as if it were left out on the command line. */
 typedef struct chorale_question {
-  int min_chunks, max_chunks; /* pieces that a block is cut into (1) */
+  int min_chunks, max_chunks; /* pieces that a block is cut into, at least (1) and at most (as many as pay) */
   int max_steps;              /* only schedules of so few steps */
   int root;                   /* of collectives that have one */
   long long conflicts;        /* of a question to a solver: the same on every machine */

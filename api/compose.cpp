@@ -7,6 +7,7 @@
 
 #include "api/inputs.h"
 #include "api/search.h"
+#include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/composition.h"
 #include "ir/error.h"
@@ -89,8 +90,9 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
       question.found = [&](const std::vector<ComposedPoint>& points) { options.found(with(points)); };
     whole = with(options.outline.empty() ? compose_on(question, divisions)
                                          : compose(question, options.outline, "--outline"));
-    whole.result.claims.push_back(bounds.fewest_steps().claim);
-    whole.result.claims.push_back(bounds.fewest_rounds());
+    const std::vector<Claim> claims =
+        with_rate(topology, collective, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
+    whole.result.claims.insert(whole.result.claims.end(), claims.begin(), claims.end());
     mark_verified(whole.result);
     whole.outlines.clear();
     for (const Point& point : whole.result.points) whole.outlines.push_back(outlines.at(key_of(point.cost)));

@@ -35,7 +35,8 @@ std::vector<std::string> texts(const JsonReader& json) {
 FrontierOptions options_in(const JsonReader& json) {
   FrontierOptions options;
   if (json.has("max_chunks")) options.max_chunks = json["max_chunks"].integer(1, kMostChunksOfASpec);
-  if (json.has("min_chunks")) options.min_chunks = json["min_chunks"].integer(1, options.max_chunks);
+  if (json.has("min_chunks"))
+    options.min_chunks = json["min_chunks"].integer(1, std::min(options.max_chunks, kMostChunksOfASpec));
   if (json.has("k")) options.extra_rounds = json["k"].integer(0, 100'000);
   if (json.has("max_steps")) options.max_steps = json["max_steps"].integer(1, 100'000);
   if (json.has("conflicts"))

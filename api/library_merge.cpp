@@ -76,7 +76,7 @@ Result renumbered_as(const Found& found, const Found& best, const std::string& w
 bool join(Result& result, const Result& other) {
   bool more = false;
   for (const Claim& claim : other.claims) {
-    if (rounds_left(result, claim.collective, claim.chunks, claim.steps) >= claim.rounds) continue;
+    if (!says_more(result.claims, claim)) continue;
     result.claims.push_back(claim);
     more = true;
   }

@@ -159,19 +159,6 @@ std::string proven_by(const Result& result, const Point& point) {
                      fraction(point.bound.rounds, point.bound.chunks));
 }
 
-// The certificate of a claim for any number of steps shows a rate for all numbers of chunks; the strongest
-// counts.
-Rate rate_bound(const Result& result) {
-  Rate best;
-  for (const Claim& claim : result.claims) {
-    if (claim.collective != result.collective.kind || claim.steps != kAnySteps) continue;
-    const Rate rate =
-        rate_shown(result.topology, with_chunks(result.collective, claim.chunks), claim.certificate);
-    if (less(best, rate)) best = rate;
-  }
-  return best;
-}
-
 std::string to_page(const Result& result, const SizeModel& model) {
   return to_page(result, best_sizes(result, model));
 }

@@ -32,9 +32,6 @@ std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel& = {
 // The certificate of what is proven; of what is not, how far from the bound it is.
 std::string proven_by(const Result&, const Point&);
 
-// Rounds per chunk that no schedule has fewer of, whatever its chunks and steps; 0/1 if no claim shows any.
-Rate rate_bound(const Result&);
-
 // What is fastest at a size, whether it is on the frontier or not.
 struct SizeRow {
   std::int64_t block_bytes = 0;

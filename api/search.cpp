@@ -105,7 +105,7 @@ void require_question(const Topology& topology, const Collective& collective) {
 Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {
   require_question(machine, collective);
   require_chunks("min_chunks", given.min_chunks);
-  require_chunks("max_chunks", given.max_chunks);
+  if (given.max_chunks != kAnyChunks) require_chunks("max_chunks", given.max_chunks);
   // Kept as long as somebody may ask what was found, which is longer than the search.
   const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
@@ -159,7 +159,8 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
   finish_result(result);
   if (question.found) question.found(result);
   LowerBounds bounds(topology, asked);
-  if (bounds.fewest_steps().steps > 0) result.claims = {bounds.fewest_steps().claim, bounds.fewest_rounds()};
+  if (bounds.fewest_steps().steps > 0)
+    result.claims = with_rate(topology, asked, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
   mark_verified(result);
   return result;
 }

@@ -361,11 +361,18 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
   return check.weights(certificate.prices, entry_a_step);
 }
 
-// The certificate shows rounds * K >= D; the claim holds if that excludes one round less.
-std::string rounds_fault(const Shown& shown, int rounds) {
+// The certificate shows rounds * K >= D; the claim holds if that excludes one round less. Of any chunk count, D is that of
+// one chunk a block, and every chunk more owes as much again.
+std::string rounds_fault(const Shown& shown, const Claim& claim) {
+  const int rounds = claim.rounds;
   if (!shown.fault.empty()) return shown.fault;
   // However high prices are, enough rounds pay them.
   if (rounds == kNoSchedule) return "prices never show that there is no schedule";
+  if (claim.any_chunks) {
+    if (Wide{rounds} * shown.paid_per_round <= shown.owed * claim.chunks) return "";
+    return fmt::format("the certificate does not show {} per {} of any chunk count", counted(rounds, "round"),
+                       counted(claim.chunks, "chunk"));
+  }
   if (Wide{rounds - 1} * shown.paid_per_round < shown.owed) return "";
   return fmt::format(
       "the certificate shows {} at least, not {}",
@@ -376,7 +383,8 @@ std::string rounds_fault(const Shown& shown, int rounds) {
 
 // Empty: nothing.
 std::string what_is_wrong(const Topology& topology, const Collective& collective, const Claim& claim) {
-  if (claim.collective != collective.kind || claim.chunks != collective.chunks_per_block)
+  if (claim.collective != collective.kind ||
+      (claim.any_chunks ? 1 : claim.chunks) != collective.chunks_per_block)
     return fmt::format("the claim is about {} with {} chunks, not {} with {}", name_of(claim.collective),
                        claim.chunks, name_of(collective), collective.chunks_per_block);
   if (std::string wrong = misfit(topology, collective); !wrong.empty()) return wrong;
@@ -389,16 +397,46 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
       return distance_fault(topology, collective, claim);
     case Certificate::Kind::Weights:
     case Certificate::Kind::Partition:
-      return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim.rounds);
+      return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim);
     case Certificate::Kind::Growth:
+      if (claim.any_chunks) return "growth says nothing of other chunk counts";
       if (topology.underlay) return "growth says nothing of ways that were not chosen";
       return growth_fault(topology, collective, claim);
     case Certificate::Kind::Entries:
+      if (claim.any_chunks) return "entries say nothing of other chunk counts";
       return entries_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";
   }
   return "the certificate is of an unknown kind";
+}
+
+// The largest fraction that is no more than this one, of a denominator of at most `most` and a numerator that fits an int: the
+// walk down the Stern-Brocot tree, whole runs at a time.
+Rate below(const Rate& rate, long long most) {
+  constexpr long long kMostRounds = 1'000'000'000;
+  if (rate.rounds / rate.chunks >= kMostRounds) return {.rounds = kMostRounds, .chunks = 1};
+  // low <= rate < high, neighbours.
+  Rate low{.rounds = rate.rounds / rate.chunks, .chunks = 1}, high{.rounds = low.rounds + 1, .chunks = 1};
+  for (;;) {
+    // low + n * high stays at or below the rate: n * (high.r * chunks - high.c * rounds) <= rounds * low.c - low.r * chunks.
+    const Wide above = Wide{high.rounds} * rate.chunks - Wide{high.chunks} * rate.rounds;
+    const Wide under = Wide{rate.rounds} * low.chunks - Wide{low.rounds} * rate.chunks;
+    if (under == 0) return low;
+    Wide n = std::min(under / above, (most - Wide{low.chunks}) / high.chunks);
+    if (high.rounds > 0) n = std::min(n, (kMostRounds - Wide{low.rounds}) / high.rounds);
+    low.rounds += static_cast<long long>(n * high.rounds);
+    low.chunks += static_cast<long long>(n * high.chunks);
+    const Wide still = under - n * above;
+    if (still == 0) return low;
+    // high + n * low stays above the rate.
+    Wide m = (above - 1) / still;
+    m = std::min(m, (most - Wide{high.chunks}) / low.chunks);
+    if (low.rounds > 0) m = std::min(m, (kMostRounds - Wide{high.rounds}) / low.rounds);
+    high.rounds += static_cast<long long>(m * low.rounds);
+    high.chunks += static_cast<long long>(m * low.chunks);
+    if (n == 0 && m == 0) return low;
+  }
 }
 
 }  // namespace
@@ -409,13 +447,14 @@ std::optional<Fault> fault(const Topology& topology, const Collective& collectiv
   return Fault{.kind = Fault::Kind::Claim, .words = std::move(words)};
 }
 
-Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate) {
+Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate,
+                int steps) {
   // Prices of entries are those of a cut, which holds for any number of chunks.
   const bool priced = certificate.kind == Certificate::Kind::Weights ||
                       certificate.kind == Certificate::Kind::Partition ||
                       certificate.kind == Certificate::Kind::Entries;
-  if (!priced || certificate.prices.size() != 1 || !misfit(topology, collective).empty()) return {};
-  const Shown shown = shown_by(topology, collective, certificate, kAnySteps);
+  if (!priced || !misfit(topology, collective).empty()) return {};
+  const Shown shown = shown_by(topology, collective, certificate, steps);
   if (!shown.fault.empty() || shown.owed == 0) return {};
   Wide rounds = shown.owed;
   Wide chunks = shown.paid_per_round * collective.chunks_per_block;
@@ -429,6 +468,37 @@ Rate rate_shown(const Topology& topology, const Collective& collective, const Ce
     chunks = (chunks + 1) / 2;
   }
   return {.rounds = static_cast<long long>(rounds), .chunks = static_cast<long long>(chunks)};
+}
+
+std::vector<Claim> with_rate(const Topology& topology, const Collective& collective,
+                             std::vector<Claim> claims) {
+  for (std::size_t i = 0, count = claims.size(); i < count; ++i) {
+    if (claims[i].steps != kAnySteps) continue;
+    Claim any = of_any_chunks(topology, collective, claims[i]);
+    if (any.rounds > 0) claims.push_back(std::move(any));
+  }
+  return claims;
+}
+
+Claim of_any_chunks(const Topology& topology, const Collective& collective, const Claim& claim) {
+  using Kind = Certificate::Kind;
+  Claim any = claim;
+  any.any_chunks = true;
+  if (claim.any_chunks) return any;
+  any.chunks = 1;
+  Certificate& why = any.certificate;
+  if (claim.rounds == kNoSchedule && (why.kind == Kind::Distance || why.kind == Kind::Refutation)) {
+    why.chunk /= claim.chunks;  // the chunks of a block follow one another
+    // The formula of a refutation is named by its chunk count.
+    if (why.kind == Kind::Refutation && claim.chunks != 1) any.rounds = 0;
+    return any;
+  }
+  const Rate rate = below(rate_shown(topology, collective, why, claim.steps), kMostPerRate);
+  // Prices of a cut, without what is special of its entries.
+  if (why.kind == Kind::Entries) why = {.kind = Kind::Weights, .prices = std::move(why.prices)};
+  any.rounds = static_cast<int>(rate.rounds);
+  any.chunks = static_cast<int>(rate.chunks);
+  return any;
 }
 
 }  // namespace chorale

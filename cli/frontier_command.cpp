@@ -46,6 +46,13 @@ std::string completeness(const Result& result, double seconds) {
   else if (result.complete)
     text += fmt::format("complete for {} a block: every point is proven, and nothing was left undecided",
                         chunk_counts(result.space));
+  else if (result.complete_chunks > 0)
+    text += fmt::format(
+        "complete for {} a block: none of so many is better than these points; of more chunks, better points "
+        "than the "
+        "unproven ones may exist, and further ones ({})",
+        chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}),
+        name_of(result.stopped));
   else
     text += "not complete (" + name_of(result.stopped) +
             "): better points than the unproven ones may exist, and further ones";
@@ -55,7 +62,9 @@ std::string completeness(const Result& result, double seconds) {
 int exit_code(const Result& result) {
   if (result.stopped == Stopped::Interrupted) return kInterrupted;
   if (impossible(result)) return kImpossible;
-  return result.complete ? kFound : kUndecided;
+  // Nothing was cut short: what is left is of chunk counts without end.
+  const bool ended = result.stopped == Stopped::ChunkCounts && !result.points.empty();
+  return result.complete || ended ? kFound : kUndecided;
 }
 
 // Old, patched, now. Rounds of a machine with slower links may be longer, so rates are said in GB/s, too.

@@ -72,7 +72,7 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const fs::pa
   if (const SumOrder& order = question.collective.order; order != SumOrder{})
     add("--order", to_string(order));
   add("--min-chunks", std::to_string(asked.min_chunks));
-  add("--max-chunks", std::to_string(asked.max_chunks));
+  if (asked.max_chunks != kAnyChunks) add("--max-chunks", std::to_string(asked.max_chunks));
   if (asked.extra_rounds != kAnyRounds) add("--k", std::to_string(asked.extra_rounds));
   if (asked.max_steps != kAnySteps) add("--max-steps", std::to_string(asked.max_steps));
   if (asked.synthesis.limits.conflicts >= 0)

@@ -108,7 +108,7 @@ struct SynthesizeCommand {
 struct FrontierCommand {
   SearchSettings search = {};
   int min_chunks = 1;
-  int max_chunks = 1;
+  int max_chunks = kAnyChunks;
   int extra_rounds = kAnyRounds;
   int max_steps = kAnySteps;
   std::string library = {};  // where the answer is looked for, and kept

@@ -25,6 +25,9 @@ std::string order_in_words(const Collective& collective) {
 }  // namespace
 
 std::string chunk_counts(const Space& space) {
+  if (space.max_chunks == kAnyChunks)
+    return space.min_chunks == 1 ? "any number of chunks"
+                                 : fmt::format("{} or more chunks", space.min_chunks);
   return space.min_chunks == space.max_chunks
              ? counted(space.min_chunks, "chunk")
              : fmt::format("{} to {} chunks", space.min_chunks, space.max_chunks);

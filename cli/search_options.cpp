@@ -64,14 +64,13 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   });
 }
 
-void chunk_counts(CLI::App* sub, int& least, int& most) {
+void chunk_counts(CLI::App* sub, int& least, int& most, const char* by_default) {
   integer(sub, "--max-chunks", most, 1, kMostChunks, "C",
-          "Cut a block into at most C chunks (1, or what --min-chunks says)");
+          Text("Cut a block into at most C chunks (") + by_default + ")");
   integer(sub, "--min-chunks", least, 1, kMostChunks, "C", "Cut a block into at least C chunks (1)");
 }
 
-void require_chunk_counts(const CLI::App* sub, int least, int& most) {
-  if (sub->count("--max-chunks") == 0) most = std::max(1, least);
+void require_chunk_counts(int least, int most) {
   if (least > most) throw InputError("--min-chunks", "is larger than --max-chunks", "exchange them");
 }
 
@@ -79,13 +78,13 @@ void frontier_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
               Text(kExitCodes) +
-                  "\nexamples:\n  chorale frontier dgx1 allgather --max-chunks 6 --json f.json\n"
+                  "\nexamples:\n  chorale frontier dgx1 allgather --json f.json\n"
                   "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2\n"
                   "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
                   "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
   search_settings(sub, options->search, "Search J chunk counts, or cubes, side by side (1)");
-  chunk_counts(sub, options->min_chunks, options->max_chunks);
+  chunk_counts(sub, options->min_chunks, options->max_chunks, "as many as pay");
   integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
           "Only schedules with at most steps + K rounds");
   integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
@@ -100,7 +99,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
         "from the bound: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
-    require_chunk_counts(sub, options->min_chunks, options->max_chunks);
+    require_chunk_counts(options->min_chunks, options->max_chunks);
     require_conflicts(options->search);
     if (!options->library.empty() && !options->repair.empty())
       throw InputError("--library", "has no repaired answers", "drop it, or --repair");
@@ -123,13 +122,14 @@ void compose_options(CLI::App& app, Command& parsed) {
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
-  chunk_counts(sub, options->min_chunks, options->max_chunks);
+  chunk_counts(sub, options->min_chunks, options->max_chunks, "1, or what --min-chunks says");
   text(sub, "--json", options->json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, sub, &parsed] {
-    require_chunk_counts(sub, options->min_chunks, options->max_chunks);
+    if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
+    require_chunk_counts(options->min_chunks, options->max_chunks);
     parsed = *options;
   });
 }

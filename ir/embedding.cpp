@@ -183,6 +183,19 @@ Schedule sequence(Schedule first, const Schedule& then) {
   return first;
 }
 
+Schedule cut_finer(const Schedule& schedule, int times) {
+  Schedule result;
+  for (const Step& step : schedule.steps) {
+    Step& finer = result.steps.emplace_back(Step{.rounds = step.rounds * times});
+    finer.sends.reserve(step.sends.size() * static_cast<std::size_t>(times));
+    for (const Send& send : step.sends)
+      for (int i = 0; i < times; ++i)
+        finer.sends.push_back({.chunk = send.chunk * times + i, .link = send.link, .reduce = send.reduce});
+    std::ranges::sort(finer.sends);
+  }
+  return result;
+}
+
 // Rounds are not added: where the two share no link and no limit, a step takes as many as the longer one of
 // them.
 Schedule beside(const Schedule& a, const Schedule& b, const Topology& topology) {

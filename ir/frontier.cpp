@@ -50,6 +50,7 @@ constexpr Named<Stopped> kEndings[] = {{Stopped::No, ""},
                                        {Stopped::ConflictLimit, "conflict limit"},
                                        {Stopped::SizeLimit, "size limit"},
                                        {Stopped::NotExpressible, "not expressible"},
+                                       {Stopped::ChunkCounts, "chunk counts"},
                                        {Stopped::Unchecked, "refutations not checked"}};
 
 }  // namespace
@@ -63,6 +64,16 @@ int compare_rate(const Cost& a, const Cost& b) {
 bool dominates(const Cost& a, const Cost& b) {
   const int rate = compare_rate(a, b);
   return a.steps <= b.steps && rate <= 0 && (a.steps < b.steps || rate < 0);
+}
+
+bool speaks_of(const Claim& claim, CollectiveKind collective, int chunks) {
+  return claim.collective == collective && (claim.any_chunks || claim.chunks == chunks);
+}
+
+int rounds_claimed(const Claim& claim, int chunks) {
+  if (!claim.any_chunks || claim.rounds == kNoSchedule) return claim.rounds;
+  const std::int64_t rounds = (std::int64_t{claim.rounds} * chunks + claim.chunks - 1) / claim.chunks;
+  return static_cast<int>(std::min<std::int64_t>(rounds, kNoSchedule - 1));
 }
 
 bool less(const Rate& a, const Rate& b) {
@@ -84,6 +95,15 @@ int most_rounds(const Space& space, int steps) {
   // A sum that fits no int is more than max_rounds.
   if (space.extra_rounds == kAnyRounds || steps > kAnyRounds - space.extra_rounds) return space.max_rounds;
   return std::min(space.max_rounds, steps + space.extra_rounds);
+}
+
+Rate rate_bound(const Result& result) {
+  Rate best;
+  for (const Claim& claim : result.claims) {
+    if (!claim.any_chunks || claim.collective != result.collective.kind || claim.steps != kAnySteps) continue;
+    if (const Rate rate{.rounds = claim.rounds, .chunks = claim.chunks}; less(best, rate)) best = rate;
+  }
+  return best;
 }
 
 std::span<const Named<Method>> methods() {

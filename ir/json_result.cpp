@@ -296,18 +296,28 @@ Opening read_opening(const JsonReader& json) {
 std::string write_space(const Space& space) {
   return fmt::format(
       R"({{"min_chunks": {}, "max_chunks": {}, "max_steps": {}, "max_rounds": {}, "extra_rounds": {}}})",
-      space.min_chunks, space.max_chunks, or_null(space.max_steps), or_null(space.max_rounds),
+      space.min_chunks, or_null(space.max_chunks), or_null(space.max_steps), or_null(space.max_rounds),
       or_null(space.extra_rounds));
 }
 
 Space read_space(const JsonReader& json) {
   json.require_object({"min_chunks", "max_chunks", "max_steps", "max_rounds", "extra_rounds"});
   Space space{.min_chunks = json["min_chunks"].integer(1, kMostChunkCount)};
-  space.max_chunks = json["max_chunks"].integer(space.min_chunks, kMostChunkCount);
+  if (json["max_chunks"].is_null())
+    space.max_chunks = kAnyChunks;
+  else
+    space.max_chunks = json["max_chunks"].integer(space.min_chunks, kMostChunkCount);
   space.max_steps = read_or_null(json["max_steps"], 0);
   space.max_rounds = read_or_null(json["max_rounds"], 0);
   space.extra_rounds = read_or_null(json["extra_rounds"], 0);
   return space;
+}
+
+// Older files do not state it.
+int read_complete_chunks(const JsonReader& result) {
+  if (!result.has("complete_chunks")) return kNotStated;
+  const JsonReader json = result["complete_chunks"];
+  return json.is_null() ? kAnyChunks : json.integer(0, kMostChunkCount);
 }
 
 std::string write_limits(const SearchLimits& limits) {
@@ -341,15 +351,18 @@ CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
 
 std::string write_claim(const Result& result, const Claim& claim) {
   return fmt::format(
-      R"({{"collective":{},"chunks":{},"steps":{},"rounds":{},"seconds":{},"certificate":{}}})",
-      quoted(claimed_name(result, claim.collective)), claim.chunks, or_null(claim.steps),
-      or_null(claim.rounds), claim.seconds, write_certificate(claim.certificate));
+      R"({{"collective":{},"chunks":{},{}"steps":{},"rounds":{},"seconds":{},"certificate":{}}})",
+      quoted(claimed_name(result, claim.collective)), claim.chunks,
+      claim.any_chunks ? R"("any_chunks":true,)" : "", or_null(claim.steps), or_null(claim.rounds),
+      claim.seconds, write_certificate(claim.certificate));
 }
 
 Claim read_claim(const JsonReader& json, const Result& result) {
-  json.require_object({"collective", "chunks", "steps", "rounds", "seconds", "certificate"});
+  json.require_object({"collective", "chunks", "any_chunks", "steps", "rounds", "seconds", "certificate"});
+  const bool any_chunks = json.has("any_chunks") && json["any_chunks"].boolean();
   return {.collective = read_kind(json["collective"], result.collective),
-          .chunks = json["chunks"].integer(1, kMost),
+          .chunks = json["chunks"].integer(1, any_chunks ? kMostPerRate : kMost),
+          .any_chunks = any_chunks,
           .steps = read_or_null(json["steps"], 0),
           .rounds = read_or_null(json["rounds"], 0),
           .certificate = read_certificate(json["certificate"], result.topology),
@@ -365,11 +378,15 @@ std::string to_json(const Result& result) {
   for (const Claim& claim : result.claims) claims.push_back(write_claim(result, claim));
   return fmt::format(
       "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
-      "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n  \"stopped\": {},\n  \"seconds\": {},\n"
+      "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n{}  \"stopped\": {},\n  \"seconds\": {},\n"
       "  \"points\": {},\n  \"openings\": {},\n  \"claims\": {}\n}}\n",
       kResultVersion, quoted(name_of(result.kind)), write_topology(result.topology, "  "),
       write_collective(result.collective, "  "), write_space(result.space), write_limits(result.limits),
-      result.complete, quoted(name_of(result.stopped)), result.seconds, lines(points, "  "),
+      result.complete,
+      result.complete_chunks == kNotStated
+          ? ""
+          : fmt::format("  \"complete_chunks\": {},\n", or_null(result.complete_chunks)),
+      quoted(name_of(result.stopped)), result.seconds, lines(points, "  "),
       lines(openings, "  "), lines(claims, "  "));
 }
 
@@ -382,7 +399,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
     json["chorale_result"].fail(fmt::format("version {} is not known", version),
                                 fmt::format("this program reads version {}", kResultVersion));
   json.require_object({"chorale_result", "kind", "topology", "collective", "space", "limits", "complete",
-                       "stopped", "seconds", "points", "openings", "claims"});
+                       "complete_chunks", "stopped", "seconds", "points", "openings", "claims"});
   Result result{.kind = read_named(json["kind"], result_kinds()),
                 .topology = read_topology(json["topology"])};
   if (result.topology.switches > 0)
@@ -391,6 +408,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
   result.space = read_space(json["space"]);
   result.limits = read_limits(json["limits"]);
   result.complete = json["complete"].boolean();
+  result.complete_chunks = read_complete_chunks(json);
   result.stopped = read_named(json["stopped"], endings());
   result.seconds = json["seconds"].number(0, 1e12);
   const JsonReader points = json["points"], openings = json["openings"], claims = json["claims"];

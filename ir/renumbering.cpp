@@ -128,7 +128,7 @@ class Mover {
   void move(Claim& claim) const {
     using Kind = Certificate::Kind;
     Certificate& why = claim.certificate;
-    const Collective was = of_kind(asked_, claim.collective, claim.chunks);
+    const Collective was = of_kind(asked_, claim.collective, claim.any_chunks ? 1 : claim.chunks);
     const std::vector<Chunk> chunks = moved_chunks(was, renumbered(was, by_), by_.ranks);
     if (why.kind == Kind::Distance || why.kind == Kind::Growth ||
         (why.kind == Kind::Refutation && claim.rounds == kNoSchedule)) {

@@ -77,7 +77,7 @@ struct Progress {
 
 struct FrontierOptions {
   int min_chunks = 1;                             // cut each block into at least so many
-  int max_chunks = 1;                             // and at most so many: the more, the finer the trade-off
+  int max_chunks = kAnyChunks;                    // and at most so many; by default as many as pay
   int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
   int max_steps = kAnySteps;                      // only these steps and fewer
   std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative

@@ -176,7 +176,7 @@ class Checker {
       return fail(
           at, Kind::Claim,
           "is about " + name_of(claim.collective) + ", which says nothing of " + name_of(result_.collective));
-    const Collective* const collective = named(claim.collective, claim.chunks, at);
+    const Collective* const collective = named(claim.collective, claim.any_chunks ? 1 : claim.chunks, at);
     if (collective == nullptr) return;
     if (claim.certificate.kind == Certificate::Kind::Refutation)
       return check_refutation(claim, *collective, at);
@@ -200,6 +200,8 @@ class Checker {
         (!all_rounds && claim.certificate.chunk != 0))
       return fail(at, Kind::Claim,
                   "there is no chunk " + std::to_string(claim.certificate.chunk) + " to refute");
+    if (claim.any_chunks && (!all_rounds || claim.chunks != 1))
+      return fail(at, Kind::Claim, "a refutation of rounds is of one chunk count");
     if (all_rounds && !(collective.combining && !has_copying_dual(collective)))
       return fail(at, Kind::Claim,
                   "only of sums with several destinations can it be that no rounds are enough");

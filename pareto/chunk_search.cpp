@@ -1,8 +1,8 @@
 // The idea: walk up the steps; for each number of them the fewest rounds lie between what claims exclude and
 // what fewer steps, the space, or others (most_rounds) make uninteresting. That range is closed by few
-// questions: the lowest first, since bounds are mostly tight; then, where a schedule is known above, the upper
-// end, since one more step mostly does not help and what was constructed is mostly best; else upwards with growing
-// strides. Upwards from what was constructed, too, took 1.5 times as long on the grid, in 85 refutations for 62.
+// questions: the lowest first, since bounds are mostly tight; then, where a schedule is known above, of this chunk count or
+// of another, the upper end, since one more step mostly does not help and what was constructed is mostly best; else upwards
+// with growing strides. Upwards from what was constructed, too, took 1.5 times as long on the grid, in 85 refutations for 62.
 //
 // Invariant: the points fall in rounds as they rise in steps, and all lie in the space. The walk ends when a
 // schedule of more steps would have to have fewer rounds than steps, or than any schedule has. The k of
@@ -14,11 +14,7 @@
 #include <utility>
 
 #include "bounds/lower_bounds.h"
-#include "construct/classic.h"
-#include "construct/composition.h"
-#include "construct/incumbents.h"
 #include "construct/more_steps.h"
-#include "ir/error.h"
 #include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 
@@ -35,39 +31,6 @@ constexpr int kMostStepsAsked = 24;
 // It is asked to save questions, so it may not take longer than they; with this the grid is proven as before.
 constexpr std::int64_t kMostConflictsAsked = 10'000;
 
-const Point* best_of(const std::vector<SharedPoint>& points, int steps) {
-  const Point* best = nullptr;
-  for (const SharedPoint& point : points)
-    if (point->cost.steps <= steps) best = point.get();
-  return best;
-}
-
-// Into its place, and what it dominates out, into `beaten` where that is given. False if what is there is as good; then
-// that is where it goes.
-bool put_in(std::vector<SharedPoint>& points, SharedPoint point, std::vector<SharedPoint>* beaten = nullptr) {
-  if (const Point* best = best_of(points, point->cost.steps);
-      best != nullptr && best->cost.rounds <= point->cost.rounds) {
-    if (beaten != nullptr) beaten->push_back(std::move(point));
-    return false;
-  }
-  double seconds = 0;  // of those that the same question had before
-  std::erase_if(points, [&](SharedPoint& other) {
-    const bool worse = dominates(point->cost, other->cost);
-    if (worse && other->cost.steps == point->cost.steps) seconds += other->seconds;
-    if (worse && beaten != nullptr) beaten->push_back(std::move(other));
-    return worse;
-  });
-  if (seconds > 0) {
-    Point longer = *point;
-    longer.seconds += seconds;
-    point = std::make_shared<const Point>(std::move(longer));
-  }
-  const auto place = std::ranges::find_if(
-      points, [&](const SharedPoint& other) { return other->cost.steps > point->cost.steps; });
-  points.insert(place, std::move(point));
-  return true;
-}
-
 class ChunkSearch {
  public:
   ChunkSearch(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock)
@@ -79,19 +42,7 @@ class ChunkSearch {
         clock_(clock) {
     known_.topology = topology_;  // rounds_left reads the claims
     known_.claims = question.claims;
-  }
-
-  ChunkFrontier known_at_once() {
-    first();
-    return std::move(result_);
-  }
-
-  // Of what was begun.
-  ChunkFrontier grown() {
-    if (begin() == 0) return std::move(result_);
-    grow();
-    if (!clock_.over() && options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds());
-    return std::move(result_);
+    result_.points = question.points;
   }
 
   ChunkFrontier frontier() {
@@ -118,27 +69,13 @@ class ChunkSearch {
   }
 
  private:
-  // The fewest steps that hops allow; with 0 all is done. What needs no search is found.
+  // The fewest steps that hops allow; with 0 all is done.
   int begin() {
-    if (question_.begun == nullptr) {
-      const int fewest = first();
-      if (fewest > 0) grow();
-      return fewest;
-    }
-    result_ = *question_.begun;
-    known_.claims.insert(known_.claims.end(), result_.claims.begin(), result_.claims.end());
-    return bounds_.fewest_steps().steps;
-  }
-
-  // What is made quickly.
-  int first() {
     const StepBound& bound = bounds_.fewest_steps();
-    if (bound.steps == 0) {
+    if (bound.steps == 0)
       take({.cost = {.chunks = collective_.chunks_per_block}, .collective = collective_});
-      return 0;
-    }
-    add_claim(bound.claim);
-    if (question_.always || !clock_.over()) take_incumbents();
+    else
+      add_claim(bound.claim);
     return bound.steps;
   }
 
@@ -204,7 +141,7 @@ class ChunkSearch {
     return most ? std::min(*most, allowed) : allowed;
   }
 
-  const Point* best_within(int steps) const { return best_of(result_.points, steps); }
+  const Point* best_within(int steps) const { return result_.points.best_within(steps); }
 
   // Hops do not tell their fewest steps.
   bool sums_for_several() const { return collective_.combining && !has_copying_dual(collective_); }
@@ -223,6 +160,11 @@ class ChunkSearch {
     return rounds_left(known_, collective_.kind, collective_.chunks_per_block, steps);
   }
 
+  // Is there a schedule of so many steps, of this chunk count or of others?
+  bool something_known(int steps) const {
+    return best_within(steps) != nullptr || (question_.most_rounds && question_.most_rounds(steps));
+  }
+
   // The fewest rounds for this many steps, if of interest.
   void search_steps(int steps) {
     std::optional<int> most = most_of_interest(steps);
@@ -237,11 +179,10 @@ class ChunkSearch {
     if (low > *most || over() || ask(steps, low)) return;
     low = std::max(low + 1, left(steps));
     // Where nothing is known yet, a question about many steps may take longer than finding something.
-    if (best_within(steps) != nullptr && may_help(steps + 1) && !std::exchange(walked_, true))
+    if (something_known(steps) && may_help(steps + 1) && !std::exchange(walked_, true))
       raise_bound_for_any_steps();
     low = std::max(low, left(steps));
-    const Point* const above = best_within(steps);
-    for (int stride = above == nullptr ? 1 : *most; low <= *most && !over(); stride *= 2) {
+    for (int stride = something_known(steps) ? *most : 1; low <= *most && !over(); stride *= 2) {
       const int rounds =
           static_cast<int>(std::min<long long>(*most, static_cast<long long>(low) + stride - 1));
       if (ask(steps, rounds)) return bisect(steps, low);
@@ -275,11 +216,14 @@ class ChunkSearch {
   // false, noted.
   bool ask(int steps, int rounds, bool keep = true) {
     asked_ = {.steps = steps, .rounds = rounds};
-    std::int64_t conflicts = options_.synthesis.limits.conflicts;
-    if (!keep) conflicts = conflicts < 0 ? kMostConflictsAsked : std::min(conflicts, kMostConflictsAsked);
+    std::int64_t conflicts = fewer(options_.synthesis.limits.conflicts, question_.conflicts);
+    if (!keep) conflicts = fewer(conflicts, kMostConflictsAsked);
     return answered(std::to_string(steps) + " steps, " + std::to_string(rounds) + " rounds", keep,
                     [&](InstanceSolver& solver) { return solver.ask(asked_, clock_.next(), conflicts); });
   }
+
+  // None if negative.
+  static std::int64_t fewer(std::int64_t a, std::int64_t b) { return a < 0 ? b : b < 0 ? a : std::min(a, b); }
 
   bool ask_any_rounds(int steps) {
     asked_ = {.steps = steps, .rounds = kAnyRounds};
@@ -328,7 +272,8 @@ class ChunkSearch {
   void give_up(const Answer& answer) {
     Stopped why = clock_.why_stopped();
     if (why == Stopped::No && answer.too_large) why = Stopped::SizeLimit;
-    if (why == Stopped::No && options_.synthesis.limits.conflicts >= 0) why = Stopped::ConflictLimit;
+    if (why == Stopped::No && fewer(options_.synthesis.limits.conflicts, question_.conflicts) >= 0)
+      why = Stopped::ConflictLimit;
     if (why == Stopped::No) why = options_.time_limit.count() >= 0 ? Stopped::TimeLimit : Stopped::SizeLimit;
     result_.given_up.insert(why);
   }
@@ -349,67 +294,16 @@ class ChunkSearch {
     return true;
   }
 
-  // Another engine than ours is asked for comparison: it is not helped.
-  void take_incumbents() {
-    if (options_.synthesis.engine != Engine::Sat) return;
-    std::vector<Point> first =
-        incumbents(topology_, collective_, options_.synthesis.limits.stop, question_.space.extra_rounds);
-    // Where it takes no time the first answer is there, whatever stops the search.
-    if (first.empty() && question_.always && clock_.over())
-      first = quick_incumbents(topology_, collective_, question_.space.extra_rounds);
-    for (Point& point : first)
-      if (allowed(point.cost)) take(std::move(point));
-    for (const Point& point : options_.known)
-      if (point.collective == collective_ && allowed(point.cost)) take(point);
-  }
-
-  void grow() {
-    if (options_.synthesis.engine != Engine::Sat || clock_.over()) return;
-    for (Point& point : grown_incumbents(topology_, collective_, bounds_, options_.synthesis.limits.stop,
-                                         question_.space.extra_rounds))
-      if (allowed(point.cost)) take(std::move(point));
-    if (!clock_.over()) take_compositions();
-    if (options_.us) take_classics();
-  }
-
-  void take_compositions() {
-    const ComposeQuestion whole{.topology = topology_,
-                                .collective = collective_,
-                                .extra_rounds = question_.space.extra_rounds,
-                                .stop = options_.synthesis.limits.stop};
-    for (ComposedPoint& composed : compose_on(whole, nestings(topology_)))
-      if (allowed(composed.point.cost)) take(std::move(composed.point));
-  }
-
-  // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
-  void take_classics() {
-    for (const ClassicEntry& entry : classic_catalogue()) {
-      if (entry.collective != collective_.kind) continue;
-      if (clock_.over()) return;
-      try {
-        Point point = classic_algorithm(
-            entry.method, topology_,
-            {.chunks = collective_.chunks_per_block, .order = {}, .root = collective_.root});
-        point.collective.order = collective_.order;
-        if (point.collective == collective_ && allowed(point.cost)) take(std::move(point));
-      } catch (const InputError&) {
-        // It wants a link that this machine lacks, or another number of ranks.
-      }
-    }
-  }
-
   bool allowed(const Cost& cost) const {
     return cost.steps <= question_.space.max_steps &&
            cost.rounds <= chorale::most_rounds(question_.space, cost.steps);
   }
 
   void take(Point point) {
-    const std::size_t before = result_.points.size();
-    if (!put_in(result_.points, std::make_shared<const Point>(std::move(point)),
-                options_.us ? &result_.beaten : nullptr))
-      return;
-    if (result_.points.size() > before) clock_.found_point();
-    if (question_.tell) question_.tell(result_);
+    auto shared = std::make_shared<const Point>(std::move(point));
+    if (!result_.points.put(shared)) return;
+    clock_.found_point();
+    if (question_.found) question_.found(shared);
   }
 
   void add_claim(const Claim& claim) {
@@ -418,7 +312,7 @@ class ChunkSearch {
     if (claim.rounds <= left(claim.steps)) return;
     known_.claims.push_back(claim);
     result_.claims.push_back(claim);
-    if (question_.tell) question_.tell(result_);
+    if (question_.claimed) question_.claimed(claim);
   }
 
   const Topology& topology_;
@@ -454,27 +348,6 @@ Stopped SearchClock::why_stopped() const {
   return deadline_.interrupted() ? Stopped::Interrupted
          : deadline_.passed()    ? Stopped::TimeLimit
                                  : Stopped::No;
-}
-
-void join(ChunkFrontier& known, const ChunkFrontier& more) {
-  for (const Claim& claim : more.claims)
-    if (std::ranges::none_of(known.claims, [&](const Claim& other) {
-          return other.steps >= claim.steps && other.rounds >= claim.rounds;
-        }))
-      known.claims.push_back(claim);
-  known.given_up.insert(more.given_up.begin(), more.given_up.end());
-  known.conflicts += more.conflicts;
-  for (const SharedPoint& point : more.points) put_in(known.points, point);
-  known.beaten.insert(known.beaten.end(), more.beaten.begin(), more.beaten.end());
-}
-
-ChunkFrontier begin_chunks(const ChunkQuestion& question, const FrontierOptions& options,
-                           SearchClock& clock) {
-  return ChunkSearch(question, options, clock).known_at_once();
-}
-
-ChunkFrontier grow_chunks(const ChunkQuestion& question, const FrontierOptions& options, SearchClock& clock) {
-  return ChunkSearch(question, options, clock).grown();
 }
 
 ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,

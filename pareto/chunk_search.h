@@ -1,16 +1,19 @@
-// The frontier of one collective with a fixed number of chunks: which (steps, rounds) are possible, and
+// What a solver says of one collective with a fixed number of chunks: which (steps, rounds) are possible, and
 // claims that nothing below them is.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "ir/frontier.h"
-#include "pareto/search.h"
+#include "ir/pareto_set.h"
+#include "ir/search_options.h"
 #include "solvers/deadline.h"
 
 namespace chorale {
@@ -38,19 +41,12 @@ class SearchClock {
   std::atomic<bool> left_ = false;
 };
 
-// Not changed any more, so that all who keep it share it.
-using SharedPoint = std::shared_ptr<const Point>;
-
 struct ChunkFrontier {
-  std::vector<SharedPoint> points = {};  // by steps, each with fewer rounds than those before
-  std::vector<SharedPoint> beaten = {};  // by points, in steps and rounds; only with FrontierOptions::us
+  ParetoSet points = {};
   std::vector<Claim> claims = {};
   std::set<Stopped> given_up = {};  // why questions were left open; empty: none was
   std::int64_t conflicts = 0;
 };
-
-// What `more` says besides goes into `known`.
-void join(ChunkFrontier& known, const ChunkFrontier& more);
 
 // The most rounds that are still of interest for at most `steps` steps; none if all are. Must not grow with
 // the steps.
@@ -59,19 +55,17 @@ using MostRounds = std::function<std::optional<int>(int steps)>;
 struct ChunkQuestion {
   const Topology& topology;
   const Collective& collective;
-  Space space = {};                      // its steps and rounds
-  MostRounds most_rounds = {};           // points are of interest only within it
-  bool always = false;                   // the first points even if the search is over
-  std::vector<Claim> claims = {};        // that hold; they are not returned
-  const ChunkFrontier* begun = nullptr;  // what begin_chunks and grow_chunks said of it
-  // Told whenever there is more to tell.
-  std::function<void(const ChunkFrontier&)> tell = {};
+  Space space = {};                // its steps and rounds
+  MostRounds most_rounds = {};     // points are of interest only within it
+  std::vector<Claim> claims = {};  // that hold; they are not returned
+  ParetoSet points = {};           // that are known, of this chunk count
+  std::int64_t conflicts = -1;     // of a question, where the options allow more; none if negative
+  // Told of each point and claim when it is there.
+  std::function<void(const SharedPoint&)> found = {};
+  std::function<void(const Claim&)> claimed = {};
 };
 
-// What is known before anything is searched: what is made quickly, and, of what is begun so, the rest, which may take
-// seconds.
-ChunkFrontier begin_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
-ChunkFrontier grow_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
+// By bounds and solvers; nothing is constructed.
 ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 
 // One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of the

@@ -1,6 +1,6 @@
 // Which claim is the reason is not remembered by the search but found again: each is tried as if it were the
-// only one, by the arithmetic of pareto/optimality.h. Only claims about the point's own number of chunks are
-// tried; the first that closes its gap alone is named. Where it takes several, none does, and that is what is
+// only one, by the arithmetic of pareto/optimality.h. Only claims about the point's own number of chunks, or
+// about any, are tried; the first that closes its gap alone is named. Where it takes several, none does, and that is what is
 // said.
 #include "pareto/explain.h"
 
@@ -41,6 +41,7 @@ std::vector<const Claim*> closing(const Result& result, CollectiveKind collectiv
   one.topology = result.topology;
   one.space = result.space;
   for (const Claim& claim : result.claims) {
+    if (result.space.max_chunks == kAnyChunks && !claim.any_chunks) continue;
     one.claims = {claim};
     if (rounds_left(one, collective, chunks, steps) >= rounds) return {&claim};
   }
@@ -59,9 +60,11 @@ Reasons reasons(const Result& result, const Point& point) {
   Reasons reasons;
   if (!point.proven) return reasons;
   const int steps = point.cost.steps, rounds = point.cost.rounds, chunks = point.cost.chunks;
-  if (point.method == Method::Composed) {
+  // Of any chunk count it is a direct schedule like others.
+  if (point.method == Method::Composed && result.space.max_chunks != kAnyChunks) {
     for (const Claim& claim : result.claims)
-      if (claim.chunks * result.topology.ranks == chunks && claim.collective != CollectiveKind::AllReduce)
+      if (speaks_of(claim, claim.collective, chunks / result.topology.ranks) &&
+          claim.collective != CollectiveKind::AllReduce)
         reasons.parts.push_back(&claim);
     return reasons;
   }
@@ -76,7 +79,7 @@ Reasons reasons(const Result& result, const Point& point) {
 std::string explain(const Result& result, const Point& point) {
   if (!point.proven) return "";
   const Reasons because = reasons(result, point);
-  if (point.method == Method::Composed) return "parts: " + kinds(because.parts);
+  if (!because.parts.empty()) return "parts: " + kinds(because.parts);
   if (point.cost.steps == 0) return "nothing has to be sent";
   return (because.rounds.empty() ? "" : "rounds: " + kinds(because.rounds) + "; ") +
          "steps: " + (because.steps.empty() ? "several claims" : kinds(because.steps));

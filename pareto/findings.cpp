@@ -1,5 +1,5 @@
-// The idea: parts are kept as they were found, one collective with one chunk count each. A result is
-// assembled of them by the thread that puts something, and kept: whoever must end the program takes the one
+// The idea: what was found is kept by what it is of, the collective or a phase of it, whatever the chunk count. A result is
+// assembled of that by the thread that puts something, and kept: whoever must end the program takes the one
 // that is there. What is costly of a point (its sum of two parts, the verifier, its times at eight sizes) is
 // found out once, and remembered by its address.
 //
@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "construct/more_steps.h"
@@ -37,32 +39,6 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
   if (!wrong.empty()) throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
 }
 
-// Those that no other dominates; of equals the first. `made`: the point of a candidate, null if it is none
-// after all.
-template <typename Candidate, typename Make>
-std::vector<SharedPoint> undominated(std::vector<Candidate> candidates, const Make& made) {
-  std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) {
-    if (a.cost.steps != b.cost.steps) return a.cost.steps < b.cost.steps;
-    const int rate = compare_rate(a.cost, b.cost);
-    return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
-  });
-  std::vector<SharedPoint> kept;
-  for (Candidate& each : candidates)
-    if (kept.empty() || compare_rate(each.cost, kept.back()->cost) < 0)
-      if (SharedPoint point = made(each)) kept.push_back(std::move(point));
-  return kept;
-}
-
-std::vector<SharedPoint> undominated(const std::vector<SharedPoint>& points) {
-  struct Candidate {
-    Cost cost = {};
-    SharedPoint point = {};
-  };
-  std::vector<Candidate> candidates;
-  for (const SharedPoint& point : points) candidates.push_back({.cost = point->cost, .point = point});
-  return undominated(std::move(candidates), [](const Candidate& each) { return each.point; });
-}
-
 // Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the small ones, where
 // the beaten ones win.
 constexpr std::size_t kMostSends = 20'000;
@@ -72,6 +48,18 @@ bool is_small(const Point& point) {
   std::size_t sends = 0;
   for (const Step& step : point.schedule.steps) sends += step.sends.size();
   return sends <= kMostSends;
+}
+
+// The phases of an AllReduce first, what holds for any chunk count before what holds for one: whichever thread was first.
+std::vector<Claim> in_order(std::vector<Claim> claims) {
+  const auto place = [](const Claim& claim) {
+    const int phase = claim.collective == CollectiveKind::ReduceScatter ? 0
+                      : claim.collective == CollectiveKind::Allgather   ? 1
+                                                                        : 2;
+    return std::tuple(phase, !claim.any_chunks, claim.chunks);
+  };
+  std::ranges::stable_sort(claims, {}, place);
+  return claims;
 }
 
 // Assembling may take a fifth of a search.
@@ -93,12 +81,40 @@ Findings::Findings(const Topology& topology, const Collective& asked, const Fron
   latest_ = std::make_shared<const Assembled>();
 }
 
-void Findings::put(const Key& key, const ChunkFrontier& part) {
+Findings::Parts Findings::parts() const {
+  const std::lock_guard lock(mutex_);
+  return parts_;
+}
+
+void Findings::put(CollectiveKind kind, const SharedPoint& point) {
   {
     const std::lock_guard lock(mutex_);
-    parts_.told[key] = part;
+    if (kind == empty_.collective.kind)
+      parts_.direct.put(point, us_ ? &parts_.beaten : nullptr);
+    else
+      keep_phase(parts_.phases[kind], point);
     ++parts_.changes;
   }
+  assemble_if_due();
+}
+
+void Findings::put(const Claim& claim) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!says_more(parts_.claims, claim)) return;
+    parts_.claims.push_back(claim);
+    ++parts_.changes;
+  }
+  assemble_if_due();
+}
+
+void Findings::give_up(const std::set<Stopped>& why) {
+  const std::lock_guard lock(mutex_);
+  parts_.given_up.insert(why.begin(), why.end());
+  ++parts_.changes;
+}
+
+void Findings::assemble_if_due() const {
   const std::unique_lock lock(assembling_, std::try_to_lock);
   if (lock && steady_clock::now() >= next_) assemble(false);
 }
@@ -108,114 +124,148 @@ void Findings::time() {
   assemble(true);
 }
 
-void Findings::put_share(const Key& key, const std::vector<SharedPoint>& points) {
-  const std::lock_guard lock(mutex_);
-  std::vector<SharedPoint>& shares = parts_.shares[key];
-  shares.insert(shares.end(), points.begin(), points.end());
-  ++parts_.changes;
-}
-
-void Findings::put_bound(const Claim& claim) {
-  const Rate rate = rate_shown(empty_.topology, of_kind(empty_.collective, claim.collective, claim.chunks),
-                               claim.certificate);
-  const std::lock_guard lock(mutex_);
-  parts_.bounds[claim.collective] = claim;
-  parts_.rates[claim.collective] = rate;
-  ++parts_.changes;
+// Of a phase a point may be cut as fine as the other phase is, so one is worse than another only if its chunk count is a multiple of the
+// other's. With a k both phases share it, and which share is best is known together only.
+void Findings::keep_phase(std::vector<SharedPoint>& kept, const SharedPoint& point) const {
+  const bool shares = empty_.space.extra_rounds != kAnyRounds;
+  const auto as_good = [&](const Cost& a, const Cost& b) {
+    if (shares) return a == b;
+    return a.steps <= b.steps && compare_rate(a, b) <= 0 && b.chunks % a.chunks == 0;
+  };
+  if (std::ranges::any_of(kept, [&](const SharedPoint& other) { return as_good(other->cost, point->cost); }))
+    return;
+  std::erase_if(kept, [&](const SharedPoint& other) { return as_good(point->cost, other->cost); });
+  kept.push_back(point);
 }
 
 // ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there. Null where that is
-// no sum.
-SharedPoint Findings::composed(const SharedPoint& scatter, const SharedPoint& gather) const {
-  const auto [at, fresh] = composed_.try_emplace({scatter.get(), gather.get()});
+// no sum. Gathered alone, vectors are added up locally.
+SharedPoint Findings::made(const Composition& of) const {
+  const auto [at, fresh] = made_.try_emplace({of.scatter.get(), of.gather.get()});
   if (!fresh) return at->second;
-  for (const SharedPoint& half : {scatter, gather}) known_[half.get()].point = half;
-  const int ranks = empty_.topology.ranks;
-  Point point{
-      .method = Method::Composed,
-      .construction = scatter->construction + " + " + gather->construction,
-      .collective = of_kind(empty_.collective, CollectiveKind::AllReduce, ranks * scatter->cost.chunks)};
-  point.schedule = sequence(scatter->schedule, gather->schedule);
-  point.cost = {.steps = scatter->cost.steps + gather->cost.steps,
-                .rounds = scatter->cost.rounds + gather->cost.rounds,
-                .chunks = ranks * scatter->cost.chunks};
-  point.seconds = scatter->seconds + gather->seconds;
-  // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
-  const bool may_repeat = scatter->method != Method::Dual;
-  if (may_repeat && !violations(empty_.topology, point.collective, point.schedule, 1).empty()) return {};
-  // Two parts whose rounds exceed their steps by at most k may together exceed them by more; a step split,
+  for (const SharedPoint& phase : {of.scatter, of.gather})
+    if (phase) known_[phase.get()].point = phase;
+  Point point;
+  if (of.scatter) {
+    const int chunks = of.cost.chunks / empty_.topology.ranks;
+    point = {.cost = of.cost,
+             .method = Method::Composed,
+             .construction = of.scatter->construction + " + " + of.gather->construction,
+             .collective = of_kind(empty_.collective, CollectiveKind::AllReduce, of.cost.chunks),
+             .schedule = sequence(cut_finer(of.scatter->schedule, chunks / of.scatter->cost.chunks),
+                                  cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks)),
+             .seconds = of.scatter->seconds + of.gather->seconds};
+    // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
+    const bool may_repeat = of.scatter->method != Method::Dual;
+    if (may_repeat && !violations(empty_.topology, point.collective, point.schedule, 1).empty()) return {};
+  } else {
+    point = *of.gather;
+    point.method = Method::Gathered;
+    point.collective = of_kind(empty_.collective, CollectiveKind::AllReduceByGather, of.cost.chunks);
+  }
+  // Two phases whose rounds exceed their steps by at most k may together exceed them by more; a step split,
   // and they do not.
   fit_in_more_steps(empty_.topology, point, empty_.space.extra_rounds);
   return at->second = std::make_shared<const Point>(std::move(point));
 }
 
-SharedPoint Findings::gathered(const SharedPoint& gather) const {
-  const auto [at, fresh] = composed_.try_emplace({nullptr, gather.get()});
-  if (!fresh) return at->second;
-  known_[gather.get()].point = gather;
-  Point point = *gather;
-  point.method = Method::Gathered;
-  point.collective = of_kind(empty_.collective, CollectiveKind::AllReduceByGather, gather->cost.chunks);
-  fit_in_more_steps(empty_.topology, point, empty_.space.extra_rounds);
-  return at->second = std::make_shared<const Point>(std::move(point));
-}
-
-// The points of a part, those that are its share of the k included; of as many steps and rounds the first.
-std::vector<SharedPoint> Findings::shared(const Parts& parts, const Key& key) const {
-  std::vector<SharedPoint> points;
-  std::set<std::pair<int, int>> met;
-  const auto add = [&](const std::vector<SharedPoint>& more) {
-    for (const SharedPoint& point : more)
-      if (met.insert({point->cost.steps, point->cost.rounds}).second) points.push_back(point);
-  };
-  if (const auto at = parts.told.find(key); at != parts.told.end()) add(at->second.points);
-  if (const auto at = parts.shares.find(key); at != parts.shares.end()) add(at->second);
-  return points;
-}
-
-std::vector<SharedPoint> Findings::composed_points(const Parts& parts, int min_chunks, int max_chunks) const {
-  struct Candidate {
-    Cost cost = {};
-    SharedPoint scatter = {}, gather = {};
-  };
+bool Findings::inside(const Cost& cost) const {
   const Space& space = empty_.space;
-  const auto made = [&](const Candidate& each) -> SharedPoint {
-    return each.scatter ? composed(each.scatter, each.gather) : gathered(each.gather);
-  };
-  const auto inside = [&](const Cost& cost) {
-    return cost.steps <= space.max_steps && cost.rounds <= most_rounds(space, cost.steps);
-  };
-  std::vector<Candidate> candidates;
-  const auto add = [&](Candidate each) {
+  return cost.steps <= space.max_steps && cost.rounds <= most_rounds(space, cost.steps);
+}
+
+// Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody could use it.
+std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
+  constexpr long long kMostComposed = 1 << 22;
+  std::vector<Composition> all;
+  const auto add = [&](Composition each) {
     // Where steps may be split the cost is known of the schedule only.
-    if (space.extra_rounds != kAnyRounds) {
+    if (empty_.space.extra_rounds != kAnyRounds) {
       const SharedPoint point = made(each);
       if (!point) return;
       each.cost = point->cost;
     }
-    if (inside(each.cost)) candidates.push_back(std::move(each));
+    if (inside(each.cost)) all.push_back(std::move(each));
   };
-  for (int chunks = min_chunks; chunks <= max_chunks; ++chunks)
-    for (const SharedPoint& gather : shared(parts, {CollectiveKind::Allgather, chunks})) {
-      add({.cost = gather->cost, .gather = gather});
-      for (const SharedPoint& scatter : shared(parts, {CollectiveKind::ReduceScatter, chunks}))
-        add({.cost = {.steps = scatter->cost.steps + gather->cost.steps,
-                      .rounds = scatter->cost.rounds + gather->cost.rounds,
-                      .chunks = empty_.topology.ranks * chunks},
-             .scatter = scatter,
-             .gather = gather});
+  const auto at = parts.phases.find(CollectiveKind::Allgather);
+  if (at == parts.phases.end()) return all;
+  const auto scatters = parts.phases.find(CollectiveKind::ReduceScatter);
+  const long long ranks = empty_.topology.ranks;
+  for (const SharedPoint& gather : at->second) {
+    const Cost& g = gather->cost;
+    add({.cost = g, .gather = gather});
+    if (scatters == parts.phases.end()) continue;
+    for (const SharedPoint& scatter : scatters->second) {
+      const Cost& s = scatter->cost;
+      const long long chunks = std::lcm<long long>(s.chunks, g.chunks);
+      if (chunks > empty_.space.max_chunks || 2 * chunks * ranks * (ranks - 1) > kMostComposed) continue;
+      add({.cost = {.steps = s.steps + g.steps,
+                    .rounds =
+                        static_cast<int>(s.rounds * (chunks / s.chunks) + g.rounds * (chunks / g.chunks)),
+                    .chunks = static_cast<int>(ranks * chunks)},
+           .scatter = scatter,
+           .gather = gather});
     }
-  return undominated(std::move(candidates), made);
+  }
+  return all;
 }
 
-std::vector<SharedPoint> Findings::composed_points(int min_chunks, int max_chunks) const {
-  Parts parts;
-  {
-    const std::lock_guard lock(mutex_);
-    parts = parts_;
-  }
+// Compositions are made for costs that nothing dominates only.
+ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
+  ParetoSet merged = parts.direct;
+  if (!is_allreduce()) return merged;
+  std::vector<Composition> all = compositions(parts);
+  std::ranges::stable_sort(all, [](const Composition& a, const Composition& b) {
+    if (a.cost.steps != b.cost.steps) return a.cost.steps < b.cost.steps;
+    const int rate = compare_rate(a.cost, b.cost);
+    return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
+  });
+  for (const Composition& each : all)
+    if (!merged.covers(each.cost))
+      if (const SharedPoint point = made(each)) merged.put(point, beaten);
+  return merged;
+}
+
+ParetoSet Findings::frontier() const {
+  const Parts parts = this->parts();
   const std::lock_guard lock(assembling_);
-  return composed_points(parts, min_chunks, max_chunks);
+  return merged(parts, nullptr);
+}
+
+ParetoSet Findings::phase(CollectiveKind kind, int chunks) const {
+  ParetoSet usable;
+  if (empty_.space.extra_rounds != kAnyRounds) return usable;
+  const std::lock_guard lock(mutex_);
+  if (const auto at = parts_.phases.find(kind); at != parts_.phases.end())
+    for (const SharedPoint& point : at->second)
+      if (chunks % point->cost.chunks == 0) usable.put(point);
+  return usable;
+}
+
+int Findings::most_extra(CollectiveKind kind, int chunks) const {
+  int most = -1;
+  const std::lock_guard lock(mutex_);
+  if (const auto at = parts_.phases.find(kind); at != parts_.phases.end())
+    for (const SharedPoint& point : at->second)
+      if (point->cost.chunks == chunks) most = std::max(most, point->cost.rounds - point->cost.steps);
+  return most;
+}
+
+Rate Findings::rate_bound(CollectiveKind kind) const {
+  Result claimed;
+  claimed.collective.kind = kind;
+  claimed.claims = claims();
+  return chorale::rate_bound(claimed);
+}
+
+std::vector<Claim> Findings::claims() const {
+  return parts().claims;
+}
+
+bool Findings::complete() const {
+  const std::lock_guard lock(assembling_);
+  assemble(false);
+  return latest_->marked.complete;
 }
 
 // Times of those that are small enough, until the search is stopped.
@@ -260,69 +310,17 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
   return fastest;
 }
 
-// What bounds say beyond what is claimed: of chunk counts that were not come to, and the rate of the
-// collective itself, which whole rounds may hide.
-std::vector<Claim> Findings::claims_of_bounds(const Parts& parts, const Result& known) const {
-  const auto shows_rate = [](const Claim& claim) {
-    const Certificate::Kind kind = claim.certificate.kind;
-    return claim.steps == kAnySteps && kind != Certificate::Kind::Refutation;
-  };
-  std::vector<Claim> claims;
-  for (const auto& [kind, bound] : parts.bounds) {
-    const bool hidden =
-        kind == empty_.collective.kind && std::ranges::none_of(known.claims, [&](const Claim& claim) {
-          return claim.collective == kind && shows_rate(claim);
-        });
-    const Rate rate = parts.rates.at(kind);
-    for (int chunks = empty_.space.min_chunks; chunks <= empty_.space.max_chunks; ++chunks) {
-      Claim claim = bound;
-      claim.chunks = chunks;
-      if (chunks != bound.chunks) {
-        claim.rounds = static_cast<int>((rate.rounds * chunks + rate.chunks - 1) / rate.chunks);
-        if (claim.certificate.kind == Certificate::Kind::Entries)  // prices of a cut for any number of chunks
-          claim.certificate = {.kind = Certificate::Kind::Weights, .prices = claim.certificate.prices};
-      }
-      if (claim.rounds > rounds_left(known, kind, chunks, kAnySteps) || (hidden && chunks == bound.chunks))
-        claims.push_back(std::move(claim));
-    }
-  }
-  return claims;
-}
-
 void Findings::assemble(bool with_times) const {
   const auto begun = steady_clock::now();
-  Parts parts;
-  {
-    const std::lock_guard lock(mutex_);
-    parts = parts_;
-  }
+  Parts parts = this->parts();
   auto fresh = std::make_shared<Assembled>();
-  std::set<Stopped> given_up;
-  const bool allreduce = is_allreduce();
-  const Space& space = empty_.space;
-  std::vector<SharedPoint> points, beaten;
-  if (allreduce) points = composed_points(parts, space.min_chunks, space.max_chunks);
-  // The parts of an AllReduce first, as they were searched.
-  std::vector<CollectiveKind> families = {CollectiveKind::ReduceScatter, CollectiveKind::Allgather,
-                                          CollectiveKind::AllReduce};
-  if (!allreduce) families = {empty_.collective.kind};
   Result& marked = fresh->marked;
-  for (const CollectiveKind family : families)
-    for (const auto& [key, part] : parts.told) {
-      if (key.first != family) continue;
-      marked.claims.insert(marked.claims.end(), part.claims.begin(), part.claims.end());
-      for (const Stopped why : part.given_up) given_up.insert(why);
-      if (family != empty_.collective.kind) continue;
-      points.insert(points.begin(), part.points.begin(), part.points.end());
-      beaten.insert(beaten.end(), part.beaten.begin(), part.beaten.end());
-    }
-  if (!given_up.empty()) fresh->given_up = *given_up.begin();
-  marked.space = space;
-  std::ranges::move(claims_of_bounds(parts, marked), std::back_inserter(marked.claims));
-  if (allreduce) {
-    if (us_) beaten.insert(beaten.end(), points.begin(), points.end());
-    points = undominated(points);
-  }
+  marked.space = empty_.space;
+  marked.claims = in_order(std::move(parts.claims));
+  if (!parts.given_up.empty()) fresh->given_up = *parts.given_up.begin();
+  std::vector<SharedPoint> beaten = parts.beaten;
+  const ParetoSet frontier = merged(parts, us_ ? &beaten : nullptr);
+  std::vector<SharedPoint> points = frontier.points();
   const auto publish = [&] {
     for (const SharedPoint& point : points) {
       Known& known = known_[point.get()];
@@ -376,9 +374,11 @@ Result Findings::filled(Stopped stopped, double seconds) const {
     point.proven = marks.proven;
     point.bound = marks.bound;
   }
+  result.complete_chunks = latest->marked.complete_chunks;
   if (stopped == Stopped::No && latest->given_up) stopped = *latest->given_up;
   // Everything was asked that a formula can say, and yet something is open.
-  if (stopped == Stopped::No) stopped = Stopped::NotExpressible;
+  if (stopped == Stopped::No)
+    stopped = result.space.max_chunks == kAnyChunks ? Stopped::ChunkCounts : Stopped::NotExpressible;
   result.stopped = result.complete ? Stopped::No : stopped;
   result.seconds = seconds;
   return result;
@@ -394,11 +394,7 @@ Result Findings::result(Stopped stopped, double seconds) const {
 
 Result Findings::so_far(Stopped stopped, double seconds) const {
   if (const std::unique_lock lock(assembling_, std::try_to_lock); lock) {
-    int changes = 0;
-    {
-      const std::lock_guard told(mutex_);
-      changes = parts_.changes;
-    }
+    const int changes = parts().changes;
     if (assembled_ != changes) assemble(false);
   }
   return filled(stopped, seconds);
@@ -415,14 +411,10 @@ namespace {
 
 // Has some point the rate that no schedule of any chunk count beats?
 bool meets_rate(const Result& result) {
-  return std::ranges::any_of(result.claims, [&](const Claim& claim) {
-    if (claim.collective != result.collective.kind || claim.steps != kAnySteps) return false;
-    const Rate rate =
-        rate_shown(result.topology, with_chunks(result.collective, claim.chunks), claim.certificate);
-    return rate.rounds > 0 && std::ranges::any_of(result.points, [&](const Point& point) {
-             return !less(rate, {.rounds = point.cost.rounds, .chunks = point.cost.chunks});
-           });
-  });
+  const Rate rate = rate_bound(result);
+  return rate.rounds > 0 && std::ranges::any_of(result.points, [&](const Point& point) {
+           return !less(rate, {.rounds = point.cost.rounds, .chunks = point.cost.chunks});
+         });
 }
 
 }  // namespace
@@ -436,7 +428,10 @@ void finish_result(Result& result) {
 
 void mark_verified(Result& result) {
   mark(result);
-  if (result.kind == ResultKind::Algorithm && !meets_rate(result)) result.complete = false;
+  if (result.kind == ResultKind::Algorithm && !meets_rate(result)) {
+    result.complete = false;
+    result.complete_chunks = 0;
+  }
   if (result.complete) result.stopped = Stopped::No;
 }
 

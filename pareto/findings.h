@@ -1,4 +1,4 @@
-// What a search has found until now, and the result that this is. AllReduces are composed of their parts,
+// What a search has found until now, and the result that this is. AllReduces are composed of their phases,
 // points merged and verified, proofs marked as points come, each point once; so what is asked for is there
 // already.
 #pragma once
@@ -9,11 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "ir/pareto_set.h"
 #include "ir/search_options.h"
-#include "pareto/chunk_search.h"
 
 namespace chorale {
 
@@ -22,22 +23,26 @@ class Findings {
  public:
   Findings(const Topology&, const Collective& asked, const FrontierOptions&);
 
-  // One collective with one chunk count.
-  using Key = std::pair<CollectiveKind, int>;
-
-  // All that is known of it by now.
-  void put(const Key&, const ChunkFrontier&);
-  // Points of a part that are of use with another only, since the two share the k.
-  void put_share(const Key&, const std::vector<SharedPoint>&);
-  // A claim for any number of steps. It says something of all chunk counts of the space: it stands for those
-  // of which no more is claimed.
-  void put_bound(const Claim&);
+  // A point of what was asked for, or of a phase of an AllReduce: of the collective of that kind with the chunks of its cost.
+  void put(CollectiveKind, const SharedPoint&);
+  // Kept unless what is claimed already says as much.
+  void put(const Claim&);
+  // Why questions were left open, and will not be asked again.
+  void give_up(const std::set<Stopped>&);
 
   // Finds out times of what was put, until the search is stopped; what takes long.
   void time();
 
-  // AllReduces of ReduceScatters and Allgathers of these chunk counts, those that no other dominates.
-  std::vector<SharedPoint> composed_points(int min_chunks, int max_chunks) const;
+  // What nothing beats by now, compositions included.
+  ParetoSet frontier() const;
+  // What nothing beats of a phase that is cut into so many chunks. Nothing with a k, which the other phase shares.
+  ParetoSet phase(CollectiveKind, int chunks) const;
+  // By how much rounds exceed steps at most, in points of a phase with just these chunks; -1 without any.
+  int most_extra(CollectiveKind, int chunks) const;
+  std::vector<Claim> claims() const;
+  // The strongest for any chunk count and any number of steps; 0/1 if none.
+  Rate rate_bound(CollectiveKind) const;
+  bool complete() const;
 
   // Of all that was put. `stopped`: why the search ended; No: it did not have to.
   Result result(Stopped stopped, double seconds) const;
@@ -55,10 +60,11 @@ class Findings {
     std::optional<Stopped> given_up = {};
   };
   struct Parts {
-    std::map<Key, ChunkFrontier> told = {};
-    std::map<Key, std::vector<SharedPoint>> shares = {};
-    std::map<CollectiveKind, Claim> bounds = {};
-    std::map<CollectiveKind, Rate> rates = {};  // that those bounds show
+    ParetoSet direct = {};
+    std::vector<SharedPoint> beaten = {};  // by these; only with FrontierOptions::us
+    std::map<CollectiveKind, std::vector<SharedPoint>> phases = {};
+    std::vector<Claim> claims = {};
+    std::set<Stopped> given_up = {};
     int changes = 0;
   };
   static constexpr std::array kSizes = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
@@ -69,16 +75,23 @@ class Findings {
     bool sound = false;
     std::optional<Times> us = {};
   };
+  // A ReduceScatter and an Allgather, one after the other, or an Allgather of whole vectors alone.
+  struct Composition {
+    Cost cost = {};
+    SharedPoint scatter = {}, gather = {};
+  };
 
-  std::vector<SharedPoint> shared(const Parts&, const Key&) const;
-  std::vector<SharedPoint> composed_points(const Parts&, int min_chunks, int max_chunks) const;
-  SharedPoint composed(const SharedPoint& scatter, const SharedPoint& gather) const;
-  SharedPoint gathered(const SharedPoint& gather) const;
+  Parts parts() const;
+  void keep_phase(std::vector<SharedPoint>&, const SharedPoint&) const;
+  ParetoSet merged(const Parts&, std::vector<SharedPoint>* beaten) const;
+  std::vector<Composition> compositions(const Parts&) const;
+  SharedPoint made(const Composition&) const;
+  bool inside(const Cost&) const;
   void assemble(bool with_times) const;
+  void assemble_if_due() const;
   void time_all(const std::vector<SharedPoint>& points) const;
   std::vector<SharedPoint> fastest_beaten(const std::vector<SharedPoint>& points,
                                           const std::vector<SharedPoint>& beaten) const;
-  std::vector<Claim> claims_of_bounds(const Parts&, const Result& known) const;
   Result filled(Stopped stopped, double seconds) const;
 
   Result empty_ = {};
@@ -93,7 +106,7 @@ class Findings {
   mutable std::chrono::steady_clock::time_point next_ =
       {};  // not before: where much is told, not all is assembled
   mutable std::map<const Point*, Known> known_ = {};
-  mutable std::map<std::pair<const Point*, const Point*>, SharedPoint> composed_ = {};  // null: not sound
+  mutable std::map<std::pair<const Point*, const Point*>, SharedPoint> made_ = {};  // null: not sound
 };
 
 // As results tell them.

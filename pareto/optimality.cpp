@@ -20,10 +20,11 @@ Rate reduced(long long rounds, long long chunks) {
   return {.rounds = rounds / divisor, .chunks = chunks / divisor};
 }
 
-// From `steps` steps on, until the next tread: at least so many rounds.
+// From `steps` steps on, until the next tread: at least so many rounds per chunk; of a chunk count, so many rounds.
 struct Tread {
   int steps = 0;
   int rounds = 0;
+  Rate rate = {};
 };
 using Staircase = std::vector<Tread>;  // the first from 0 steps on; rounds fall
 
@@ -39,7 +40,7 @@ int at(const Staircase& stairs, int steps) {
 // 0, 5 rounds take 5 steps. Moved to the right like that, a tread may pass one of fewer rounds, which then
 // stands for both.
 Staircase limited(const Staircase& stairs, const Space& space) {
-  Staircase kept = {{.steps = 0, .rounds = kNoSchedule}};
+  Staircase kept = {{.steps = 0, .rounds = kNoSchedule, .rate = kNone}};
   for (const Tread& tread : stairs) {
     int steps = tread.steps;
     if (tread.rounds == kNoSchedule || tread.rounds > space.max_rounds) continue;
@@ -47,7 +48,7 @@ Staircase limited(const Staircase& stairs, const Space& space) {
     if (steps > space.max_steps) continue;
     // Needs no more steps than those of more rounds.
     while (!kept.empty() && steps <= kept.back().steps) kept.pop_back();
-    kept.push_back({.steps = steps, .rounds = tread.rounds});
+    kept.push_back({.steps = steps, .rounds = tread.rounds, .rate = tread.rate});
   }
   return kept;
 }
@@ -58,17 +59,41 @@ Staircase limited(const Staircase& stairs, const Space& space) {
 Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   std::vector<const Claim*> claims;
   for (const Claim& claim : result.claims)
-    if (claim.collective == collective && claim.chunks == chunks) claims.push_back(&claim);
+    if (speaks_of(claim, collective, chunks)) claims.push_back(&claim);
   std::set<int> starts = {0};
   for (const Claim* claim : claims)
     if (claim->steps != kAnySteps) starts.insert(claim->steps + 1);
   Staircase stairs;
   for (int steps : starts) {
     int rounds = 0;
-    for (const Claim* claim : claims)
-      rounds =
-          std::max(rounds, claim->steps >= steps ? claim->rounds : std::min(claim->rounds, claim->steps + 1));
-    if (stairs.empty() || rounds < stairs.back().rounds) stairs.push_back({.steps = steps, .rounds = rounds});
+    for (const Claim* claim : claims) {
+      const int least = rounds_claimed(*claim, chunks);
+      rounds = std::max(rounds, claim->steps >= steps ? least : std::min(least, claim->steps + 1));
+    }
+    if (stairs.empty() || rounds < stairs.back().rounds)
+      stairs.push_back({.steps = steps, .rounds = rounds, .rate = reduced(rounds, chunks)});
+  }
+  return limited(stairs, result.space);
+}
+
+// The same of any chunk count, by what is claimed of all of them. With more steps than a claim speaks of nothing follows:
+// that each step has a round says little of many chunks. The space limits rounds, of which there are the fewest with the
+// fewest chunks.
+Staircase claimed_of_any(const Result& result, const std::vector<const Claim*>& claims) {
+  std::set<int> starts = {0};
+  for (const Claim* claim : claims)
+    if (claim->steps != kAnySteps) starts.insert(claim->steps + 1);
+  Staircase stairs;
+  for (int steps : starts) {
+    Rate rate;
+    int rounds = 0;
+    for (const Claim* claim : claims) {
+      if (claim->steps < steps) continue;
+      if (const Rate least = reduced(claim->rounds, claim->chunks); less(rate, least)) rate = least;
+      rounds = std::max(rounds, rounds_claimed(*claim, result.space.min_chunks));
+    }
+    if (stairs.empty() || less(rate, stairs.back().rate))
+      stairs.push_back({.steps = steps, .rounds = rounds, .rate = rate});
   }
   return limited(stairs, result.space);
 }
@@ -82,7 +107,10 @@ Staircase composed(const Result& result, int chunks) {
   for (const Tread& a : first)
     for (const Tread& b : second)
       if (a.rounds != kNoSchedule && b.rounds != kNoSchedule)
-        all.push_back({.steps = a.steps + b.steps, .rounds = a.rounds + b.rounds});
+        all.push_back(
+            {.steps = a.steps + b.steps,
+             .rounds = a.rounds + b.rounds,
+             .rate = reduced(a.rounds + b.rounds, static_cast<long long>(chunks) * result.topology.ranks)});
   std::sort(all.begin(), all.end(), [](const Tread& a, const Tread& b) {
     return a.steps != b.steps ? a.steps < b.steps : a.rounds < b.rounds;
   });
@@ -92,17 +120,18 @@ Staircase composed(const Result& result, int chunks) {
   return limited(stairs, result.space);
 }
 
-// What the claims leave possible to one family with one number of chunks; `chunks` of the vector or block, by
-// which rounds are divided.
+// What the claims leave possible to one family with one number of chunks.
 struct Left {
   Method family = Method::Direct;
-  int count = 1;  // of the space
-  long long chunks = 1;
+  int count = 1;  // of the space; kAnyChunks: whatever
   Staircase stairs = {};
 };
 
 Rate rate_at(const Left& left, int steps) {
-  return reduced(at(left.stairs, steps), left.chunks);
+  Rate rate = kNone;
+  for (const Tread& tread : left.stairs)
+    if (tread.steps <= steps) rate = tread.rate;
+  return rate;
 }
 
 bool allreduce_asked(const Result& result) {
@@ -115,17 +144,43 @@ Method family(const Result& result, const Point& point) {
   return allreduce_asked(result) && own ? point.method : Method::Direct;
 }
 
-std::vector<Left> everything_left(const Result& result) {
-  std::vector<Left> all;
-  for (int c = result.space.min_chunks; c <= result.space.max_chunks; ++c) {
-    const auto add = [&](Method family, long long chunks, Staircase stairs) {
-      all.push_back({.family = family, .count = c, .chunks = chunks, .stairs = std::move(stairs)});
-    };
-    add(Method::Direct, c, claimed(result, result.collective.kind, c));
-    if (!allreduce_asked(result)) continue;
-    add(Method::Composed, static_cast<long long>(c) * result.topology.ranks, composed(result, c));
-    add(Method::Gathered, c, claimed(result, CollectiveKind::Allgather, c));
+// Of one chunk count.
+std::vector<Left> left_of(const Result& result, int count) {
+  std::vector<Left> all = {
+      {.family = Method::Direct, .count = count, .stairs = claimed(result, result.collective.kind, count)}};
+  if (!allreduce_asked(result)) return all;
+  all.push_back({.family = Method::Composed, .count = count, .stairs = composed(result, count)});
+  all.push_back({.family = Method::Gathered,
+                 .count = count,
+                 .stairs = claimed(result, CollectiveKind::Allgather, count)});
+  return all;
+}
+
+// What messages alone show of an AllReduce holds for those that gather, too. A refutation is of schedules with one value a rank.
+std::vector<Left> left_of_any(const Result& result) {
+  std::vector<const Claim*> direct, gathered;
+  for (const Claim& claim : result.claims) {
+    if (!claim.any_chunks) continue;
+    const bool own = claim.collective == result.collective.kind;
+    if (own) direct.push_back(&claim);
+    if (own ? claim.certificate.kind != Certificate::Kind::Refutation
+            : claim.collective == CollectiveKind::Allgather)
+      gathered.push_back(&claim);
   }
+  std::vector<Left> all = {
+      {.family = Method::Direct, .count = kAnyChunks, .stairs = claimed_of_any(result, direct)}};
+  if (allreduce_asked(result))
+    all.push_back(
+        {.family = Method::Gathered, .count = kAnyChunks, .stairs = claimed_of_any(result, gathered)});
+  return all;
+}
+
+std::vector<Left> everything_left(const Result& result) {
+  const Space& space = result.space;
+  if (space.max_chunks == kAnyChunks) return left_of_any(result);
+  std::vector<Left> all;
+  for (int c = space.min_chunks; c <= space.max_chunks; ++c)
+    std::ranges::move(left_of(result, c), std::back_inserter(all));
   return all;
 }
 
@@ -145,9 +200,8 @@ int chunk_count(const Result& result, const Point& point) {
 void mark_point(const Result& result, const std::vector<Left>& all, Point& point) {
   std::vector<Left> own;
   if (!point.on_frontier)
-    for (const Left& left : all)
-      if (left.family == family(result, point) && left.count == chunk_count(result, point))
-        own.push_back(left);
+    for (Left& left : left_of(result, chunk_count(result, point)))
+      if (left.family == family(result, point)) own.push_back(std::move(left));
   const std::vector<Left>& against = point.on_frontier ? all : own;
   const Rate rate = reduced(point.cost.rounds, point.cost.chunks);
   point.bound = lowest(against, point.cost.steps);
@@ -179,10 +233,29 @@ std::vector<Opening> openings(const Result& result, const std::vector<Left>& all
   return found;
 }
 
+// The last chunk count before the first that leaves something open.
+int chunks_closed(const Result& result) {
+  const Space& space = result.space;
+  if (result.complete) return space.max_chunks;
+  for (int c = space.min_chunks; c < space.min_chunks + kMostComplete; ++c)
+    if (c > space.max_chunks || !openings(result, left_of(result, c)).empty())
+      return c > space.min_chunks ? c - 1 : 0;
+  return space.min_chunks + kMostComplete - 1;
+}
+
 }  // namespace
 
 int rounds_left(const Result& result, CollectiveKind collective, int chunks, int steps) {
   return at(claimed(result, collective, chunks), steps);
+}
+
+bool says_more(const std::vector<Claim>& known, const Claim& claim) {
+  return std::ranges::none_of(known, [&](const Claim& other) {
+    if (!speaks_of(other, claim.collective, claim.chunks) || other.steps < claim.steps) return false;
+    if (!claim.any_chunks) return rounds_claimed(other, claim.chunks) >= claim.rounds;
+    return other.any_chunks &&
+           !less(reduced(other.rounds, other.chunks), reduced(claim.rounds, claim.chunks));
+  });
 }
 
 bool lies_within(const Result& result, const Point& point) {
@@ -219,6 +292,7 @@ std::vector<std::size_t> mark(Result& result) {
   for (Point& point : points) mark_point(result, all, point);
   result.openings = openings(result, all);
   result.complete = result.openings.empty();
+  result.complete_chunks = chunks_closed(result);
   return order;
 }
 

@@ -8,6 +8,10 @@
 //   reduce_scatter+allgather     a ReduceScatter of c chunks a block, then an Allgather; the vector has N*c
 //                                chunks
 //   gather+local_reduce          an Allgather of everybody's whole vector in c chunks; sums are local
+//
+// Of spaces without a most chunk count (kAnyChunks) only claims about any chunk count say something: a schedule of C chunks
+// is one of kC chunks, so what is possible for one count says little, and what is impossible says nothing of others. Then
+// compositions are among the direct schedules, which may have any chunk count.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +26,15 @@ namespace chorale {
 // with `chunks` chunks; kNoSchedule if none is possible.
 int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
+// Does the claim say more than those of the result? One about any chunk count is held against others of these only.
+bool says_more(const std::vector<Claim>& known, const Claim&);
+
 // Does the point's cost lie in the searched space?
 bool lies_within(const Result&, const Point&);
 
 // From points and claims: sorts the points, those on the frontier first, by steps, then the others by chunks
 // and steps; sets on_frontier, proven and bound of each; lists the openings; and says whether the result is
-// complete. Schedules are not looked at. Gives, for each point, its place before.
+// complete, and to which chunk count. Schedules are not looked at. Gives, for each point, its place before.
 std::vector<std::size_t> mark(Result&);
 
 }  // namespace chorale

@@ -1,41 +1,61 @@
-// The idea: each chunk count of each family (an AllReduce has three) is a search of its own, told to Findings as it goes;
-// composing, merging and marking are done on what is there whenever the result is asked for. The direct search of an
-// AllReduce waits for both halves of its chunk count, since what they are composed to is what it has to beat.
+// The idea: one portfolio of attempts, from what is there at once to what takes long. Engine: schedules of whatever chunk
+// count pays (construct/engine.h). Bounds: what no chunk count beats. Solver: what is left of single chunk counts. Of an
+// AllReduce each attempt is made of its phases, too. All is put into one place (Findings), which composes, merges and marks;
+// after each attempt the search ends if nothing is open.
 //
-// Invariants: no search looks at what larger chunk counts found, so that asking for more finds no less, and threads change
-// nothing. Findings has an answer at any time and for any thread. What leaves has passed the referee: finish_result.
+// Invariants: an attempt looks only at what the attempts before it have found, whatever the threads, so that the same question has
+// the same answer; a later attempt takes nothing away; what an attempt may do is counted in work or conflicts. So more
+// chunks, more work or a later stop find no less. Findings has an answer at any time and for any thread. What leaves has
+// passed the verifier.
 //
-// What lost: with a k, parts searched with all of it and then split. Two parts share the k, and which share is best is
-// known only when they are put together: hub:6 AllReduce --k 3 found less than --k 2.
+// What lost: a search for each chunk count from the smallest on. 64 ranks had nothing but one chunk at the time limit, and more chunks
+// to try meant less found. With a k, phases searched with all of it and then split: two phases share the k, and which
+// share is best is known only when they are put together: hub:6 AllReduce --k 3 found less than --k 2.
 #include "pareto/search.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <set>
 
+#include "bounds/check.h"
 #include "bounds/lower_bounds.h"
+#include "construct/classic.h"
+#include "construct/engine.h"
+#include "construct/incumbents.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
+#include "pareto/optimality.h"
 #include "pareto/side_by_side.h"
 
 namespace chorale {
 namespace {
 
+// What is there within a tenth of a second on 16 ranks, and within a second on 64.
+constexpr long long kQuickWork = kEngineWork / 100;
+// Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has had its turn. The
+// least count is then asked without that limit.
+constexpr int kSolved = 4;
+constexpr std::int64_t kFewConflicts = 4'000;
+// Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so many numbers of
+// steps.
+constexpr long long kPriced = 32;
+constexpr long long kMostPriced = 1 << 18;
+constexpr int kMostStepsPriced = 8;
+
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
-std::optional<int> rounds_to_beat(const std::vector<SharedPoint>& undominated, int steps, int chunks) {
-  std::optional<int> most;
-  for (const SharedPoint& point : undominated)
-    if (const Cost& cost = point->cost; cost.steps <= steps) {
-      const int equal = point->method == Method::Gathered ? 0 : 1;
-      most = static_cast<int>((static_cast<long long>(cost.rounds) * chunks - equal) / cost.chunks);
-    }
-  return most;
+std::optional<int> rounds_to_beat(const ParetoSet& found, int steps, int chunks) {
+  const Point* const best = found.best_within(steps);
+  if (best == nullptr) return std::nullopt;
+  const int equal = best->method == Method::Gathered ? 0 : 1;
+  return static_cast<int>((static_cast<long long>(best->cost.rounds) * chunks - equal) / best->cost.chunks);
 }
 
 class FrontierSearch {
@@ -47,9 +67,9 @@ class FrontierSearch {
         topology_(found_->question().topology),
         asked_(found_->question().collective),
         space_(found_->question().space),
-        halves_done_(options.max_chunks - options.min_chunks + 1) {
-    options_.synthesis.cube_jobs = std::max(1, options_.jobs / static_cast<int>(halves_done_.size()));
-    for (std::promise<void>& done : halves_done_) halves_awaited_.push_back(done.get_future().share());
+        kinds_({asked_.kind}) {
+    if (found_->is_allreduce())
+      kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -62,150 +82,231 @@ class FrontierSearch {
       });
   }
 
-  // Chunk counts from the smallest on, each with all its families.
   Result run() {
+    take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;
     if (options_.synthesis.use_bounds) bounded = std::async(std::launch::async, [this] { bound_all(); });
-    begin_all();
+    const bool ours = options_.synthesis.engine == Engine::Sat;
+    if (ours) construct_all(kQuickWork);
     if (options_.us && !clock_.over()) found_->time();
-    std::vector<std::function<void()>> tasks;
-    for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
-      if (!found_->is_allreduce()) {
-        tasks.push_back([this, chunks] { search(asked_.kind, chunks); });
-        continue;
-      }
-      tasks.push_back([this, chunks] { halves(chunks); });
-      tasks.push_back([this, chunks] { direct(chunks); });
-    }
-    side_by_side(tasks, options_.jobs);
     if (bounded.valid()) bounded.get();
+    const std::array<std::function<void()>, 4> attempts = {
+        [&] {
+          if (ours) construct_all(kEngineWork);
+        },
+        [&] {
+          if (options_.synthesis.use_bounds) bound_steps();
+        },
+        [&] { solve_few(); },
+        [&] { solve_all(most_solved(), -1, true); },
+    };
+    for (const std::function<void()>& attempt : attempts) {
+      if (clock_.over() || found_->complete()) break;
+      attempt();
+    }
+    if (ours && found_->frontier().empty()) take_quickest();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
  private:
-  ChunkQuestion question(int chunks, const Collective& collective) const {
-    return {.topology = topology_,
-            .collective = collective,
-            .space = space_,
-            .always = chunks == space_.min_chunks};
+  void put(CollectiveKind kind, Point point) {
+    if (kind == asked_.kind &&
+        (point.cost.steps > space_.max_steps || point.cost.rounds > most_rounds(space_, point.cost.steps)))
+      return;
+    clock_.found_point();
+    found_->put(kind, std::make_shared<const Point>(std::move(point)));
   }
 
+  void take_known() {
+    for (const Point& point : options_.known)
+      for (const CollectiveKind kind : kinds_)
+        if (point.cost.chunks >= space_.min_chunks && point.cost.chunks <= space_.max_chunks &&
+            point.collective == of_kind(asked_, kind, point.cost.chunks))
+          put(kind, point);
+  }
+
+  // Of a tenth of a second, for who is out of time and has nothing.
+  void take_quickest() {
+    for (const CollectiveKind kind : kinds_)
+      for (Point& point :
+           quick_incumbents(topology_, of_kind(asked_, kind, space_.min_chunks), space_.extra_rounds))
+        put(kind, std::move(point));
+  }
+
+  // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come first.
   void bound_all() {
-    std::vector<CollectiveKind> families = {asked_.kind};
-    if (found_->is_allreduce())
-      families = {CollectiveKind::AllReduce, CollectiveKind::Allgather, CollectiveKind::ReduceScatter};
-    for (const CollectiveKind family : families) {
+    for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
-      const Collective collective = of_kind(asked_, family, space_.min_chunks);
-      LowerBounds bounds(topology_, collective, options_.synthesis.limits.stop);
-      if (bounds.fewest_steps().steps == 0) return;
-      if (const Claim& claim = bounds.fewest_rounds(); claim.certificate.kind != Certificate::Kind::None)
-        found_->put_bound(claim);
+      const Collective one = of_kind(asked_, kind, 1);
+      LowerBounds bounds(topology_, one, options_.synthesis.limits.stop);
+      const StepBound& least = bounds.fewest_steps();
+      if (least.steps == 0) return;
+      put_bound(one, least.claim);
+      put_bound(one, bounds.fewest_rounds());
     }
   }
 
-  // What needs no search, before one question takes its time: what was constructed of 13 chunks is mostly better than
-  // what a solver finds of 4. An AllReduce needs both halves to be put together; what takes seconds of one half
-  // waits for what is quick of the other, so that there soon is a first answer.
-  void begin_all() {
-    for (int chunks = space_.min_chunks; chunks <= space_.max_chunks; ++chunks) {
-      if (chunks > space_.min_chunks && clock_.over()) return;
-      if (!found_->is_allreduce()) {
-        begin({asked_.kind}, chunks);
-        continue;
+  // Of `of`, whatever its chunk count.
+  void put_bound(const Collective& of, const Claim& claim) {
+    if (claim.certificate.kind == Certificate::Kind::None) return;
+    if (const Claim any = of_any_chunks(topology_, of, claim); any.rounds > 0) found_->put(any);
+  }
+
+  // The rate of as few steps as points have, up to the first number of steps that has the rate of any. Vectors that are gathered
+  // have bounds of their own. Of one chunk whole rounds would hide most of it.
+  void bound_steps() {
+    const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
+    const ParetoSet frontier = found_->frontier();
+    if (frontier.empty()) return;
+    const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
+    const Collective of =
+        of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
+    LowerBounds bounds(topology_, of, options_.synthesis.limits.stop);
+    const int first = frontier.points().front()->cost.steps, last = frontier.points().back()->cost.steps;
+    for (int steps = first; steps <= std::min(last, first + kMostStepsPriced) && !clock_.over(); ++steps) {
+      const Cost& cost = frontier.best_within(steps)->cost;
+      const Rate least = found_->rate_bound(asked_.kind);
+      if (least.chunks * cost.rounds <= least.rounds * cost.chunks) return;
+      const Claim claim = bounds.fewest_rounds_in(steps);
+      if (claim.steps == kAnySteps) return;
+      put_bound(of, claim);
+    }
+  }
+
+  // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
+  void construct_all(long long work) {
+    for (const CollectiveKind kind : kinds_) {
+      const Collective one = of_kind(asked_, kind, 1);
+      const bool phase = kind != asked_.kind;
+      const bool shares = phase && space_.extra_rounds != kAnyRounds;
+      for (int extra = space_.extra_rounds; extra >= 0; --extra) {
+        if (clock_.over() && !found_->frontier().empty()) return;
+        clock_.report(name_of(one) + ": constructing schedules");
+        const auto begun = std::chrono::steady_clock::now();
+        construct({.topology = topology_,
+                   .one = one,
+                   .min_chunks = space_.min_chunks,
+                   .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
+                   .max_steps = space_.max_steps,
+                   .extra_rounds = extra,
+                   .bound = found_->rate_bound(kind),
+                   .stop = options_.synthesis.limits.stop,
+                   .work = work},
+                  [&](Point point) {
+                    point.seconds =
+                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+                    put(kind, std::move(point));
+                  });
+        if (!shares) break;
       }
-      begin({CollectiveKind::ReduceScatter, CollectiveKind::Allgather}, chunks);
     }
-    // Else a search that ends in the halves of a large machine would know no bound at all.
-    for (int chunks = space_.min_chunks; found_->is_allreduce() && chunks <= space_.max_chunks; ++chunks) {
-      if (clock_.over()) return;
-      begin({CollectiveKind::AllReduce}, chunks);
-    }
+    if (options_.us && work >= kEngineWork) take_classics();
   }
 
-  void begin(const std::vector<CollectiveKind>& kinds, int chunks) {
-    for (const auto more : {begin_chunks, grow_chunks})
-      for (const CollectiveKind kind : kinds) {
-        const Collective collective = of_kind(asked_, kind, chunks);
-        const Findings::Key key = {kind, chunks};
-        ChunkQuestion question = this->question(chunks, collective);
-        question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
-        if (const auto at = begun_.find(key); at != begun_.end()) question.begun = &at->second;
-        ChunkFrontier known = more(question, options_, clock_);
-        found_->put(key, known);
-        begun_[key] = std::move(known);
+  // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
+  void take_classics() {
+    std::set<int> counts = {space_.min_chunks};
+    const ParetoSet frontier = found_->frontier();
+    for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
+    for (const ClassicEntry& entry : classic_catalogue()) {
+      if (entry.collective != asked_.kind) continue;
+      for (const int chunks : counts) {
+        if (clock_.over()) return;
+        try {
+          Point point = classic_algorithm(entry.method, topology_,
+                                          {.chunks = chunks, .order = {}, .root = asked_.root});
+          point.collective.order = asked_.order;
+          if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
+        } catch (const InputError&) {
+          // It wants a link that this machine lacks, or another number of ranks.
+        }
       }
+    }
   }
 
-  // Once the time is over, of what was begun nothing is left to be said, and the bound of all stands for the rest.
-  bool too_late(int chunks) const { return chunks > space_.min_chunks && clock_.over(); }
+  // Of any chunk count, the least one; where limits of the caller end it, more: as time allows.
+  int most_solved() const {
+    if (space_.max_chunks != kAnyChunks) return space_.max_chunks;
+    const int more = options_.synthesis.limits.conflicts >= 0 ? kSolved
+                     : options_.time_limit.count() >= 0       ? kMostComplete
+                                                              : 1;
+    return space_.min_chunks + more - 1;
+  }
 
-  void search(CollectiveKind kind, int chunks, const MostRounds& most = {}) {
-    if (too_late(chunks)) return;
-    const Findings::Key key = {kind, chunks};
+  void solve_few() {
+    const std::int64_t most = options_.synthesis.limits.conflicts;
+    if (most >= 0 && most <= kFewConflicts) return;  // the last attempt asks as much
+    solve_all(std::min(space_.max_chunks, space_.min_chunks + kSolved - 1), kFewConflicts, false);
+  }
+
+  // Chunk counts up to this, of so many conflicts a question. The direct search of an AllReduce comes after its phases, since
+  // what they are composed to is what it has to beat.
+  void solve_all(int most, std::int64_t conflicts, bool last) {
+    const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
+      const ParetoSet known = found_->frontier();
+      const std::vector<Claim> claims = found_->claims();
+      std::vector<std::function<void()>> tasks;
+      for (int chunks = space_.min_chunks; chunks <= most; ++chunks)
+        for (const CollectiveKind kind : kinds) {
+          ParetoSet to_beat = kind == asked_.kind ? known : found_->phase(kind, chunks);
+          tasks.push_back([=, this, to_beat = std::move(to_beat)] {
+            if (!clock_.over() && !clock_.left_to_others())
+              solve(kind, chunks, to_beat, claims, conflicts, last);
+          });
+        }
+      options_.synthesis.cube_jobs = std::max(1, options_.jobs / std::max(1, most - space_.min_chunks + 1));
+      side_by_side(tasks, options_.jobs);
+    };
+    if (found_->is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
+    solve_counts({asked_.kind});
+  }
+
+  void solve(CollectiveKind kind, int chunks, const ParetoSet& to_beat, const std::vector<Claim>& claims,
+             std::int64_t conflicts, bool last) {
     const Collective collective = of_kind(asked_, kind, chunks);
-    ChunkQuestion question = this->question(chunks, collective);
-    question.most_rounds = most;
-    question.tell = [&](const ChunkFrontier& part) { found_->put(key, part); };
-    if (const auto at = begun_.find(key); at != begun_.end()) question.begun = &at->second;
-    ChunkFrontier found = search_chunks(question, options_, clock_);
-    found_->put(key, found);
-    if (space_.extra_rounds != kAnyRounds) search_narrower(key, question, std::move(found));
+    ChunkQuestion question{.topology = topology_,
+                           .collective = collective,
+                           .space = space_,
+                           .most_rounds = [&](int steps) { return rounds_to_beat(to_beat, steps, chunks); },
+                           .claims = claims,
+                           .conflicts = conflicts,
+                           .found = [&](const SharedPoint& point) { found_->put(kind, point); },
+                           .claimed = [&](const Claim& claim) { found_->put(claim); }};
+    const ChunkFrontier found = search_chunks(question, options_, clock_);
+    if (last) found_->give_up(found.given_up);
+    if (space_.extra_rounds != kAnyRounds) solve_narrower(question, kind, found);
   }
 
   // With a k, spaces of smaller ones are searched, too, where that may find more:
-  // - for the parts of an AllReduce, since two parts share the k, and which share is best is known only together;
+  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only together;
   // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
   //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
-  void search_narrower(const Findings::Key& key, ChunkQuestion question, ChunkFrontier found) {
-    question.tell = {};
-    question.begun = nullptr;
-    question.always = false;
-    const bool shares = key.first != asked_.kind;
+  void solve_narrower(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
+    const bool shares = kind != asked_.kind;
     const auto cut = [](const ChunkFrontier& part) {
       return part.given_up.contains(Stopped::ConflictLimit) ||
              part.given_up.contains(Stopped::NotExpressible);
     };
+    const std::vector<Claim> known = question.claims;
     bool again = cut(found);
-    int extra = most_extra(found.points) - 1;
+    int extra =
+        std::max(most_extra(found.points), found_->most_extra(kind, question.collective.chunks_per_block)) -
+        1;
     while ((shares || again) && extra >= 0 && !clock_.over() && !clock_.left_to_others()) {
       question.space.extra_rounds = extra;
       question.claims = again ? std::vector<Claim>{} : found.claims;
       const ChunkFrontier narrower = search_chunks(question, options_, clock_);
       again = cut(narrower);
       extra = most_extra(narrower.points) - 1;
-      join(found, narrower);
-      found_->put(key, found);
-      if (shares) found_->put_share(key, narrower.points);
     }
   }
 
-  // By how much rounds exceed steps; -1 without points.
-  static int most_extra(const std::vector<SharedPoint>& points) {
+  static int most_extra(const ParetoSet& points) {
     int most = -1;
-    for (const SharedPoint& point : points) most = std::max(most, point->cost.rounds - point->cost.steps);
+    for (const SharedPoint& point : points.points())
+      most = std::max(most, point->cost.rounds - point->cost.steps);
     return most;
-  }
-
-  // ReduceScatter and Allgather.
-  void halves(int chunks) {
-    struct Done {
-      std::promise<void>& promise;
-      ~Done() { promise.set_value(); }  // also when something is thrown: nobody may wait for ever
-    } const done{halves_done_[chunks - space_.min_chunks]};
-    search(CollectiveKind::ReduceScatter, chunks);
-    search(CollectiveKind::Allgather, chunks);
-  }
-
-  // What the halves of as many chunks and fewer are composed to is to be beaten: of more chunks nothing is
-  // known yet, and what is found must not depend on who was faster.
-  void direct(int chunks) {
-    for (int c = space_.min_chunks; c <= chunks; ++c) halves_awaited_[c - space_.min_chunks].wait();
-    if (clock_.left_to_others() || too_late(chunks)) return;  // what is to be beaten is not known
-    const std::vector<SharedPoint> to_beat = found_->composed_points(space_.min_chunks, chunks);
-    search(CollectiveKind::AllReduce, chunks,
-           [&to_beat, chunks](int steps) { return rounds_to_beat(to_beat, steps, chunks); });
   }
 
   FrontierOptions options_;
@@ -214,11 +315,34 @@ class FrontierSearch {
   const Topology& topology_;
   const Collective& asked_;
   const Space& space_;
-  std::map<Findings::Key, ChunkFrontier> begun_ = {};
+  std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::mutex mutex_;
-  std::vector<std::promise<void>> halves_done_;  // by chunk count
-  std::vector<std::shared_future<void>> halves_awaited_ = {};
 };
+
+// Of that chunk count, within the budget.
+ParetoSet constructed(const Topology& topology, const Collective& one_chunk, const SynthesisQuestion& asked,
+                      const FrontierOptions& options, const std::function<void(const SharedPoint&)>& found) {
+  ParetoSet points;
+  const auto put = [&](Point point) {
+    if (point.cost.steps > asked.steps.value_or(kAnySteps) ||
+        point.cost.rounds > asked.rounds.value_or(kAnyRounds))
+      return;
+    const auto shared = std::make_shared<const Point>(std::move(point));
+    if (points.put(shared)) found(shared);
+  };
+  const Collective collective = with_chunks(one_chunk, asked.chunks);
+  construct({.topology = topology,
+             .one = one_chunk,
+             .min_chunks = asked.chunks,
+             .max_chunks = asked.chunks,
+             .stop = options.synthesis.limits.stop},
+            put);
+  for (const Point& point : options.known)
+    if (point.collective == collective) put(point);
+  if (points.empty())
+    for (Point& point : quick_incumbents(topology, collective)) put(std::move(point));
+  return points;
+}
 
 }  // namespace
 
@@ -239,8 +363,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
   const auto result_of = [](Result result, const ChunkFrontier& found, int steps, Stopped stopped,
                             double seconds) {
     if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
-    for (const SharedPoint& point : found.points)
-      if (point->cost.steps <= result.space.max_steps) result.points = {*point};
+    if (const Point* const best = found.points.best_within(result.space.max_steps)) result.points = {*best};
     result.claims = found.claims;
     result.stopped = stopped;
     finish_result(result);
@@ -250,29 +373,31 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
   // What is known while the search goes on, for whoever asks.
   struct Known {
     std::mutex mutex;
-    std::shared_ptr<const ChunkFrontier> found = std::make_shared<ChunkFrontier>();
+    ChunkFrontier found = {};
   };
   const auto known = std::make_shared<Known>();
   if (options.publish)
     options.publish([known, empty, result_of, started = std::chrono::steady_clock::now()] {
-      std::shared_ptr<const ChunkFrontier> found;
-      {
-        const std::lock_guard lock(known->mutex);
-        found = known->found;
-      }
-      const int steps = found->points.empty() ? kAnySteps : found->points.back()->cost.steps;
+      const std::lock_guard lock(known->mutex);
+      const std::vector<SharedPoint>& points = known->found.points.points();
+      const int steps = points.empty() ? kAnySteps : points.back()->cost.steps;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-      return result_of(empty, *found, steps, Stopped::TimeLimit, seconds.count());
+      return result_of(empty, known->found, steps, Stopped::TimeLimit, seconds.count());
     });
-  const auto tell = [&known](const ChunkFrontier& found) {
-    auto fresh = std::make_shared<const ChunkFrontier>(found);
-    const std::lock_guard lock(known->mutex);
-    known->found.swap(fresh);
-  };
   const Collective collective = with_chunks(one_chunk, asked.chunks);
-  BudgetAnswer answer = search_budget(
-      {.topology = topology, .collective = collective, .space = empty.space, .always = true, .tell = tell},
-      asked.steps, asked.rounds, options, clock);
+  ChunkQuestion question{.topology = topology, .collective = collective, .space = empty.space};
+  question.found = [&](const SharedPoint& point) {
+    const std::lock_guard lock(known->mutex);
+    known->found.points.put(point);
+  };
+  question.claimed = [&](const Claim& claim) {
+    const std::lock_guard lock(known->mutex);
+    known->found.claims.push_back(claim);
+  };
+  // Another engine than ours is asked for comparison: it is not helped.
+  if (options.synthesis.engine == Engine::Sat)
+    question.points = constructed(topology, one_chunk, asked, options, question.found);
+  BudgetAnswer answer = search_budget(question, asked.steps, asked.rounds, options, clock);
   Stopped stopped = Stopped::No;
   if (answer.verdict == Verdict::Unknown) {
     stopped = clock.why_stopped();

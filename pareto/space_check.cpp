@@ -3,6 +3,9 @@
 //
 // Invariant: possible() falls as steps rise, in every family, and what the space does not allow is kImpossible.
 //
+// Where the space has no most chunk count, the row is of any_possible(): rates, by claims about any chunk count alone. A claim
+// about C chunks never says something of C + 1, however many such claims there are.
+//
 // What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to get wrong.
 // They are what is checked. A table costs its steps, so claims about more steps than kMostSteps are refused; the search
 // makes none.
@@ -23,12 +26,20 @@ constexpr int kMostSteps = 5000;
 constexpr long long kImpossible = kNoSchedule;
 constexpr std::size_t kMostKept = 256;  // rates by step: 80 MB at most
 
+// By number of steps: the lowest rate possible.
+using Rates = std::vector<Rate>;
+
 class SpaceCheck {
  public:
   explicit SpaceCheck(const Result& result) : result_(result) {}
 
   std::vector<Fault> run() {
-    for (const Claim& claim : result_.claims) claims_[{claim.collective, claim.chunks}].push_back(&claim);
+    for (const Claim& claim : result_.claims) {
+      if (claim.any_chunks)
+        any_claims_[claim.collective].push_back(&claim);
+      else
+        claims_[{claim.collective, claim.chunks}].push_back(&claim);
+    }
     find_undominated();
     if (!find_last_step()) return std::move(faults_);
     for (std::size_t i = 0; i < result_.points.size(); ++i) check_point(i);
@@ -58,8 +69,10 @@ class SpaceCheck {
     long long last = 0, rounds = 0;
     for (std::size_t i = 0; i < result_.claims.size(); ++i) {
       const Claim& claim = result_.claims[i];
-      if (claim.rounds != kNoSchedule) rounds = std::max<long long>(rounds, claim.rounds);
-      if (claim.steps == kAnySteps || (claim.rounds != kNoSchedule && claim.rounds <= claim.steps)) continue;
+      if (claim.rounds != kNoSchedule) rounds = std::max(rounds, rounds_of(claim, last_count()));
+      if (claim.steps == kAnySteps) continue;
+      // Of any chunk count it says nothing of more steps, and so much of these.
+      if (!claim.any_chunks && claim.rounds != kNoSchedule && claim.rounds <= claim.steps) continue;
       if (claim.steps > kMostSteps) {
         fail(fmt::format("claims[{}]", i), "is about more steps than are looked at");
         return false;
@@ -79,26 +92,71 @@ class SpaceCheck {
     return true;
   }
 
+  // The last chunk count that is looked at by itself.
+  long long last_count() const {
+    const Space& space = result_.space;
+    return std::min<long long>(space.max_chunks, std::max(space.min_chunks + kMostComplete, most_counted()));
+  }
+  int most_counted() const { return result_.space.max_chunks == kAnyChunks ? 0 : result_.space.max_chunks; }
+
+  // At least so many rounds with so many chunks, if any number of rounds is enough.
+  static long long rounds_of(const Claim& claim, long long chunks) {
+    if (!claim.any_chunks || claim.rounds == kNoSchedule) return claim.rounds;
+    long long rounds = claim.rounds * chunks / claim.chunks;
+    if (rounds * claim.chunks < claim.rounds * chunks) ++rounds;
+    return rounds;
+  }
+
   // By number of steps: the fewest rounds possible of that collective with that many chunks; kImpossible where
   // there is no schedule in the space.
   // A claim says "at least `rounds`" of schedules within its steps; of those with more, that either no more are
   // used, or every step has a round.
   std::vector<long long> possible(CollectiveKind kind, int chunks) const {
     std::vector<long long> up_to(last_step_ + 1, 0), from(last_step_ + 1, 0);
-    if (const auto at = claims_.find({kind, chunks}); at != claims_.end())
-      for (const Claim* claim : at->second) {
+    const auto regard = [&](const std::vector<const Claim*>& claims) {
+      for (const Claim* claim : claims) {
+        const long long least = rounds_of(*claim, chunks);
         long long& within = up_to[std::min(claim->steps, last_step_)];
-        within = std::max<long long>(within, claim->rounds);
+        within = std::max(within, least);
         if (claim->steps >= last_step_) continue;
         long long& beyond = from[claim->steps + 1];
-        beyond = std::max<long long>(beyond, std::min(claim->rounds, claim->steps + 1));
+        beyond = std::max(beyond, std::min<long long>(least, claim->steps + 1));
       }
+    };
+    if (const auto at = claims_.find({kind, chunks}); at != claims_.end()) regard(at->second);
+    if (const auto at = any_claims_.find(kind); at != any_claims_.end()) regard(at->second);
     for (int steps = 1; steps <= last_step_; ++steps) from[steps] = std::max(from[steps], from[steps - 1]);
     for (int steps = last_step_; steps-- > 0;) up_to[steps] = std::max(up_to[steps], up_to[steps + 1]);
     std::vector<long long> rounds;
     for (int steps = 0; steps <= last_step_; ++steps)
       rounds.push_back(within_space(std::max(up_to[steps], from[steps]), steps));
     return rounds;
+  }
+
+  // By number of steps: the lowest rate possible of whatever chunk count, by what is claimed of all of them, without refutations if
+  // `messages`: what these say is of schedules with one value a rank. With more steps than a claim names nothing of it is
+  // left. Where the fewest chunks have too many rounds for the space, all have.
+  Rates any_possible(const std::vector<CollectiveKind>& kinds, bool messages) const {
+    Rates rates(last_step_ + 1);
+    for (int steps = 0; steps <= last_step_; ++steps) {
+      long long fewest = 0;
+      for (const CollectiveKind kind : kinds) {
+        const auto at = any_claims_.find(kind);
+        if (at == any_claims_.end()) continue;
+        for (const Claim* claim : at->second) {
+          const bool refuted = claim->certificate.kind == Certificate::Kind::Refutation;
+          if (claim->steps < steps || (messages && kind == result_.collective.kind && refuted)) continue;
+          const Rate least = rate(claim->rounds, claim->chunks);
+          if (less(rates[steps], least)) rates[steps] = least;
+          fewest = std::max(fewest, rounds_of(*claim, result_.space.min_chunks));
+        }
+      }
+      if (within_space(fewest, steps) == kImpossible) rates[steps] = {.rounds = kNoSchedule, .chunks = 1};
+    }
+    // With more steps than needed some are wasted.
+    for (int steps = 1; steps <= last_step_; ++steps)
+      if (less(rates[steps - 1], rates[steps])) rates[steps] = rates[steps - 1];
+    return rates;
   }
 
   // The numbers of steps with which fewer rounds become possible.
@@ -137,8 +195,10 @@ class SpaceCheck {
     return {.rounds = rounds / common, .chunks = chunks / common};
   }
 
-  // By number of steps: the lowest rate possible in the families and chunk counts that are asked for.
-  using Rates = std::vector<Rate>;
+  static void lower(Rates& rates, const Rates& others) {
+    for (std::size_t s = 0; s < rates.size(); ++s)
+      if (less(others[s], rates[s])) rates[s] = others[s];
+  }
   static void lower(Rates& rates, const std::vector<long long>& rounds, long long chunks) {
     for (std::size_t s = 0; s < rates.size(); ++s)
       if (const Rate r = rate(rounds[s], chunks); less(r, rates[s])) rates[s] = r;
@@ -153,17 +213,26 @@ class SpaceCheck {
     lower(rates, possible(result_.collective.kind, chunks), chunks);
   }
 
-  // Against this the frontier is held, made when it is first asked for: all families, all chunk counts.
+  void lower_by_all(Rates& rates, int chunks) const {
+    // Nobody has claimed anything: anything is possible.
+    lower_by(rates, Method::Direct, chunks);
+    if (!allreduce()) return;
+    lower_by(rates, Method::Composed, chunks);
+    lower_by(rates, Method::Gathered, chunks);
+  }
+
+  // Against this the frontier is held, made when it is first asked for: all families, all chunk counts. Compositions are direct
+  // schedules of other chunk counts, where these have no limit.
   const Rates& everywhere() {
     if (!everywhere_.empty()) return everywhere_;
     everywhere_ = nothing();
-    for (int c = result_.space.min_chunks; c <= result_.space.max_chunks; ++c) {
-      // Nobody has claimed anything: anything is possible.
-      lower_by(everywhere_, Method::Direct, c);
-      if (!allreduce()) continue;
-      lower_by(everywhere_, Method::Composed, c);
-      lower_by(everywhere_, Method::Gathered, c);
+    if (result_.space.max_chunks == kAnyChunks) {
+      const CollectiveKind kind = result_.collective.kind;
+      lower(everywhere_, any_possible({kind}, false));
+      if (allreduce()) lower(everywhere_, any_possible({kind, CollectiveKind::Allgather}, true));
+      return everywhere_;
     }
+    for (int c = result_.space.min_chunks; c <= result_.space.max_chunks; ++c) lower_by_all(everywhere_, c);
     return everywhere_;
   }
 
@@ -231,7 +300,7 @@ class SpaceCheck {
   }
 
   // At each number of steps, what was found against what is possible.
-  void check_openings() {
+  std::vector<Opening> openings_in(const Rates& rates) const {
     std::vector<Opening> follow;
     std::optional<Rate> found, found_before;
     Rate possible_before;
@@ -244,19 +313,42 @@ class SpaceCheck {
       for (; next != points.end() && (*next)->cost.steps <= steps; ++next)
         if (const Rate r = rate((*next)->cost.rounds, (*next)->cost.chunks); !found || less(r, *found))
           found = r;
-      const Rate possible = everywhere()[steps];
+      const Rate possible = rates[steps];
       const bool open = possible.rounds != kNoSchedule && (!found || less(possible, *found));
       if (open && (steps == 0 || found != found_before || possible != possible_before))
         follow.push_back({.steps = steps, .found = found, .bound = possible});
       found_before = found;
       possible_before = possible;
     }
+    return follow;
+  }
+
+  void check_openings() {
+    const std::vector<Opening> follow = openings_in(everywhere());
     if (result_.complete && !follow.empty())
       return fail("complete", fmt::format("the claims leave a better schedule of {} steps possible",
                                           follow.front().steps));
     if (!result_.complete && follow.empty() && result_.kind != ResultKind::Algorithm)
       return fail("complete", "is false, but the claims leave nothing open");
     if (result_.openings != follow) fail("openings", "are not those that points and claims leave");
+    check_complete_chunks(follow.empty());
+  }
+
+  // Chunk count by chunk count, all below the first that leaves something open.
+  void check_complete_chunks(bool complete) {
+    if (result_.complete_chunks == kNotStated) return;
+    const Space& space = result_.space;
+    int closed = complete ? space.max_chunks : 0;
+    for (int c = space.min_chunks; !complete && c <= space.max_chunks && c - space.min_chunks < kMostComplete;
+         ++c) {
+      Rates rates = nothing();
+      lower_by_all(rates, c);
+      if (!openings_in(rates).empty()) break;
+      closed = c;
+    }
+    if (result_.kind == ResultKind::Algorithm && !result_.complete) closed = 0;
+    if (result_.complete_chunks != closed)
+      fail("complete_chunks", fmt::format("is {}, the claims show {}", result_.complete_chunks, closed));
   }
 
   void check_ending() {
@@ -280,7 +372,8 @@ class SpaceCheck {
   const Result& result_;
   int last_step_ = 0;
   std::map<std::pair<CollectiveKind, int>, std::vector<const Claim*>> claims_ =
-      {};                               // by collective and chunks
+      {};  // by collective and chunks
+  std::map<CollectiveKind, std::vector<const Claim*>> any_claims_ = {};
   std::vector<bool> undominated_ = {};  // by point
   Rates everywhere_ = {};
   std::map<std::pair<Method, int>, Rates> alone_ = {};

@@ -243,7 +243,7 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
   FrontierOptions options = search_options(asked, stop);
   options.min_chunks = keyword<int>(asked, "min_chunks");
-  options.max_chunks = keyword<int>(asked, "max_chunks");
+  options.max_chunks = keyword<std::optional<int>>(asked, "max_chunks").value_or(kAnyChunks);
   const auto k = keyword<std::optional<int>>(asked, "k"),
              steps = keyword<std::optional<int>>(asked, "max_steps");
   require_between("k", k, 0, kMostStepsAsked);

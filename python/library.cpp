@@ -37,7 +37,7 @@ py::dict job_of(const LibraryQuestion& question) {
   job["root"] = is_rooted(question.collective.kind) ? py::object(py::int_(question.collective.root))
                                                     : py::object(py::none());
   job["min_chunks"] = asked.min_chunks;
-  job["max_chunks"] = asked.max_chunks;
+  job["max_chunks"] = if_any(asked.max_chunks);
   job["k"] = if_any(asked.extra_rounds);
   job["max_steps"] = if_any(asked.max_steps);
   job["conflicts"] = asked.synthesis.limits.conflicts >= 0

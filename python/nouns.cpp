@@ -227,6 +227,8 @@ void bind_points(py::module_& module) {
                     "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.")
       .def_property_readonly("collective", [](const Claim& claim) { return name_of(claim.collective); })
       .def_readonly("chunks", &Claim::chunks)
+      .def_readonly("any_chunks", &Claim::any_chunks,
+                    "It is about schedules of any chunk count, and 'rounds' are per so many chunks.")
       .def_property_readonly(
           "steps", [](const Claim& claim) { return if_any(claim.steps); }, "None: however many.")
       .def_property_readonly(
@@ -240,10 +242,13 @@ void bind_points(py::module_& module) {
         const auto number = [](int value, const char* none) {
           return value == INT_MAX ? std::string(none) : std::to_string(value);
         };
-        return "<Claim: " + name_of(claim.collective) + ", " + std::to_string(claim.chunks) +
+        const bool rate = claim.any_chunks && claim.rounds != kNoSchedule;
+        return "<Claim: " + name_of(claim.collective) + ", " +
+               (claim.any_chunks ? "any" : std::to_string(claim.chunks)) +
                " chunks, steps <= " + number(claim.steps, "any") +
-               ": rounds >= " + number(claim.rounds, "impossible") + " by " + kind_of(claim.certificate) +
-               ">";
+               ": rounds >= " + number(claim.rounds, "impossible") +
+               (rate ? " per " + std::to_string(claim.chunks) + " chunks" : "") + " by " +
+               kind_of(claim.certificate) + ">";
       });
 }
 
@@ -276,6 +281,14 @@ void bind_results(py::module_& module) {
       .def_readonly("topology", &Result::topology)
       .def_readonly("collective", &Result::collective)
       .def_readonly("complete", &Result::complete)
+      .def_property_readonly(
+          "complete_chunks",
+          [](const Result& result) {
+            return result.complete_chunks == kAnyChunks
+                       ? py::object(py::none())
+                       : py::object(py::int_(std::max(0, result.complete_chunks)));
+          },
+          "No schedule of so many chunks a block and fewer is better than the points; None: of any number.")
       .def_property_readonly(
           "stopped", [](const Result& result) { return name_of(result.stopped); },
           "Why not all was decided; '' if all was.")

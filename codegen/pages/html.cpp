@@ -107,16 +107,21 @@ bool leaves_a_gap(const Point& point) {
 // What was searched and what is known of it.
 std::string summary_of(const Result& result) {
   const int least = result.space.min_chunks, most = result.space.max_chunks;
-  const std::string space =
-      least == most ? counted(most, "chunk") : std::to_string(least) + " to " + counted(most, "chunk");
-  const std::string known = result.points.empty()
-                                ? (result.complete ? "It is proven that there is no schedule"
-                                                   : "No schedule was found, and none is excluded")
-                            : result.complete ? "Every point is proven"
-                                              : "Not everything is proven";
+  const auto counts = [least](int to) {
+    if (to == kAnyChunks)
+      return least == 1 ? "any number of chunks" : std::to_string(least) + " or more chunks";
+    return least == to ? counted(to, "chunk") : std::to_string(least) + " to " + counted(to, "chunk");
+  };
+  const std::string known =
+      result.points.empty()        ? (result.complete ? "It is proven that there is no schedule"
+                                                      : "No schedule was found, and none is excluded")
+      : result.complete            ? "Every point is proven"
+      : result.complete_chunks > 0 ? "No schedule of " + counts(result.complete_chunks) +
+                                         " is better; of more, not everything is proven"
+                                   : "Not everything is proven";
   const std::string switches = in_words(abilities_of(result.topology));
   return (switches.empty() ? "" : "Its switches " + switches + ", and what is proven holds for such. ") +
-         "A block is " + space + ". " + known +
+         "A block is " + counts(most) + ". " + known +
          (result.stopped == Stopped::No ? "." : " (" + name_of(result.stopped) + ").");
 }
 

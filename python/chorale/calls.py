@@ -91,7 +91,7 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
              seed: int = 0, progress: Listener = None) -> Result:
     """Every schedule that no other beats in steps and in rounds a chunk, with the claims that prove it.
 
-    A block is cut into min_chunks to max_chunks chunks (max_chunks is min_chunks if not given). `k`: at most steps + k
+    A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at most steps + k
     rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question that takes more is cut into `cubes`
     parts, each asked for as many, `jobs` side by side. `proofs`: a folder for formulas and proofs.
     `progress`: True for a line on standard error, or a function that is called, in this thread, with what the search does
@@ -103,7 +103,7 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     there = _machine(machine)
     with _listening(progress) as listener:
         return _chorale.frontier(there, _collective(collective, there, root), listener, min_chunks=min_chunks,
-                                 max_chunks=min_chunks if max_chunks is None else max_chunks, k=k, max_steps=max_steps, jobs=jobs,
+                                 max_chunks=max_chunks, k=k, max_steps=max_steps, jobs=jobs,
                                  **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed, cubes))
 
 

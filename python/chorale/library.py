@@ -77,7 +77,7 @@ class Library:
         """What frontier() would be asked with these arguments, if it was; with the numbers that the machine's ranks have here."""
         there = _machine(machine)
         question = _chorale.library_question(
-            there, _collective(collective, there, root), min_chunks=min_chunks, max_chunks=min_chunks if max_chunks is None else max_chunks,
+            there, _collective(collective, there, root), min_chunks=min_chunks, max_chunks=max_chunks,
             k=k, max_steps=max_steps, jobs=1, **_search(time_limit, conflicts, use_bounds, use_symmetry, "", seed, cubes))
         return self._file.find(question)
 

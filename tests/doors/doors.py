@@ -36,9 +36,12 @@ def tiny(session, case, rng):
     """Frontiers and single questions of all engines against exhaustive search."""
     code, result = ask_frontier(session, case, case["space"], [*case["effort"], "--time-limit", "4s"], 4)
     machine, asked = judge.Machine.read(result["topology"]), result["collective"]
-    space = judge.Space({"min_chunks": case["space"].get("--min-chunks", 1), "max_chunks": case["space"].get("--max-chunks", 1)})
+    space = judge.Space({"min_chunks": case["space"].get("--min-chunks", 1), "max_chunks": case["space"].get("--max-chunks")})
     space.extra, space.steps = case["space"].get("--k"), case["space"].get("--max-steps")
+    any_chunks = space.most == judge.NEVER
     truth = session.truth.frontier(machine, asked, space)
+    if truth is not None and any_chunks:
+        return few_of_any(session, result, truth, space)
     if truth is None:
         session.counts["too large for exhaustive search"] += 1
         return
@@ -56,6 +59,19 @@ def tiny(session, case, rng):
             session.fault("frontier: a point that is better than possible", f"{cost(p)}, {truth}")
     for _ in range(2):
         single(session, case, rng, machine, asked)
+
+
+def few_of_any(session, result, truth, space):
+    """What is said of the least chunk counts of a frontier of any."""
+    closed = result["complete_chunks"]
+    session.counts["any number of chunks against exhaustive search"] += 1
+    for steps, rounds, chunks in truth:
+        surely = closed is None or closed >= space.chunks[-1]
+        if surely and not covered({"steps": steps, "rounds": rounds, "chunks": chunks}, result["points"]):
+            session.fault("frontier: lacks what it is complete for", f"{steps} steps, {rounds} rounds, {chunks} chunks")
+        for p in result["points"]:
+            if p["proven"] and judge.better(steps, rounds, chunks, p):
+                session.fault("frontier: a proven point is not the best", f"{cost(p)}; {steps} steps, {rounds} rounds, {chunks} chunks")
 
 
 def single(session, case, rng, machine, asked):
@@ -101,7 +117,8 @@ def single(session, case, rng, machine, asked):
 
 
 def space_chunks(case):
-    return range(case["space"].get("--min-chunks", 1), case["space"].get("--max-chunks", 1) + 1)
+    least = case["space"].get("--min-chunks", 1)
+    return range(least, case["space"].get("--max-chunks", least + 1) + 1)
 
 
 def make_frontier(rng):
@@ -144,8 +161,10 @@ def larger(session, case, rng, result):
     key = rng.choice(sorted({*space, "--max-chunks"} - {"--min-chunks"}) + (["limit"] if "--conflicts" in limit else []))
     if key == "limit":
         limit = ["--conflicts", "100"]
-    elif key == "--max-chunks":
-        space[key] = space.get(key, 1) + 1
+    elif key == "--max-chunks" and key not in space:
+        return  # any number already
+    elif key == "--max-chunks" and flip(rng, 0.5):
+        space[key] += 1
     elif flip(rng, 0.5):
         del space[key]
     else:

@@ -99,6 +99,8 @@ def space(result, rng):
     at = result.get("space", result)
     key = rng.choice([key for key in ("min_chunks", "max_chunks", "max_steps", "max_rounds", "extra_rounds") if key in at])
     if key.endswith("_chunks"):
+        if at[key] is None or key == "max_chunks" and rng.random() < 0.2:
+            return other(rng, at, key, [None, 1, 2, 3, 8])
         return nudge(rng, at, key, 1)
     nothing = None if "space" in result else -1
     return other(rng, at, key, [nothing, 0, 1, 2, 3] + ([at[key] - 1, at[key] + 1] if at[key] not in (None, -1, 0) else []))
@@ -111,6 +113,17 @@ def words(result, rng):
         return other(rng, result, key, {"kind": ["frontier", "synthesis", "algorithm", "bananas"],
                                         "stopped": ["", "time limit", "interrupted", "conflict limit", "memory limit", "proven by divine revelation"]}[key])
     return other(rng, p, "method", ["direct", "dual", "reduce_scatter+allgather", "gather+local_reduce", "divine revelation", ""])
+
+
+def chunk_counts(result, rng):
+    """To which the result is complete, or of which a claim speaks."""
+    claim = one(rng, result["claims"])
+    if claim is not None and rng.random() < 0.6:
+        claim["any_chunks"] = not claim.get("any_chunks", False)
+        return True
+    if "complete_chunks" not in result:
+        return None
+    return other(rng, result, "complete_chunks", [None, 0, 1, 2, 3, 64])
 
 
 def limits(result, rng):
@@ -349,6 +362,6 @@ def way(result, rng):
 
 
 ALL = [remove_point, remove_point, remove_points, remove_claim, remove_claim, remove_claims, cost_of_a_point, copy_of_a_point, copy_of_a_point, flag,
-       all_flags, space, space, space, words, limits, bound_of_a_point, openings, stronger_claim, stronger_claim, more_claims, certificate, certificate,
+       all_flags, space, space, space, chunk_counts, chunk_counts, words, limits, bound_of_a_point, openings, stronger_claim, stronger_claim, more_claims, certificate, certificate,
        certificate, swap_schedules, schedule, schedule, machine, communication, order_of_sums]
 WAYS = ALL + [way] * len(ALL)

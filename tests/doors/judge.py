@@ -17,7 +17,8 @@ NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "r
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 BY_GATHER = "allreduce_by_gather"
 KINDS = ("frontier", "synthesis", "algorithm")
-STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "refutations not checked")
+STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "chunk counts",
+         "refutations not checked")
 BY_HAND = {  # what hand-written algorithms do
     "allgather": ("ring_allgather", "multi_ring_allgather", "recursive_doubling_allgather", "direct_allgather"),
     "reducescatter": ("ring_reducescatter", "multi_ring_reducescatter", "recursive_halving_reducescatter", "direct_reducescatter"),
@@ -376,6 +377,11 @@ def is_composition(machine, schedule, pieces):
 
 # ----------------------------------------------------------------------------------------------------------------------------- claims
 
+def least_ratio(owed, paid):
+    """So many rounds are the least, before they are whole."""
+    return 0 if owed == 0 else NEVER if owed == NEVER or paid == 0 else fractions.Fraction(owed, paid)
+
+
 def least_rounds(prices, machine, chunks, steps):
     """What the prices show: at least so many rounds (Weights). One entry: for any number of steps; else one a step."""
     for entry in prices:
@@ -418,17 +424,13 @@ def least_rounds(prices, machine, chunks, steps):
         origins = [{n} for n in pre] if chunks.combining else [pre]
         dearest = max((distances(origin)[d] for origin in origins for d in post), default=0)
         owed += dearest * chunks.list.count(chunk) if dearest else 0
-    if owed == 0:
-        return 0
-    if owed == NEVER or max(paid) == 0:
-        return NEVER
-    return -(-owed // max(paid))
+    return least_ratio(owed, max(paid))
 
 
 def weights_show(claim, machine, chunks):
     prices = claim["certificate"]["prices"]
     shown = least_rounds(prices, machine, chunks, claim["steps"])
-    if chunks.combining and shown < claimed(claim):  # the prices of steps may be those of the dual, which runs backwards
+    if chunks.combining:  # the prices of steps may be those of the dual, which runs backwards
         shown = max(shown, least_rounds(prices[::-1], machine, chunks, claim["steps"]))
     return shown
 
@@ -470,8 +472,7 @@ def partition_shows(claim, machine, chunks):
             crossings += len(have) - 1 + len(want) - (1 if have & want else 0)
         else:
             crossings += len(want - have)
-    owed = crossings * toll
-    return 0 if owed == 0 else NEVER if paid == 0 else -(-owed // paid)
+    return least_ratio(crossings * toll, paid)
 
 
 def entries_show(claim, machine, chunks):
@@ -550,6 +551,19 @@ def growth_shows(claim, machine, chunks, work=200_000):
     return not any(min(state) >= goal for state in layer)
 
 
+def is_of_any_chunks(claim):
+    if claim.get("any_chunks", False) not in (True, False):
+        raise Fault("any_chunks is neither true nor false")
+    if claim.get("any_chunks", False) and whole(claim["chunks"], 1) > 1 << 15:
+        raise Fault("rounds per more chunks than are counted")
+    return claim.get("any_chunks", False)
+
+
+def per_chunk(claim):
+    """What a claim about any chunk count says of one chunk."""
+    return NEVER if claim["rounds"] is None else fractions.Fraction(whole(claim["rounds"]), whole(claim["chunks"], 1))
+
+
 def claimed(claim):
     return NEVER if claim["rounds"] is None else whole(claim["rounds"])
 
@@ -557,7 +571,9 @@ def claimed(claim):
 def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     """Appends what is wrong with it; Fault if all is."""
     name, certificate = claim["collective"], claim["certificate"]
-    pieces = whole(claim["chunks"], 1)
+    any_chunks = is_of_any_chunks(claim)
+    # Of any chunk count: what one chunk a block shows, every chunk more shows once more.
+    pieces = 1 if any_chunks else whole(claim["chunks"], 1)
     steps = None if claim["steps"] is None else whole(claim["steps"])
     parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
     if name not in parts:
@@ -566,12 +582,14 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     chunks = chunks_of(asked, machine.ranks, pieces, name)
     shows = certificate["kind"]
     real = truth and truth.fewest(machine, chunks, steps)
-    if real is not None and real < claimed(claim):
+    if real is not None and real < (claimed(claim) if not any_chunks else per_chunk(claim)):
         raise Fault(f"{name} with {pieces} chunks has a schedule of {real} rounds within {steps} steps, claimed are {claim['rounds']}")
     if machine.below:
         machine = machine.below
         if shows in ("growth", "entries", "refutation"):
             raise Fault("says nothing of ways that were not chosen")
+    if any_chunks and (shows in ("growth", "entries") or shows == "refutation" and (claim["rounds"] is not None or claim["chunks"] != 1)):
+        raise Fault(f"{shows} says nothing of other chunk counts")
     if claimed(claim) == 0:
         return  # that is so whatever shows it
     if shows == "distance":
@@ -590,7 +608,7 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
         shown = {"weights": weights_show, "partition": partition_shows, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
-        if shown < claimed(claim):
+        if shown < per_chunk(claim) if any_chunks else (NEVER if shown == NEVER else math.ceil(shown)) < claimed(claim):
             raise Fault(f"{shows} show {shown} rounds, claimed are {claim['rounds']}")
     elif shows == "growth":
         shown = growth_shows(claim, machine, chunks)
@@ -628,12 +646,18 @@ class Space:
 
     def __init__(self, result):
         space = result.get("space", result)
-        self.chunks = range(whole(space["min_chunks"], 1), whole(space["max_chunks"], 1) + 1)
-        if not self.chunks:
+        self.least = whole(space["min_chunks"], 1)
+        self.most = NEVER if space["max_chunks"] is None else whole(space["max_chunks"], 1)
+        if self.most < self.least:
             raise Fault("the space has no chunks")
+        # Those that are tried one by one: where there is no most, the least two.
+        self.chunks = range(self.least, (self.least + 1 if self.most == NEVER else self.most) + 1)
         extra = space.get("extra_rounds")
         self.extra = None if extra in (None, -1) else whole(extra)
         self.steps, self.rounds = (None if space.get(key) is None else whole(space[key]) for key in ("max_steps", "max_rounds"))
+
+    def has_chunks(self, pieces):
+        return self.least <= pieces <= self.most
 
     def has(self, steps, rounds):
         return ((self.steps is None or steps <= self.steps) and (self.rounds is None or rounds <= self.rounds) and
@@ -663,24 +687,54 @@ class Family:
         return min(one(self.tables[0], s) + one(self.tables[1], steps - s) for s in range(steps + 1))
 
 
-def families(result, ranks, space, zero):
-    """zero: is it seen that a schedule of no steps has no rounds, so that a bound on them excludes it?"""
+class AnyFamily:
+    """Schedules of any chunk count: the fewest rounds per chunk within s steps that claims about any chunk count leave."""
+
+    def __init__(self, space, claims):
+        self.space, self.claims, self.way = space, claims, "any"
+        # Where the fewest chunks have as many rounds as claimed, and k leaves room for all.
+        named = [claim["steps"] for claim in claims if claim["steps"] is not None]
+        self.turn = max(named + [math.ceil(per_chunk(claim) * space.least) for claim in claims if claim["rounds"] is not None] + [0]) + 1
+        self.lowest = []
+
+    def rate_within(self, steps):
+        while len(self.lowest) <= steps:
+            s = len(self.lowest)
+            rates = [per_chunk(claim) for claim in self.claims if claim["steps"] is None or claim["steps"] >= s]
+            least = max(rates, default=fractions.Fraction(0))
+            # As a schedule of the fewest chunks has it, the fewest rounds are to be in the space.
+            possible = least < NEVER and self.space.has(s, math.ceil(least * self.space.least))
+            self.lowest.append(min(least if possible else NEVER, self.lowest[-1] if self.lowest else NEVER))
+        return self.lowest[steps]
+
+
+def families(result, ranks, space, zero, counts=None):
+    """zero: is it seen that a schedule of no steps has no rounds, so that a bound on them excludes it? counts: of these only."""
     asked = result["collective"]["collective"]
-    tables = {}
-    for claim in result["claims"]:
-        table = tables.setdefault((claim["collective"], claim["chunks"]), {})
-        table[claim["steps"]] = max(table.get(claim["steps"], 0), claimed(claim))
+    three = asked == "allreduce" and result["kind"] == "frontier" and isinstance(result["collective"].get("chunks", 1), int)
+    if counts is None and space.most == NEVER:
+        # A claim about some chunk count says nothing of others. Compositions are direct schedules of some count.
+        anyhow = [claim for claim in result["claims"] if is_of_any_chunks(claim)]
+        yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] == asked])
+        if three:  # messages are counted however sums are made; refutations are of sums on the way
+            yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] in ("allgather", BY_GATHER) or
+                                    claim["collective"] == asked and claim["certificate"]["kind"] != "refutation"])
+        return
 
     def table(pieces, *names):  # names of the same chunks
         merged = {}
-        for name in names:
-            for steps, rounds in tables.get((name, pieces), {}).items():
-                merged[steps] = max(merged.get(steps, 0), rounds)
+        for claim in result["claims"]:
+            if claim["collective"] not in names or not (is_of_any_chunks(claim) or claim["chunks"] == pieces):
+                continue
+            rounds = claimed(claim)
+            if is_of_any_chunks(claim) and rounds < NEVER:
+                rounds = math.ceil(per_chunk(claim) * pieces)
+            merged[claim["steps"]] = max(merged.get(claim["steps"], 0), rounds)
         return merged
 
-    for c in space.chunks:
+    for c in range(space.least, space.most + 1) if counts is None else counts:
         yield Family("direct", c, [table(c, asked)], zero)
-        if asked == "allreduce" and result["kind"] == "frontier" and isinstance(result["collective"].get("chunks", 1), int):
+        if three:
             yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)], zero)
             yield Family("reduce_scatter+allgather", c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)], zero)
 
@@ -699,6 +753,13 @@ def better(steps, rounds, chunks, p):
 def room_for_better(p, families_, space):
     """A cost in the space that dominates p and that no claim excludes, or None."""
     for family in families_:
+        if family.way == "any":
+            own = fractions.Fraction(p["rounds"], p["chunks"])
+            for steps in range(p["steps"] + 1):
+                least = family.rate_within(steps)
+                if least < own or least == own and steps < p["steps"]:
+                    return steps, least, "any"
+            continue
         for steps in range(p["steps"] + 1):
             rounds = family.fewest(steps)
             if rounds < NEVER and space.has(steps, rounds) and better(steps, rounds, family.chunks, p):
@@ -711,6 +772,9 @@ def least_rates(families_, space, most_steps):
     least = [NEVER]
     for steps in range(most_steps + 1):
         for family in families_ if space.steps is None or steps <= space.steps else []:
+            if family.way == "any":
+                least[-1] = min(least[-1], family.rate_within(steps))
+                continue
             rounds = family.fewest(steps)
             if rounds < NEVER and space.has(steps, rounds):
                 least[-1] = min(least[-1], fractions.Fraction(rounds, family.chunks))
@@ -766,9 +830,32 @@ def judge_openings(openings, points, families_, space, verdict):
         verdict.faults.append(f"open are {left}, stated are {stated}")
 
 
+def judge_complete_chunks(result, machine, space, zero, room, verdict):
+    """Of so many chunks a block and fewer nothing better is left, and of one more something is."""
+    if "complete_chunks" not in result:
+        return
+    stated, closed = result["complete_chunks"], 0
+    if not room and (result["complete"] or result["kind"] != "algorithm"):
+        closed = space.most
+    elif result["kind"] != "algorithm":
+        for count in range(space.least, min(space.most, space.least + 63) + 1):
+            if openings_left(result["points"], list(families(result, machine.ranks, space, zero, [count])), space):
+                break
+            closed = count
+    if (NEVER if stated is None else whole(stated)) != closed:
+        verdict.faults.append(f"complete for up to {stated} chunks is stated, the claims show {closed}")
+
+
 def room_besides(points, families_, space):
     """A cost in the space that no point is as good as and that no claim excludes, or None."""
     for family in families_:
+        if family.way == "any":
+            for steps in range(max([family.turn] + [p["steps"] for p in points]) + 2):
+                if space.steps is not None and steps > space.steps:
+                    break
+                if family.rate_within(steps) < best_rate(points, steps):
+                    return steps, family.rate_within(steps), "any"
+            continue
         steps = 0
         while True:
             if space.steps is not None and steps > space.steps or space.rounds is not None and steps > space.rounds:
@@ -823,7 +910,7 @@ def judge_point(p, machine, asked, space, kind, verdict):
         raise Fault(f"{name} has no dual")
     if kind != "algorithm" and pieces % part:
         faults.append(f"{pieces} chunks are not {part} times as many")
-    in_space = pieces // part in space.chunks and space.has(p["steps"], p["rounds"])
+    in_space = space.has_chunks(pieces // part) and space.has(p["steps"], p["rounds"])
     if not in_space:
         faults.append("is outside of the space")
     if p["steps"] != len(p["schedule"]) or p["rounds"] != sum(whole(step["rounds"], 1) for step in p["schedule"]):
@@ -890,7 +977,9 @@ def conclusions(result, machine, space, zero):
             said.undecided.append(f"point {i}: which of equal points is on the frontier")
         # A point that others dominate is judged in its family with its chunks.
         way = p["method"] if p["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
-        own = [f for f in known if p["on_frontier"] or (f.chunks == p["chunks"] and f.way == way)]
+        own = known if p["on_frontier"] else [
+            f for f in families(result, machine.ranks, space, zero, [p["chunks"] // (machine.ranks if way == "reduce_scatter+allgather" else 1)])
+            if f.chunks == p["chunks"] and f.way == way]
         if exact:
             if rate(p["bound"]) != NEVER and math.gcd(*p["bound"]) > 1:
                 faults.append(f"point {i}: a bound that can be reduced")
@@ -906,6 +995,7 @@ def conclusions(result, machine, space, zero):
     room = room_besides(points, known, space)
     if exact:
         judge_openings(result["openings"], points, known, space, said)
+        judge_complete_chunks(result, machine, space, zero, bool(room), said)
         limit = {"conflict limit": "conflicts", "time limit": "time_ms"}.get(result["stopped"])
         if limit and result["limits"][limit] is None:
             faults.append("stopped by a limit that there was not")

@@ -51,7 +51,7 @@ TEST(SearchFrontier, ReduceScatterIsAsGoodAsItsDual) {
 }
 
 TEST(SearchFrontier, AllReduceTakesTheBestOfItsFamilies) {
-  const Result ring = search("ring:4", "allreduce", {});
+  const Result ring = search("ring:4", "allreduce", {.max_chunks = 1});
   expect_sound(ring);
   // Directly, everything at once; in 2 + 2 steps of a quarter of the data: half the rounds.
   EXPECT_EQ(frontier(ring), (Costs{{2, 2, 1}, {4, 4, 4}}));
@@ -145,12 +145,12 @@ TEST(SearchFrontier, WhatNeedNotMoveTakesNoStep) {
 // With k = 0 a schedule has as many rounds as steps, and with enough steps there always is one: three of three for
 // dgx1 Alltoall. The search once stopped where the first number of steps had none, and called it impossible.
 TEST(SearchFrontier, KSynchronousSchedulesNeedMoreStepsNotNone) {
-  const Result dgx1 = search("dgx1", "alltoall", {.extra_rounds = 0});
+  const Result dgx1 = search("dgx1", "alltoall", {.max_chunks = 1, .extra_rounds = 0});
   expect_sound(dgx1);
   EXPECT_EQ(frontier(dgx1), (Costs{{3, 3, 1}}));
   for (const char* machine : {"star:4", "hub:4", "ring:5"})
     for (int k : {0, 1}) {
-      const Result result = search(machine, "alltoall", {.extra_rounds = k});
+      const Result result = search(machine, "alltoall", {.max_chunks = 1, .extra_rounds = k});
       expect_sound(result);
       EXPECT_FALSE(result.points.empty()) << machine << " " << k;
     }
@@ -163,7 +163,7 @@ TEST(SearchFrontier, KSynchronousSchedulesNeedMoreStepsNotNone) {
 // Two hops, yet two steps are impossible for any number of rounds: what was added too soon cannot be taken apart.
 TEST(SearchFrontier, OddRingsHaveAnAllReduce) {
   for (const char* machine : {"ring:3", "ring:5", "ring:7"}) {
-    const Result result = search(machine, "allreduce", {});
+    const Result result = search(machine, "allreduce", {.max_chunks = 1});
     expect_sound(result);
     EXPECT_FALSE(result.points.empty()) << machine;
   }
@@ -204,8 +204,8 @@ TEST(SearchFrontier, AskingForMoreFindsNoLess) {
 
 TEST(SearchFrontier, SaysAtAnyTimeWhatWasFound) {
   std::function<Result()> found;
-  const Result result =
-      search("ring:4", "allreduce", {.publish = [&](std::function<Result()> now) { found = now; }});
+  const Result result = search(
+      "ring:4", "allreduce", {.max_chunks = 1, .publish = [&](std::function<Result()> now) { found = now; }});
   const Result again = found();
   EXPECT_EQ(frontier(again), frontier(result));
   EXPECT_TRUE(again.complete);
@@ -245,10 +245,10 @@ TEST(SearchSynthesis, AnswersEveryKindOfBudget) {
 TEST(SearchFrontier, AZeroStepPointHasItsChunks) {
   const Result result = search_frontier(
       named_topology("ring:3"), {.custom_name = "stay", .ranks = 3, .chunks = {{.pre = {0}, .post = {0}}}},
-      {.max_chunks = 2});
+      {.min_chunks = 2, .max_chunks = 2});
   expect_sound(result);
-  ASSERT_EQ(result.points.size(), 2u);
-  EXPECT_EQ(result.points[1].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 2}));
+  ASSERT_EQ(result.points.size(), 1u);
+  EXPECT_EQ(result.points[0].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 2}));
 }
 
 // Found by random machines. A sum without a schedule that was constructed for its fewest steps; parts that share
@@ -274,7 +274,8 @@ void expect_no_less(const Result& wide, const Result& narrow) {
 TEST(SearchFrontier, ALargerKGivesNoLess) {
   for (const char* machine : {"star:3", "hub:6", "ring:5"})
     for (int conflicts : {0, 1, 200}) {
-      FrontierOptions options{.extra_rounds = 0, .synthesis = {.limits = {.conflicts = conflicts}}};
+      FrontierOptions options{
+          .max_chunks = 1, .extra_rounds = 0, .synthesis = {.limits = {.conflicts = conflicts}}};
       Result narrow = search(machine, "allreduce", options);
       for (int k : {1, 2, 3}) {
         options.extra_rounds = k;
@@ -289,7 +290,7 @@ TEST(SearchFrontier, ALargerKGivesNoLess) {
 // Which share of the k is best for which part is known only together.
 TEST(SearchFrontier, PartsShareTheK) {
   for (int k : {1, 2, 3}) {
-    const Result result = search("hub:6", "allreduce", {.extra_rounds = k});
+    const Result result = search("hub:6", "allreduce", {.max_chunks = 1, .extra_rounds = k});
     EXPECT_TRUE(result.complete) << k;
     EXPECT_EQ(result.points.back().cost, (Cost{.steps = 10 - k, .rounds = 10, .chunks = 6}));
   }

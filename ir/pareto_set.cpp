@@ -1,0 +1,57 @@
+#include "ir/pareto_set.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+bool costs_the_same(const Cost& a, const Cost& b) {
+  return a.steps == b.steps && compare_rate(a, b) == 0;
+}
+
+// Of two that cost the same.
+bool is_preferred(const Point& a, const Point& b) {
+  const auto rank = [](const Point& point) {
+    return std::tuple(point.method == Method::Gathered, point.cost.chunks);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
+
+const Point* ParetoSet::best_within(int steps) const {
+  const Point* best = nullptr;
+  for (const SharedPoint& point : points_)
+    if (point->cost.steps <= steps) best = point.get();
+  return best;
+}
+
+bool ParetoSet::covers(const Cost& cost) const {
+  const Point* const best = best_within(cost.steps);
+  return best != nullptr && compare_rate(best->cost, cost) <= 0;
+}
+
+bool ParetoSet::put(SharedPoint point, std::vector<SharedPoint>* beaten) {
+  const auto drop = [beaten](SharedPoint& dropped) {
+    if (beaten != nullptr) beaten->push_back(std::move(dropped));
+  };
+  if (const Point* const best = best_within(point->cost.steps);
+      best != nullptr && compare_rate(best->cost, point->cost) <= 0 &&
+      !(costs_the_same(best->cost, point->cost) && is_preferred(*point, *best))) {
+    drop(point);
+    return false;
+  }
+  std::erase_if(points_, [&](SharedPoint& other) {
+    const bool worse = dominates(point->cost, other->cost) || costs_the_same(point->cost, other->cost);
+    if (worse) drop(other);
+    return worse;
+  });
+  const auto place = std::ranges::find_if(
+      points_, [&](const SharedPoint& other) { return other->cost.steps > point->cost.steps; });
+  points_.insert(place, std::move(point));
+  return true;
+}
+
+}  // namespace chorale
