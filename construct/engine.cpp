@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kNear = 0.002;  // over the bound: nothing is left to be found
 constexpr double kNearFraction = 0.003;
-constexpr double kMostComposed = 4e3;            // sends: composing looks at each of them hundreds of times
+constexpr double kMostComposed = 2e4;            // sends: composing looks at each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.004;                 // that lower trees may be over the nearest fractions
 constexpr double kHoped = 0.99;         // of the rounds of fractions: these are not the best that there are
@@ -52,29 +52,36 @@ constexpr int kQuickLevels = 2;
 struct Level {
   std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
   double most_exact = 0;                    // sends of it
-  double most_sends = 3e5;                  // of what is packed
-  int small = 0;                            // counts that are packed, from 1 on
+  std::vector<int> composed = {}, times_composed = {};  // counts of what is composed of groups, likewise
+  double most_sends = 3e5;                              // of what is packed
+  int small = 0;                                        // counts that are packed, from 1 on
   std::vector<Count> good = {};
 };
 const std::vector<Level>& levels() {
   static const std::vector<Level> all = {{.small = 2, .good = {{6, 0}, {16, 0.04}}},
-                                         {.exact = {1, 2, 4},
+                                         {.exact = {1, 2},
                                           .times = {1},
                                           .most_exact = 2e4,
-                                          .small = 8,
+                                          .small = 4,
                                           .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
-                                         {.exact = {8},
+                                         {.exact = {4},
                                           .times = {2, 4},
                                           .most_exact = 4e4,
+                                          .composed = {1, 2},
+                                          .small = 8,
                                           .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
-                                         {.exact = {16},
+                                         {.exact = {8, 16},
                                           .times = {8},
                                           .most_exact = 1e5,
+                                          .composed = {4, 8},
+                                          .times_composed = {1},
                                           .most_sends = 1.2e6,
                                           .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
                                          {.exact = {32, 64},
                                           .times = {16},
                                           .most_exact = 3e5,
+                                          .composed = {16},
+                                          .times_composed = {2, 4},
                                           .most_sends = 1.2e6,
                                           .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
   return all;
@@ -88,11 +95,12 @@ bool is_fixed(const Collective& collective) {
   return collective.combining && collective.order.kind == SumOrder::Kind::Fixed;
 }
 
-class Engine {
+}  // namespace
+
+class Construction::Engine {
  public:
-  Engine(const EngineQuestion& question, const std::function<void(Point)>& found)
+  explicit Engine(const EngineQuestion& question)
       : question_(question),
-        found_(found),
         reversed_(has_copying_dual(question.one)),
         topology_(reversed_ ? chorale::reversed(question.topology) : question.topology),
         one_(reversed_ ? dual(question.one) : question.one),
@@ -104,24 +112,27 @@ class Engine {
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
     if (question.bound.rounds > 0)
       bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
+    if (classes_.empty() || !starts_somewhere(question.one)) return;
+    for (const int chunks : {1, 2})
+      if (question.max_chunks == 0 || chunks <= question.max_chunks)
+        attempts_.push_back({.how = How::Quick, .chunks = chunks});
   }
 
-  void run() {
-    if (classes_.empty()) return;
-    quick();
-    if (is_fixed(one_)) return;
-    long long budget = kFirstWork;
-    for (const Level& level : levels()) {
-      if (budget > question_.work || stopped()) return;
-      // The quick ones also look for fewer steps, where a smaller space would.
-      if (met() && &level - levels().data() >= kQuickLevels) return;
-      run_exact(level, budget);
-      run_level(level, budget);
-      budget *= kMoreWork;
-    }
+  bool advance(const std::function<void(Point)>& found) {
+    if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
+    found_ = &found;
+    run(attempts_[next_++]);
+    return true;
   }
 
  private:
+  enum class How { Quick, Packed, Exact, Composed };
+  struct Attempt {
+    How how = How::Quick;
+    int chunks = 1;
+    double slack = 0;
+  };
+
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
   double rate() const { return std::max(bound_, kHoped * fraction_); }
   bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNear); }
@@ -167,7 +178,7 @@ class Engine {
 
   // First as near to the bound as trees come, then the lowest trees that come as near.
   void pack_fractions(long long budget) {
-    Effort effort(budget / 8, question_.stop);
+    Effort effort(budget / 3, question_.stop);
     FractionalPacking nearest(network_, classes_, one_.combining);
     if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
     settled_ = effort.affords(1);
@@ -175,7 +186,7 @@ class Engine {
     shares_ = nearest.shares();
     hop_ = 0;
     for (const double hop : kHops) {
-      Effort lower(budget / 16, question_.stop);
+      Effort lower(budget / 12, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
       if (packing.rounds() > std::max(bound_, fraction_) * (1 + kLower)) continue;
@@ -186,70 +197,88 @@ class Engine {
     }
   }
 
-  // What takes no time, of few chunks: hand-written algorithms, and the fewest steps.
-  void quick() {
-    for (const int chunks : {1, 2})
-      if ((question_.max_chunks == 0 || chunks <= question_.max_chunks) && !stopped())
-        take(incumbents(question_.topology, with_chunks(question_.one, chunks), question_.stop,
-                        question_.extra_rounds));
+  // False where there is none left.
+  bool begin_level() {
+    if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
+    if (level_ >= 0) budget_ *= kMoreWork;
+    if (++level_ == std::ssize(levels()) || budget_ > question_.work) return false;
+    // The first ones also look for fewer steps, where a smaller space would.
+    if (met() && level_ >= kQuickLevels) return false;
+    attempts_.clear();
+    next_ = 0;
+    if (!settled_) pack_fractions(budget_);
+    if (!shares_.empty())  // with more effort, perhaps
+      for (const auto& [chunks, slack] : counts(level()))
+        attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
+    add(How::Exact, level().exact, level().times, level().most_exact);
+    add(How::Composed, level().composed, level().times_composed, kMostComposed);
+    if (attempts_.empty()) attempts_.push_back({.how = How::Quick, .chunks = 1});
+    return true;
   }
 
-  // What is exact for some collectives and machines, at the chunk counts of the bound.
-  void run_exact(const Level& level, long long budget) {
-    std::set<int> counts(level.exact.begin(), level.exact.end());
-    for (const int times : level.times)
-      counts.insert(static_cast<int>(std::min<long long>(times * question_.bound.chunks, kMostChunks)));
-    for (const int chunks : counts) {
-      if (chunks < 1 || chunks > most_chunks(level) || chunks * sends_ > level.most_exact) continue;
-      if (stopped()) return;
-      const Collective whole = with_chunks(question_.one, chunks);
-      take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
-      take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
-      if (one_.kind == CollectiveKind::AllReduce && !united_.contains(chunks))
-        if (const std::optional<Packing> packing = tree_union(topology_, chunks)) {
-          put_in_steps(*packing, level, budget, "tree_union");
-          united_.insert({chunks, packing->chunks});
-        }
-      if (chunks * sends_ > kMostComposed) continue;
-      std::vector<Point> composed;
-      for (ComposedPoint& each : compose_on({.topology = question_.topology,
-                                 .collective = whole,
-                                 .extra_rounds = question_.extra_rounds,
-                                 .stop = question_.stop},
-                                            nestings_))
-        composed.push_back(std::move(each.point));
-      take(std::move(composed));
+  void add(How how, const std::vector<int>& counts, const std::vector<int>& times, double most_sends) {
+    std::set<int> all(counts.begin(), counts.end());
+    for (const int factor : times)
+      all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
+    for (const int chunks : all)
+      if (chunks >= 1 && chunks <= most_chunks(level()) && chunks * sends_ <= most_sends)
+        attempts_.push_back({.how = how, .chunks = chunks});
+  }
+
+  const Level& level() const { return levels()[level_]; }
+
+  void run(const Attempt& attempt) {
+    const Collective whole = with_chunks(question_.one, attempt.chunks);
+    switch (attempt.how) {
+      case How::Quick:
+        return take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      case How::Packed:
+        return pack(attempt.chunks, attempt.slack);
+      case How::Exact:
+        take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        return unite(attempt.chunks);
+      case How::Composed:
+        return take(composed(whole));
     }
   }
 
-  void run_level(const Level& level, long long budget) {
-    if (!settled_) pack_fractions(budget);
-    if (shares_.empty()) return;  // with more effort, perhaps
-    for (const auto& [chunks, slack] : counts(level)) {
-      if (stopped()) return;
-      run_count(chunks, slack, level, budget);
-    }
+  std::vector<Point> composed(const Collective& whole) const {
+    std::vector<Point> points;
+    for (ComposedPoint& each : compose_on({.topology = question_.topology,
+                               .collective = whole,
+                               .extra_rounds = question_.extra_rounds,
+                               .stop = question_.stop},
+                                          nestings_))
+      points.push_back(std::move(each.point));
+    return points;
   }
 
-  void run_count(int chunks, double slack, const Level& level, long long budget) {
-    Effort whole(budget / 8, question_.stop);
+  void unite(int chunks) {
+    if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
+    const std::optional<Packing> packing = tree_union(topology_, chunks);
+    if (packing && united_.insert(packing->chunks).second) put_in_steps(*packing, "tree_union");
+  }
+
+  void pack(int chunks, double slack) {
+    Effort whole(budget_ / 8, question_.stop);
     const Packing packing = Rounding(network_, classes_, one_.combining)
                                 .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (!stopped()) put_in_steps(packing, level, budget, "packing");
+    if (!stopped()) put_in_steps(packing, "packing");
   }
 
-  void put_in_steps(const Packing& packing, const Level& level, long long budget, const char* construction) {
+  void put_in_steps(const Packing& packing, const char* construction) {
     const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
     const int most_steps = std::min(kMostSteps, question_.max_steps);
     const auto keep = [&](int copies, const StepPlan& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
-    Effort ordering(budget / 12, question_.stop);
+    Effort ordering(budget_ / 12, question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFar * fraction_ * chunks) return;
-    Effort repeating(budget / 6, question_.stop);
-    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level) / chunks, most_steps, 1 + kNear,
+    Effort repeating(budget_ / 6, question_.stop);
+    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps, 1 + kNear,
              repeating, keep);
   }
 
@@ -303,11 +332,11 @@ class Engine {
                   [&](const Cheap& other) { return other.steps >= cost.steps && other.rate >= cost.rate; });
     kept_.push_back(cost);
     best_rate_ = std::min(best_rate_, cost.rate);
-    found_(std::move(point));
+    (*found_)(std::move(point));
   }
 
-  const EngineQuestion& question_;
-  const std::function<void(Point)>& found_;
+  const EngineQuestion question_;
+  const std::function<void(Point)>* found_ = nullptr;
   const bool reversed_;
   const Topology topology_;
   const Collective one_;
@@ -323,14 +352,23 @@ class Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   std::vector<Cheap> kept_ = {};
   std::set<int> united_ = {};  // chunk counts of tree unions
+  int level_ = -1;
+  long long budget_ = kFirstWork;  // of the level
+  std::vector<Attempt> attempts_ = {};
+  std::size_t next_ = 0;
 };
 
-}  // namespace
+Construction::Construction(const EngineQuestion& question) : engine_(std::make_unique<Engine>(question)) {}
+Construction::~Construction() = default;
+
+bool Construction::advance(const std::function<void(Point)>& found) {
+  return engine_->advance(found);
+}
 
 void construct(const EngineQuestion& question, const std::function<void(Point)>& found) {
-  const Collective& one = question.one;
-  if (!starts_somewhere(one)) return;
-  Engine(question, found).run();
+  Construction construction(question);
+  while (construction.advance(found)) {
+  }
 }
 
 }  // namespace chorale

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -32,5 +33,19 @@ struct EngineQuestion {
 // among those for more, or what these find is as good; of schedules of more than some 20,000 sends one is left out where another of fewer
 // steps has a rate within 0.2 %. Nothing is found where a destination cannot be reached, and of chunks that start nowhere.
 void construct(const EngineQuestion&, const std::function<void(Point)>& found);
+
+// The same in parts, each of a chunk count, so that several questions are answered side by side.
+class Construction {
+ public:
+  // What the question refers to must outlive this.
+  explicit Construction(const EngineQuestion&);
+  ~Construction();
+  // The next part. False where none is left, or when stopped.
+  bool advance(const std::function<void(Point)>& found);
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
 
 }  // namespace chorale

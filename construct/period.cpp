@@ -251,7 +251,10 @@ class Pipelining {
   void fill(std::vector<int>& list, double width, std::vector<int>& sent) {
     if (list.empty()) return;
     const int n = jobs_.count();
-    std::ranges::stable_sort(list, [&](int a, int b) { return jobs_.height(a % n) > jobs_.height(b % n); });
+    std::ranges::sort(list, [&](int a, int b) {
+      const int high = jobs_.height(a % n), other = jobs_.height(b % n);
+      return high != other ? high > other : a < b;
+    });
     effort_.spend(std::ssize(list));
     std::erase_if(list, [&](int i) {
       const bool fits = std::ranges::all_of(network_.bins_of(jobs_.link(i % n)), [&](int b) {

@@ -174,33 +174,43 @@ class FrontierSearch {
     }
   }
 
-  // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
+  // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed for smaller ones,
+  // too: two phases share it.
   void construct_all(long long work) {
+    struct Attempt {
+      CollectiveKind kind = CollectiveKind::Custom;
+      Collective one = {};
+      std::unique_ptr<Construction> construction = {};
+    };
+    std::vector<std::unique_ptr<Attempt>> attempts;
     for (const CollectiveKind kind : kinds_) {
-      const Collective one = of_kind(asked_, kind, 1);
-      const bool phase = kind != asked_.kind;
-      const bool shares = phase && space_.extra_rounds != kAnyRounds;
+      const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
-        if (clock_.over() && !found_->frontier().empty()) return;
-        clock_.report(name_of(one) + ": constructing schedules");
-        const auto begun = std::chrono::steady_clock::now();
-        construct({.topology = topology_,
-                   .one = one,
-                   .min_chunks = space_.min_chunks,
-                   .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
-                   .max_steps = space_.max_steps,
-                   .extra_rounds = extra,
-                   .bound = found_->rate_bound(kind),
-                   .stop = options_.synthesis.limits.stop,
-                   .work = work},
-                  [&](Point point) {
-                    point.seconds =
-                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-                    put(kind, std::move(point));
-                  });
+        Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
+        attempt = {.kind = kind, .one = of_kind(asked_, kind, 1)};
+        attempt.construction = std::make_unique<Construction>(
+            EngineQuestion{.topology = topology_,
+                           .one = attempt.one,
+                           .min_chunks = space_.min_chunks,
+                           .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
+                           .max_steps = space_.max_steps,
+                           .extra_rounds = extra,
+                           .bound = found_->rate_bound(kind),
+                           .stop = options_.synthesis.limits.stop,
+                           .work = work});
         if (!shares) break;
       }
     }
+    const auto begun = std::chrono::steady_clock::now();
+    while (!attempts.empty())
+      std::erase_if(attempts, [&](const std::unique_ptr<Attempt>& attempt) {
+        if (clock_.over() && !found_->frontier().empty()) return true;
+        clock_.report(name_of(attempt->one) + ": constructing schedules");
+        return !attempt->construction->advance([&](Point point) {
+          point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+          put(attempt->kind, std::move(point));
+        });
+      });
     if (options_.us && work >= kEngineWork) take_classics();
   }
 
