@@ -34,10 +34,12 @@ constexpr double kNearFraction = 0.003;
 constexpr double kMostComposed = 2e4;            // sends: composing looks at each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.004;                 // that lower trees may be over the nearest fractions
-constexpr double kHoped = 0.99;         // of the rounds of fractions: these are not the best that there are
-constexpr double kFar = 1.5;            // times the rounds of fractions: a packing that is not repeated
-constexpr double kTrifle = 0.002;       // a better rate by less is no reason for one more point
-constexpr std::size_t kLarge = 20'000;  // sends
+constexpr double kHoped = 0.99;    // of the rounds of fractions: these are not the best that there are
+constexpr double kFar = 1.5;       // times the rounds of fractions: a packing that is not repeated
+constexpr double kTrifle = 0.002;  // a better rate by less is no reason for one more point
+constexpr double kNearer =
+    0.85;  // nor one that leaves more than this part of what another of fewer steps is over the bound
+constexpr std::size_t kLarge = 5'000;  // sends
 constexpr int kMostChunks = 4096;
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
@@ -291,10 +293,12 @@ class Construction::Engine {
   bool is_better(int steps, double rate, bool large) const {
     return std::ranges::none_of(kept_, [&](const Cheap& other) {
       if (other.steps > steps) return false;
-      const bool nearly = large && other.steps < steps && rate > bound_ * (1 + 1e-9);
-      return other.rate <= rate * (nearly ? 1 + kTrifle : 1 + 1e-12);
+      if (!large || other.steps == steps) return other.rate <= rate * (1 + 1e-12);
+      return other.rate <= rate * (1 + kTrifle) || over(rate) > kNearer * over(other.rate);
     });
   }
+  // What it has more than the least that there can be, as far as is known.
+  double over(double rate) const { return std::max(0.0, rate - this->rate()); }
 
   void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepPlan& plan) {
     const auto steps = static_cast<int>(plan.rounds.size());
@@ -304,7 +308,9 @@ class Construction::Engine {
       return;
     const Collective whole = with_chunks(question_.one, chunks);
     Schedule schedule = jobs.schedule(reversed_ ? dual(whole) : whole, copies, plan);
-    Point point{.construction = construction, .collective = whole};
+    Point point{.method = reversed_ ? Method::Dual : Method::Direct,
+                .construction = construction,
+                .collective = whole};
     point.schedule = reversed_ ? chorale::reversed(schedule, true) : std::move(schedule);
     point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                   .rounds = total_rounds(point.schedule),

@@ -44,6 +44,20 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 constexpr std::size_t kMostSends = 20'000;
 constexpr double kFaster = 0.999;  // less is no reason to show one point more
 
+double rate_of(const Cost& cost) {
+  return static_cast<double>(cost.rounds) / cost.chunks;
+}
+
+// Has a composition of many chunks hardly a better rate than what takes fewer steps? As construct/engine.h has it.
+constexpr int kManyChunks = 512;
+constexpr double kTrifle = 1.002, kNearer = 0.85;
+bool is_trifle(const Cost& cost, const ParetoSet& known, double bound) {
+  const Point* const best = known.best_within(cost.steps - 1);
+  if (cost.chunks < kManyChunks || best == nullptr) return false;
+  const double rate = rate_of(cost), before = rate_of(best->cost);
+  return before <= kTrifle * rate || rate - bound > kNearer * (before - bound);
+}
+
 bool is_small(const Point& point) {
   std::size_t sends = 0;
   for (const Step& step : point.schedule.steps) sends += step.sends.size();
@@ -210,7 +224,16 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
   return all;
 }
 
-// Compositions are made for costs that nothing dominates only.
+// No schedule of any chunk count has fewer rounds per chunk, as far as is known.
+double Findings::least_rate(const Parts& parts) const {
+  Result claimed;
+  claimed.collective.kind = empty_.collective.kind;
+  claimed.claims = parts.claims;
+  const Rate bound = chorale::rate_bound(claimed);
+  return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+}
+
+// Compositions are made for costs that nothing dominates only, and large ones not for a trifle: each has to be made and verified.
 ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
   ParetoSet merged = parts.direct;
   if (!is_allreduce()) return merged;
@@ -220,8 +243,9 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     const int rate = compare_rate(a.cost, b.cost);
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
+  const double bound = least_rate(parts);
   for (const Composition& each : all)
-    if (!merged.covers(each.cost))
+    if (!merged.covers(each.cost) && !is_trifle(each.cost, merged, bound))
       if (const SharedPoint point = made(each)) merged.put(point, beaten);
   return merged;
 }

@@ -83,6 +83,7 @@ class Findings {
 
   Parts parts() const;
   void keep_phase(std::vector<SharedPoint>&, const SharedPoint&) const;
+  double least_rate(const Parts&) const;
   ParetoSet merged(const Parts&, std::vector<SharedPoint>* beaten) const;
   std::vector<Composition> compositions(const Parts&) const;
   SharedPoint made(const Composition&) const;
