@@ -85,6 +85,7 @@ Outcome show(const LibraryCommand& command) {
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
     const Result& result = taken_answer.result;
+    refuse_places(stored, result, command.file);
     unchecked += taken_answer.unchecked;
     ++answers;
     const auto of_frontier = [](const Point& point) { return point.on_frontier; };
