@@ -41,6 +41,8 @@ results = [
     result("two.json", "classic", "two_tree_allreduce", "full:5"),
     result("a2a.json", "classic", "direct_alltoall", "full:4"),
     result("rs.json", "classic", "recursive_halving_reducescatter", "full:4"),
+    # In 3 steps and 3/2 rounds per chunk, where schedules whose ranks agree need 2: some ranks differ.
+    result("free.json", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement"),
 ]
 
 REQUIRED = {"algo": ["name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes", "maxBytes"],
@@ -73,9 +75,11 @@ def check_loader_rules(path):
                 assert (step.get("hasdep") == "1") == ((tb.get("id"), step.get("s")) in waited)
 
 
-files, plans = 0, []
+files, plans, some_differ = 0, [], False
 for name in results:
     for target, extension in [("msccl-xml", "xml"), ("mscclpp", "plan.json"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
+        if name == "free.json" and target != "mpi":
+            continue
         directory = work / f"{name}.{target}"
         directory.mkdir()
         for path in run(chorale, "emit", name, "--target", target, "-o", str(directory)).split():
@@ -101,7 +105,10 @@ for name in results:
                 for elements in ["0", "1", "10007"]:
                     text = run("mpirun", "--oversubscribe", "-n", ranks, "./x", elements, "2")
                     assert ", 0 wrong" in text, text
-assert files >= 35, files
+                    differ, free = int(re.search(r", (\d+) slots with ranks that differ", text)[1]), text.endswith(", as they may\n")
+                    assert free == (name == "free.json") and (differ == 0 or free and elements == "10007"), text
+                    some_differ = some_differ or differ > 0
+assert files >= 35 and some_differ, files
 
 # The page of a result, of all points or of one.
 (work / "pages").mkdir()
