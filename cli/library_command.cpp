@@ -94,7 +94,8 @@ Outcome show(const LibraryCommand& command) {
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
       add_measured(stored, place, is_rooted(result.collective.kind), measured);
-      rows.push_back({place.machine, group_of(place), place.collective,
+      const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
+      rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
                       std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",

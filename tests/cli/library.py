@@ -118,7 +118,8 @@ for order in ("fixed", "agreed"):
     says = json.loads((work / "one.json").read_text())["collective"].get("order", "agreed")
     assert says == order == "agreed" or order == "fixed" and says.startswith("(("), (order, says)
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--bytes", "1K")
-assert "2 answers in 2 places" in run("library", "show", "orders.db")
+text = run("library", "show", "orders.db")
+assert "2 answers in 2 places" in text and text.count("allreduce, fixed order") == 1, text
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "1,0,2,4,3,5", "--order", "agreed")
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "0,1,2,3,4,5", "--order", "fixed")
 run("library", "verify", "orders.db")
