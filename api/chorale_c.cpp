@@ -47,13 +47,13 @@ const char* required(const char* given, const char* what) {
 
 FrontierOptions options_of(const chorale_question& question) {
   const auto not_negative = [](auto number, const char* name) {
-    if (!(number >= 0)) throw InputError(name, "is negative", "use 0 for the default");
+    if (number != number) throw InputError(name, "is not a number", "use 0 for the default");
+    if (number < 0) throw InputError(name, "is negative", "use 0 for the default");
     return number;
   };
   FrontierOptions options;
   options.min_chunks = std::max(1, not_negative(question.min_chunks, "min_chunks"));
-  if (not_negative(question.max_chunks, "max_chunks") > 0)
-    options.max_chunks = std::max(options.min_chunks, question.max_chunks);
+  if (not_negative(question.max_chunks, "max_chunks") > 0) options.max_chunks = question.max_chunks;
   if (not_negative(question.max_steps, "max_steps") > 0) options.max_steps = question.max_steps;
   if (not_negative(question.conflicts, "conflicts") > 0)
     options.synthesis.limits.conflicts = question.conflicts;

@@ -40,8 +40,8 @@ int chorale_best(const char* result, double block_bytes);
 /* The page of `chorale show --html`. */
 char* chorale_page(const char* result);
 
-/* Writes a point of a result as a program for "mpi", "cuda" or another of `chorale emit --target` into a directory that is
- * there. What was written: a path a line. */
+/* Writes a point of a result as a program for "mpi", "cuda" or another of `chorale emit --target` into a directory,
+ * which is made where there is none. What was written: a path a line. */
 char* chorale_compile(const char* result, int point, const char* target, const char* directory);
 
 /* What was wrong in the last function above that failed in this thread; "" before. Valid until the next one that fails. */

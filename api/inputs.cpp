@@ -52,7 +52,7 @@ Collective asked_with_chunks(const Result& result, int chunks, const std::string
 Collective in_order(const Topology& topology, Collective collective, const std::string& order) {
   if (order.empty()) return collective;
   if (!adds(collective))
-    throw InputError("--order", "is of sums, and a " + name_of(collective) + " has none", "leave it out");
+    throw InputError("--order", "is of sums, and " + name_of(collective) + " has none", "leave it out");
   collective.order =
       order == "fixed" ? SumOrder{.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, collective)}
                        : parse_sum_order(order, topology.ranks, "--order");

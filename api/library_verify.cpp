@@ -139,6 +139,13 @@ bool is_away(const std::string& spec) {
          !std::filesystem::is_regular_file(spec, error);
 }
 
+void refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
+                  const std::string& file) {
+  const std::string wrong = place_fault(stored, result, place);
+  if (!wrong.empty())
+    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kRemedy);
+}
+
 }  // namespace
 
 std::string place_fault(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) try {
@@ -173,11 +180,14 @@ TakenAnswer taken(const StoredAnswer& stored, const std::string& file) {
   return answer;
 }
 
+void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
+  for (const AnswerPlace& place : stored.places)
+    if (!is_away(place.machine)) refuse_place(stored, result, place, file);
+}
+
 TakenAnswer taken_at(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
   TakenAnswer answer = taken(stored, file);
-  const std::string wrong = place_fault(stored, answer.result, place);
-  if (!wrong.empty())
-    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kRemedy);
+  refuse_place(stored, answer.result, place, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
                                   renumbering_from_json(place.numbering, file), nullptr, file);
   answer.result.topology.name = place.machine;

@@ -7,6 +7,8 @@ A cell is "steps: rounds per chunk" of each point, with * where it is proven; th
 """
 import argparse
 import json
+import os
+import pathlib
 import subprocess
 import tempfile
 
@@ -26,6 +28,8 @@ def main():
     parser.add_argument("--conflicts", type=int, default=20000)
     parser.add_argument("--seconds", type=int, default=60)
     options = parser.parse_args()
+    commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    print(f"{os.cpu_count()} hardware threads; commit {commit.stdout.strip()}")
     print(f"AllReduce, --max-chunks {options.max_chunks} --conflicts {options.conflicts} --time-limit {options.seconds}s; "
           "steps: rounds per chunk, * proven")
     for machine in MACHINES:

@@ -1,5 +1,6 @@
 #include "cli/library_build.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,8 +9,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -23,31 +26,36 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
+// A file without a name: whatever ends the process, SIGKILL too, nothing is left.
+class NamelessFile {
+ public:
+  NamelessFile() {
+    std::string name = (fs::temp_directory_path() / "chorale-library-XXXXXX").string();
+    file_ = mkostemp(name.data(), O_CLOEXEC);
+    if (file_ < 0) throw InputError(name, "no file can be made there", "set TMPDIR to where there is room");
+    unlink(name.c_str());
+  }
+  ~NamelessFile() {
+    if (file_ >= 0) close(file_);
+  }
+  NamelessFile(NamelessFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  NamelessFile& operator=(NamelessFile&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+
+  int descriptor() const { return file_; }
+  // By which this process opens it, and those that inherit the descriptor.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
+
+ private:
+  int file_ = -1;
+};
+
 struct Worker {
   pid_t process = 0;
   std::size_t question = 0;
-  fs::path folder = {};
-};
-
-// Removed with all that is in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "chorale-library-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      throw InputError(name, "no folder can be made there", "set TMPDIR to where there is room");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
+  NamelessFile machine = {}, result = {};
 };
 
 std::int64_t memory_of_a_worker(const LibraryCommand& command) {
@@ -58,12 +66,11 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
 }
 
 // The words of the command that answers it.
-std::vector<std::string> words_for(const LibraryQuestion& question, const fs::path& folder,
-                                   std::int64_t memory, int cube_jobs) {
+std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker, std::int64_t memory,
+                                   int cube_jobs) {
   const FrontierOptions& asked = question.options;
   std::vector<std::string> words = {
-      "chorale", "frontier", (folder / "machine.json").string(), name_of(question.collective),
-      "-q",      "--json",   (folder / "result.json").string()};
+      "chorale", "frontier", worker.machine.path(), name_of(question.collective), "-q", "--json", "-"};
   const auto add = [&](const char* option, const std::string& value) {
     words.push_back(option);
     words.push_back(value);
@@ -86,8 +93,9 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const fs::pa
   return words;
 }
 
-// Between fork and exec nothing is allocated: another thread may hold the allocator.
-pid_t started(std::vector<std::string> words) {
+// Its standard output is the file of the result. Between fork and exec nothing is allocated: another thread may
+// hold the allocator.
+pid_t started(std::vector<std::string> words, const Worker& worker) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -97,7 +105,9 @@ pid_t started(std::vector<std::string> words) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kBadInput);
+  if (getppid() != parent || fcntl(worker.machine.descriptor(), F_SETFD, 0) != 0 ||
+      dup2(worker.result.descriptor(), STDOUT_FILENO) < 0)
+    _exit(kBadInput);
   execv("/proc/self/exe", arguments.data());
   _exit(kBadInput);
 }
@@ -113,17 +123,15 @@ void take(AnswerFile& file, const LibraryQuestion& question, const Worker& worke
   const bool well =
       WIFEXITED(status) && (WEXITSTATUS(status) == kFound || WEXITSTATUS(status) == kUndecided ||
                             WEXITSTATUS(status) == kImpossible);
-  const std::string result = (worker.folder / "result.json").string();
+  const std::string result = well ? read_file(worker.result.path()) : "";
   if (!well)
     report.failures.push_back(in_words(
         question, WIFSIGNALED(status) ? fmt::format("its process was ended by signal {}", WTERMSIG(status))
                                       : fmt::format("its process ended with {}", WEXITSTATUS(status))));
-  else if (!fs::exists(result) || !keep_answer(file, question, result_from_json(read_file(result), result)))
+  else if (result.empty() || !keep_answer(file, question, result_from_json(result, "a worker's result")))
     report.failures.push_back(in_words(question, "not answered within the limits"));
   else
     ++report.answered;
-  std::error_code error;
-  fs::remove_all(worker.folder, error);
 }
 
 }  // namespace
@@ -138,23 +146,22 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
     else
       open.push_back(i);
   }
-  const Folder folder;
   const std::int64_t memory = memory_of_a_worker(command);
   std::vector<Worker> workers;
   std::size_t next = 0;
   const auto start_next = [&] {
-    Worker worker{.question = open[next], .folder = folder.path() / std::to_string(next)};
-    ++next;
+    Worker worker{.question = open[next++]};
     const LibraryQuestion& question = questions[worker.question];
-    fs::create_directory(worker.folder);
-    write_file((worker.folder / "machine.json").string(), to_json(without_names(question.topology)));
+    if (!(std::ofstream(worker.machine.path()) << to_json(without_names(question.topology)) << std::flush))
+      throw InputError("library build", "a temporary file cannot be written",
+                       "set TMPDIR to where there is room");
     // The last questions have the processors of those that are answered, for their cubes.
     const int side_by_side = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(command.jobs),
                                                                     open.size() - next + workers.size() + 1));
-    worker.process = started(words_for(question, worker.folder, memory, command.jobs / side_by_side));
+    worker.process = started(words_for(question, worker, memory, command.jobs / side_by_side), worker);
     if (worker.process < 0)
       throw InputError("library build", "no process can be started", "use fewer --jobs");
-    workers.push_back(worker);
+    workers.push_back(std::move(worker));
   };
   while (!*supervisor.stop() && (next < open.size() || !workers.empty())) {
     while (next < open.size() && std::ssize(workers) < command.jobs) start_next();

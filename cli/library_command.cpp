@@ -85,6 +85,7 @@ Outcome show(const LibraryCommand& command) {
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
     const Result& result = taken_answer.result;
+    refuse_places(stored, result, command.file);
     unchecked += taken_answer.unchecked;
     ++answers;
     const auto of_frontier = [](const Point& point) { return point.on_frontier; };
@@ -93,7 +94,8 @@ Outcome show(const LibraryCommand& command) {
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
       add_measured(stored, place, is_rooted(result.collective.kind), measured);
-      rows.push_back({place.machine, group_of(place), place.collective,
+      const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
+      rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
                       std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",

@@ -105,14 +105,15 @@ void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& ch
       ->required()
       ->option_text("COLLECTIVE");
   chorale::root(app, "--root", root);
-  app->add_option("--order", order,
-                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
-                  "chunks, so that "
-                  "every point gives the same bits; or that tree, such as '((0 1) (2 3))'")
-      ->option_text("ORDER");
+  CLI::Option* const asked = app->add_option(
+      "--order", order,
+      "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+      "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
+  asked->option_text("ORDER");
   app->add_flag_callback(
-      "--allow-disagreement", [&order] { order = "free"; },
-      "Ranks may add up in orders of their own and end with different bits");
+         "--allow-disagreement", [&order] { order = "free"; },
+         "Ranks may add up in orders of their own and end with different bits")
+      ->excludes(asked);
   machine_changes(app, changes);
 }
 

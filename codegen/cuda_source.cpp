@@ -61,9 +61,10 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
              "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
-             "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n\n",
+             "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n"
+             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              name, name, all, program.chunks_per_block, blocks_of_the_size(program), options.bus_factor,
-             program.double_scratch) +
+             program.double_scratch, collective.order.kind != SumOrder::Kind::Free) +
          rows("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
               "chorale::PeerRow", "kRows", instructions) +
          rows("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places) +

@@ -72,8 +72,10 @@ std::string tables(const Collective& collective, const Program& program) {
   const Promise promise(collective);
   return fmt::format(
              "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
-             "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n\n",
-             printable_name(program.name), program.ranks.size(), program.steps, program.chunks_per_block) +
+             "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
+             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
+             printable_name(program.name), program.ranks.size(), program.steps, program.chunks_per_block,
+             collective.order.kind != SumOrder::Kind::Free) +
          table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                sizes_table(program), 3) +
          table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +

@@ -53,7 +53,8 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
   const bool applies = !program.epilogue.expression.empty();
   const std::string arithmetic = without_includes(epilogue_runtime_source(), includes),
                     runtime = without_includes(nccl_runtime_source(), includes);
-  for (const char* each : {"cstdio", "cstdlib", "iterator", "thread"})
+  for (const char* each : {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "iterator", "map", "thread",
+                           "type_traits", "vector"})
     includes.insert(fmt::format("#include <{}>", each));
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
@@ -80,9 +81,11 @@ std::string to_nccl_source(const Collective& collective, const Program& program)
              "constexpr std::size_t kMessageCount = {}, kWorkCount = {};\n"
              "constexpr int kInputShift = {};  // in place, rank n's input begins n * this blocks after its "
              "output\n"
-             "constexpr int kInPlace = {};  // 1: input and output may lie so\n\n",
+             "constexpr int kInPlace = {};  // 1: input and output may lie so\n"
+             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              name, program.ranks.size(), program.steps, program.chunks_per_block, messages.size(),
-             work.size(), in_place_shift(collective.kind), in_place ? 1 : 0) +
+             work.size(), in_place_shift(collective.kind), in_place ? 1 : 0,
+             collective.order.kind != SumOrder::Kind::Free) +
          printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                        "std::array<int, 3>", "kSlots", sizes_table(program), 3) +
          printed_table("step, from rank, buffer, slot, to rank, buffer, slot, piece", "StepMessage",

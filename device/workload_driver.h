@@ -6,7 +6,8 @@
 //        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on a GPU beside them
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
-// with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out. With
+// with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out; a run
+// before that has numbers whose sums are rounded, so that replicas are equal only if they are made in one order. With
 // -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are on one GPU or dealt over several, with
 // -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
 #pragma once
@@ -77,6 +78,20 @@ T driver_value(const char* name, int rank, std::int64_t index) {
   else
     return T(static_cast<float>(eighths) / 8);
 }
+// Between 1/16 and 4, with all the digits that there are; integers are as above.
+template <typename T>
+T rounding_driver_value(const char* name, int rank, std::int64_t index) {
+  if constexpr (std::is_integral_v<T>) return driver_value<T>(name, rank, index);
+  const std::uint64_t number =
+      mixed(~name_number(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
+            0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
+  const double value =
+      std::ldexp(1 + static_cast<double>(number >> 12) * 0x1p-52, static_cast<int>(number % 6) - 4);
+  if constexpr (std::is_arithmetic_v<T>)
+    return static_cast<T>(value);
+  else
+    return T(static_cast<float>(value));
+}
 
 template <typename T>
 double driver_number(T value) {
@@ -101,15 +116,24 @@ class Driver {
     const int rank = transport_.rank();
     typename Workload::template Program<Transport> program(transport_, sizes_);
     tensors_.seed = options_.seed;
-    make_all();
-    program.run(tensors_);
-    transport_.device().finish();
-    const auto step = prepared_step(program);
     int wrong = 0;
-    Workload::tensors(tensors_, sizes_, rank,
-                      [&](const DriverTensor& tensor, auto& member, const Share& part) {
-                        if (tensor.is_result) wrong += finished(tensor, member, part) ? 0 : 1;
-                      });
+    const auto checked_run = [&] {
+      make_all();
+      program.run(tensors_);
+      transport_.device().finish();
+    };
+    const auto check = [&] {
+      Workload::tensors(tensors_, sizes_, rank,
+                        [&](const DriverTensor& tensor, auto& member, const Share& part) {
+                          if (tensor.is_result) wrong += finished(tensor, member, part) ? 0 : 1;
+                        });
+    };
+    rounding_ = options_.in.empty();
+    if (rounding_) checked_run(), check();
+    rounding_ = false;
+    checked_run();
+    const auto step = prepared_step(program);
+    check();
     double best = 1e30;
     for (int i = 0; i < options_.runs; ++i) {
       transport_.barrier();
@@ -227,7 +251,9 @@ class Driver {
       return;
     }
     for (std::int64_t i = 0; i < part.elements(); ++i)
-      values[i] = driver_value<T>(tensor.name, tensor.is_local ? transport_.rank() : 0, part.index(i));
+      values[i] =
+          (rounding_ ? rounding_driver_value<T>
+                     : driver_value<T>)(tensor.name, tensor.is_local ? transport_.rank() : 0, part.index(i));
   }
 
   template <typename T>
@@ -242,7 +268,7 @@ class Driver {
   }
   template <typename T>
   bool is_right(const DriverTensor& tensor, const T* values, const Share& part) {
-    if (!options_.out.empty()) {
+    if (!options_.out.empty() && !rounding_) {
       std::ofstream stream(file(options_.out, tensor), std::ios::binary);
       stream.write(reinterpret_cast<const char*>(values),
                    static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
@@ -257,8 +283,10 @@ class Driver {
       std::uint64_t bits = 0;
       std::memcpy(&bits, values + i, sizeof(T));
       const std::uint64_t place = 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i));
-      sum += mixed(bits + place);
       const double number = driver_number(values[i]), value = std::isfinite(number) ? number : 1;
+      if (rounding_ && std::isnan(number))
+        bits = 0;  // which of two NaNs a sum of them is, is the compiler's choice
+      sum += mixed(bits + place);
       weighted += value * (static_cast<double>(mixed(place) >> 11) * 0x1p-52 - 1);
       absolute += std::abs(value);
     }
@@ -281,6 +309,11 @@ class Driver {
       total += static_cast<std::uint64_t>(low[r]);
       weighted += weighted_of[r];
       absolute += absolute_of[r];
+    }
+    if (rounding_) {
+      if (transport_.rank() == 0 && !same)
+        std::printf("%s: where sums are rounded, replicas differ\n", tensor.name);
+      return same;
     }
     if (transport_.rank() == 0)
       std::printf("%s: %06llx%s\n%s is about %.9g of %.9g\n", tensor.name,
@@ -305,7 +338,17 @@ class Driver {
   typename Workload::Sizes sizes_ = {};
   typename Workload::Tensors tensors_ = {};
   std::vector<std::shared_ptr<void>> memory_ = {};
+  bool rounding_ = false;
 };
+
+// Throws std::invalid_argument.
+inline std::int64_t driver_integer(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  require(!text.empty() && *end == 0 && number >= 0 && number < 1LL << 40,
+          option + ": '" + text + "' is no integer of 0 to 2^40 - 1");
+  return number;
+}
 
 // Throws std::invalid_argument.
 template <typename Workload>
@@ -315,7 +358,7 @@ DriverOptions driver_options(int argc, char** argv) {
     const std::string word = argv[i];
     const std::string value = i + 1 < argc ? argv[i + 1] : "";
     if (word == "--runs")
-      options.runs = std::atoi(value.c_str()), ++i;
+      options.runs = static_cast<int>(std::min<std::int64_t>(driver_integer(word, value), 1 << 30)), ++i;
     else if (word == "--seed")
       options.seed = std::strtoull(value.c_str(), nullptr, 10), ++i;
     else if (word == "--in")
@@ -339,7 +382,7 @@ DriverOptions driver_options(int argc, char** argv) {
       options.on_gpus.patience = std::atof(value.c_str()), ++i;
 #endif
     else if (const std::size_t at = word.find('='); at != word.npos)
-      options.sizes[word.substr(0, at)] = std::atoll(word.c_str() + at + 1);
+      options.sizes[word.substr(0, at)] = driver_integer(word.substr(0, at), word.substr(at + 1));
     else
       throw std::invalid_argument(
           word + " is no option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");

@@ -78,7 +78,7 @@ Collective read_custom(const JsonReader& json, int ranks) {
 void read_order(const JsonReader& json, Collective& collective) {
   if (!json.has("order")) return;
   const JsonReader order = json["order"];
-  if (!adds(collective)) order.fail("is of sums, and a " + name_of(collective) + " has none", "leave it out");
+  if (!adds(collective)) order.fail("is of sums, and " + name_of(collective) + " has none", "leave it out");
   collective.order = parse_sum_order(order.text(1 << 20), collective.ranks, order.where());
 }
 

@@ -52,7 +52,8 @@ class TreeParser {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw InputError(where_, fmt::format("the tree '{}' {}", text_, what),
+    const std::string shown = text_.size() > 60 ? text_.substr(0, 60) + "..." : text_;
+    throw InputError(where_, fmt::format("the tree '{}' {}", shown, what),
                      "write each rank once, in brackets: ((0 1) (2 3))");
   }
   void skip_spaces() {

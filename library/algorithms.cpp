@@ -100,8 +100,14 @@ std::string in_words(const std::vector<Seat>& group) {
 
 }  // namespace
 
-Algorithms::Algorithms(const std::string& path, std::string over, bool fixed_order)
-    : over_(std::move(over)), fixed_order_(fixed_order) {
+Algorithms::Algorithms(const std::string& path, std::string over, const std::string& order)
+    : over_(std::move(over)), fixed_order_(order == "fixed") {
+  if (fixed_order_) hash("order: fixed\n", fingerprint_);  // ranks with another one would choose otherwise
+  if (!order.empty() && order != "fixed" && order != "agreed") {
+    complaints_.push_back("CHORALE_ORDER: '" + shown(order.substr(0, 60)) +
+                          "' is no order of sums: no algorithms are loaded; use fixed or agreed");
+    return;
+  }
   try {
     read_all(path);
   } catch (const std::exception&) {

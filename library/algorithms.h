@@ -34,15 +34,17 @@ class Algorithms {
   // Files, or directories of them, separated by colons: results, which a directory is searched for, and
   // libraries (library/answers.h), of which what was measured `over` MPI or NCCL counts. What cannot be read,
   // what is too large to be read in a moment, and what the memory does not suffice for, is left out and said
-  // in `complaints`. Throws nothing. Those whose ranks may end with different bits are left out, too; with
-  // `fixed_order`, those of sums that are not added up along one tree, which is that of the first for so many
-  // ranks: then each size and each run gives the same bits.
-  explicit Algorithms(const std::string& path, std::string over = "mpi", bool fixed_order = false);
+  // in `complaints`. Throws nothing. Those whose ranks may end with different bits are left out, too; where
+  // `order`, which is what CHORALE_ORDER says, is "fixed", those of sums that are not added up along one tree,
+  // which is that of the first for so many ranks: then each size and each run gives the same bits. "agreed" is
+  // as ""; with another word nothing is loaded.
+  explicit Algorithms(const std::string& path, std::string over = "mpi", const std::string& order = "");
 
   const std::vector<std::string>& complaints() const { return complaints_; }
   // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
   void add(Algorithms other);
-  // Of the contents of all files that were loaded: the same, with overwhelming odds only, for the same files.
+  // Of the contents of all files that were loaded, and the order: the same, with overwhelming odds only, for the
+  // same ones.
   std::uint64_t fingerprint() const { return fingerprint_; }
   int size() const { return size_; }
 

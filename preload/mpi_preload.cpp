@@ -54,8 +54,7 @@ class Preload {
  private:
   Preload()
       : log_(std::strlen(variable("CHORALE_LOG")) > 0 && std::strcmp(variable("CHORALE_LOG"), "0") != 0),
-        collectives_(Algorithms(variable("CHORALE_ALGORITHMS"), "mpi",
-                                std::strcmp(variable("CHORALE_ORDER"), "fixed") == 0),
+        collectives_(Algorithms(variable("CHORALE_ALGORITHMS"), "mpi", variable("CHORALE_ORDER")),
                      {.call =
                           [this](MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
                                  const std::string& why_not) {

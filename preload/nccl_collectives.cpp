@@ -94,7 +94,7 @@ std::string& NcclCollectives::last_error() {
 }
 
 std::string NcclCollectives::load(const std::string& path) {
-  auto fresh = std::make_unique<Algorithms>(path, "nccl", settings_.fixed_order);
+  auto fresh = std::make_unique<Algorithms>(path, "nccl", settings_.order);
   std::string complaints;
   for (const std::string& complaint : fresh->complaints())
     complaints += (complaints.empty() ? "" : "; ") + complaint;

@@ -51,7 +51,7 @@ struct NcclSettings {
   bool log = false;                    // say once for each kind of call which algorithm was used, or why none
   std::chrono::milliseconds check{0};  // if not 0: wait after each step, at most so long
   std::string host = {};               // where this process is; empty: the name that the system has
-  bool fixed_order = false;            // sums by algorithms of one fixed order alone
+  std::string order = {};              // "fixed": sums by algorithms of one fixed order alone
 };
 
 class NcclCollectives {

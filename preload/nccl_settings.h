@@ -25,7 +25,7 @@ inline NcclSettings nccl_settings() {
           .log = *text("CHORALE_LOG") != 0 && std::strcmp(text("CHORALE_LOG"), "0") != 0,
           .check = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(text("CHORALE_CHECK")))),
           .host = text("CHORALE_HOST"),
-          .fixed_order = std::strcmp(text("CHORALE_ORDER"), "fixed") == 0};
+          .order = text("CHORALE_ORDER")};
 }
 
 }  // namespace chorale

@@ -1,12 +1,20 @@
 // Inputs whose results are exact in any order, and the results: small integers, signs and twos for products.
+// Inputs whose sums are rounded, and which outputs have the same bits then if all ranks add up in one order.
 // Ranks that are to have the same data do.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "algorithm.h"
 #include "device/elements.h"
+
+constexpr unsigned kRounding = 0;  // as a seed: floats of mixed magnitude
 
 class Expected {
  public:
@@ -21,6 +29,16 @@ class Expected {
     x ^= x >> 29;
     x *= 0xd6e8feb86659fd93u;
     x ^= x >> 32;
+    if constexpr (!std::is_integral_v<T>)
+      if (seed == kRounding) {
+        const double magnitude =
+            std::ldexp(1 + static_cast<double>(x >> 12) * 0x1p-52, static_cast<int>(x % 8) - 4);
+        const double value = x / 8 % 2 != 0 ? -magnitude : magnitude;
+        if constexpr (sizeof(T) == 8)
+          return T(value);
+        else
+          return T(static_cast<float>(value));
+      }
     if (op_ == chorale::Combination::Prod) return T(x % 16 == 0 ? 2 : 1);
     return T(static_cast<float>(x % 8));  // sixteen of them are exact in every type
   }
@@ -81,3 +99,26 @@ class Expected {
 
   const chorale::Combination op_;
 };
+
+// An output slot, and the first of all that is promised the same.
+struct PromisedSlot {
+  int rank, slot;
+  std::size_t like;
+};
+inline std::vector<PromisedSlot> promised_slots() {
+  std::vector<PromisedSlot> slots;
+  std::map<std::vector<std::pair<int, int>>, std::size_t> first;  // by what is added up
+  std::map<std::pair<int, int>, std::vector<std::pair<int, int>>> sources;
+  for (const auto& row : algorithm::kPromised) sources[{row[0], row[1]}].push_back({row[2], row[3]});
+  for (const auto& [at, sum] : sources)
+    slots.push_back({at.first, at.second, first.emplace(sum, slots.size()).first->second});
+  return slots;
+}
+
+// How many differ from the one that they are like, of a number for each.
+inline long disagreeing(const std::vector<std::uint64_t>& hashes) {
+  const std::vector<PromisedSlot> slots = promised_slots();
+  long differ = 0;
+  for (std::size_t k = 0; k < slots.size(); ++k) differ += hashes[k] != hashes[slots[k].like];
+  return differ;
+}

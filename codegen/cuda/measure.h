@@ -8,6 +8,7 @@
 
 #include "algorithm.h"
 #include "device/kernel.h"
+#include "expected.h"
 #include "options.h"
 
 // The tables of the algorithm where upload(rows, count) puts them.
@@ -52,7 +53,7 @@ long block_elements(long bytes) {
 //   prepare(elements, seed)      fills inputs of blocks of so many elements, and spoils outputs
 //   run()                        once
 //   replay(warm_up, times)       as a graph where there are graphs; microseconds of one
-//   wrong(seed)                  elements of all ranks
+//   wrong(seed)                  elements of all ranks; of kRounding, output slots whose ranks differ
 //   copy(elements, times)        if it has that: microseconds of a copy to time it beside
 template <typename T, typename Machine>
 long measure_sizes(Machine& machine, const Options& options, bool speaks) {
@@ -68,6 +69,11 @@ long measure_sizes(Machine& machine, const Options& options, bool speaks) {
     machine.prepare(count, 1);
     machine.run();
     long wrong = machine.wrong(1);
+    if (algorithm::kAgreed) {
+      machine.prepare(count, kRounding);
+      machine.run();
+      wrong += machine.wrong(kRounding);
+    }
     machine.prepare(count, 2);
     const double us = machine.replay(3, options.iterations);
 #ifdef IN_PLACE

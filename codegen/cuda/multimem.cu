@@ -104,7 +104,7 @@ class Machine {
   long wrong(unsigned seed) {
     RankValues<T> values(rank_, elements_);
     download(values.output().data(), output_, elements_);
-    return of_all_ranks(values.wrong(expected_, seed));
+    return wrong_of_all_ranks(values, expected_, seed);
   }
 
  private:

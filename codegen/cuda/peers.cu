@@ -113,7 +113,7 @@ class Machine {
     RankValues<T> values(rank_, launch_.shape.elements);
     download(values.input().data(), launch_.memory.own_input, static_cast<long>(values.input().size()));
     download(values.output().data(), launch_.memory.own_output, static_cast<long>(values.output().size()));
-    return of_all_ranks(values.wrong(expected_, seed));
+    return wrong_of_all_ranks(values, expected_, seed);
   }
 
  private:

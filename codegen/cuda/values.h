@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "algorithm.h"
@@ -68,6 +70,22 @@ class RankValues {
       }
     });
     return wrong;
+  }
+
+  // What the bits of this rank's slots of promised_slots() make.
+  void add_hashes(std::vector<std::uint64_t>& hashes) const {
+    const std::vector<PromisedSlot> slots = promised_slots();
+    hashes.resize(slots.size(), 0);
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+      if (slots[k].rank != rank_) continue;
+      const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + slots[k].slot];
+      for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &values_[at.buffer][e], sizeof(T));
+        hashes[k] = (hashes[k] ^ bits) * 0x9e3779b97f4a7c15u;
+        hashes[k] ^= hashes[k] >> 29;
+      }
+    }
   }
 
  private:

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
 constexpr int kRanks = 2, kSteps = 2, kPieces = 2;  // pieces of a block
+constexpr bool kAgreed = true;                      // do all ranks get the same bits of a sum?
 
 // By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
 constexpr std::array<int, 3> kSizes[] = {

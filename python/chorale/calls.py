@@ -256,6 +256,8 @@ def _job(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, 
         if axes or reduce or bytes:
             raise InputError("job: excludes axes, reduce and bytes; drop one or the others")
         return asked
+    if axes is not None and not isinstance(axes, Mapping):
+        raise TypeError(f"axes: {axes!r} is not a mapping")
     if not axes or not reduce or not bytes > 0:
         raise InputError("place: give a job, or axes, reduce and bytes")
     return {"job": "", "axes": [{"name": name, "size": size} for name, size in axes.items()],

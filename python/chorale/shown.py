@@ -29,9 +29,9 @@ def best(self: Result, bytes: int) -> _chorale.SizeRow:
 
 def by_size(self: Result, bytes: List[int]) -> List[_chorale.SizeRow]:
     """The same for many sizes."""
+    if any(not 0 <= each < 2**63 for each in bytes):
+        raise InputError("bytes: are negative, or too many; use 0 to 2^63 - 1")
     sizes = [int(each) for each in bytes]
-    if any(each < 0 for each in sizes):
-        raise InputError("bytes: are negative; use 0 or more")
     rows = _chorale.best_by_size(self, sizes)
     if len(rows) < len(sizes):
         raise InputError("bytes: the result has no points; search again with more limits")

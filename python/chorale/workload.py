@@ -323,6 +323,8 @@ class Workload:
         wanted = torch.device("cpu") if by_value else torch.device(self.device)
         if not row["shape"] and not torch.is_tensor(value):
             value = torch.tensor(value, dtype=dtype, device=wanted)
+        elif not torch.is_tensor(value):
+            raise TypeError(f"{name} is {value!r}, and a tensor in {self.name}")
         elif by_value:
             value = value.cpu()
         if value.dtype != dtype:

@@ -133,7 +133,9 @@ int main(void) {
   assert(fixed && strstr(fixed, "\\"order\\": \\"(("));
   chorale_free(fixed);
   question.order = 0;
-  question.max_chunks = INT_MAX;
+  question.min_chunks = 3, question.max_chunks = 2;
+  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "no chunk count from 3 to 2"));
+  question.min_chunks = 0, question.max_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: 2147483647 is out of range; use 1 to 4096"));
   question.min_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "min_chunks: 2147483647 is out of range"));

@@ -67,6 +67,15 @@ for directory in directories[:2]:
     made(directory, "races", plain=directory == directories[0])
     rows += checked(directory, "virtual_ranks_races", "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
 
+# In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to agree.
+free = emitted("free", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement")[0]
+made(free, "cpu")
+rows += checked(free, "virtual_ranks_cpu", "-b", "4K", "-e", "16K", "-n", "2")
+text = (free / "out_of_place.h").read_text()
+(free / "out_of_place.h").write_text(text.replace("kAgreed = false;", "kAgreed = true;"))
+made(free, "cpu")
+assert re.search(r"^[1-9]\d* wrong elements", run("./virtual_ranks_cpu", "-b", "4K", "-e", "16K", "-n", "2", code=1, cwd=free).stderr)
+
 # The multimem variant goes with all-pairs AllReduces only.
 assert (directories[1] / "multimem.cu").exists() and not (ring / "multimem.cu").exists()
 assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "out_of_place.h").read_text()

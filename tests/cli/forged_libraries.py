@@ -301,6 +301,8 @@ for what, change, why in FORGERIES:
             faults.append(f"{what}: passes: {text[-200:]}")
     elif kind in ("information", "still true"):
         faults.append(f"{what}: is refused, and nothing false was said ({why}): {text[-300:]}")
+    if code == 2 and ": place " in text and run(*readers[0])[0] != 2:
+        faults.append(f"{what}: shown: {text[-300:]}")
     for arguments in some(readers, 2) if full or dice.random() < 0.3 else []:
         (work / "all.db").unlink(missing_ok=True)
         try:

@@ -87,6 +87,16 @@ for rank in range(4):
     chain = struct.unpack("24f", struct.pack("24f", *(a + b for a, b in zip(chain, values))))
 assert all((work / f"got/{name}.{rank}").read_bytes() == struct.pack("24f", *chain) for name in ("all", "whole") for rank in range(4))
 
+# One rank that adds up in another order has the same sums of small multiples of 1/8, and other bits where sums are rounded.
+run(chorale, "compile", "sums.chorale", "--machine", "full:4", "--set", "N=64", "--target", "threads", "-o", "order")
+source = work / "order/sums.h"
+rows = re.search(r"(kWork_all\[\] = \{\n(?:    \{.*\n)*?)(    \{0, 0, 1, 2, 0, .*\n)(    \{0, 0, 1, 2, 1, .*\n)", source.read_text())
+for order, text, code in (("agreed", source.read_text(), 0), ("another", source.read_text().replace(rows[0], rows[1] + rows[3] + rows[2]), 1)):
+    source.write_text(text)
+    run("make", "-s", "-C", "order", "threads", f"CXX={QUICK['CXX']}")
+    said = run("order/sums_threads", "--runs", "1", code=code)
+    assert ("all: where sums are rounded, replicas differ" in said) == (order == "another") and ", and replicas differ" not in said, said
+
 # The tuner finds that program, and says so in JSON, too; a log saves nothing but time.
 tuned = json.loads(run(chorale, "tune", adam, "--machine", "ring:4", "--set", "N=64M", "--json", "-"))
 assert len(tuned["candidates"]) > 10
@@ -142,7 +152,8 @@ for name, script in {"plain": "", "fused": FUSED}.items():
             assert {"p", "m", "v"} <= set(sums), text
             assert results.setdefault(n, sums) == sums, f"{name}, {start}, {n} elements: {sums}, not {results[n]}"
 assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
-assert run("./adam_threads", "N=-1", code=2, cwd=work / "plain").strip()
+for wrong in ("N=-1", "N=", "N=1K", "--runs=1"):
+    assert run("./adam_threads", wrong, code=2, cwd=work / "plain").count("\n") == 1
 
 # What is for one target has what that needs, and no more; make builds it.
 own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "fused", "kernels", "gpu", "gpu_exchange", "cuda"},

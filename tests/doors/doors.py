@@ -15,7 +15,7 @@ import forgeries
 import judge
 import random_input
 from random_input import flip
-from session import (NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine, check, cost, covered, engine_of, frontier_of, judge_result, machine_of, no_path,
+from session import (NOTHING, NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine, check, cost, covered, engine_of, frontier_of, judge_result, machine_of, no_path,
                      options, possible, question)
 
 FORGERIES = 25  # a result

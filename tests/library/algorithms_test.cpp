@@ -237,8 +237,14 @@ TEST_F(Library, SumsWhoseRanksMayDifferAreLeftOutAndWithAFixedOrderAllOthersToo)
   EXPECT_THAT(Algorithms(free).complaints(),
               ::testing::ElementsAre(HasSubstr("its ranks may end with different bits")));
   EXPECT_EQ(Algorithms(directory_).size(), 2);
-  EXPECT_EQ(Algorithms(directory_, "mpi", true).size(), 1);
-  EXPECT_EQ(Algorithms(fixed, "mpi", true).size(), 1);
+  EXPECT_EQ(Algorithms(directory_, "mpi", "fixed").size(), 1);
+  EXPECT_EQ(Algorithms(fixed, "mpi", "fixed").size(), 1);
+  // Ranks of which one has the variable and another has not must see that they differ.
+  EXPECT_NE(Algorithms(fixed, "mpi", "fixed").fingerprint(), Algorithms(fixed).fingerprint());
+  EXPECT_EQ(Algorithms(fixed, "mpi", "agreed").fingerprint(), Algorithms(fixed).fingerprint());
+  EXPECT_EQ(Algorithms(fixed, "mpi", "Fixed").size(), 0);
+  EXPECT_THAT(Algorithms(fixed, "mpi", "Fixed").complaints(),
+              ::testing::ElementsAre(HasSubstr("use fixed or agreed")));
 }
 
 class LibraryFile : public Library {

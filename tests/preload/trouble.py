@@ -23,14 +23,14 @@ def run(*command, env=None):
     return done.stdout, done.stderr
 
 
-def with_ours(*program, algorithms, ranks=4):
-    """Algorithms: one list for all ranks, or one for each rank by number."""
+def with_ours(*program, algorithms, ranks=4, order=""):
+    """Algorithms: one list for all ranks, or one for each rank by number, which may go on with '; CHORALE_ORDER=fixed'."""
     if isinstance(algorithms, dict):
         cases = " ".join(f"{rank}) CHORALE_ALGORITHMS={paths};;" for rank, paths in algorithms.items())
         program = ["sh", "-c", f'case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_ALGORITHMS; exec "$@"', "sh", *program]
         algorithms = ""
-    env = {"CHORALE_LOG": "1", "CHORALE_ALGORITHMS": str(algorithms)}
-    return run("mpirun", "--oversubscribe", "-n", str(ranks), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG", "-x",
+    env = {"CHORALE_LOG": "1", "CHORALE_ALGORITHMS": str(algorithms), "CHORALE_ORDER": order}
+    return run("mpirun", "--oversubscribe", "-n", str(ranks), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG", "-x", "CHORALE_ORDER", "-x",
                "CHORALE_ALGORITHMS", *program, env=env)
 
 
@@ -61,6 +61,17 @@ assert text == plain and used(log)[0] > 100, log  # what was loaded is the same
 text, log = with_ours("./program", algorithms={0: four, 1: "nowhere.json", 2: four, 3: four})
 assert text == plain and used(log)[0] == 0, log
 assert "ranks 0 and 1 of 4 have loaded different" in log and "rank 1: nowhere.json: cannot be read" in log, log
+
+# The same files, of which some ranks may use sums of a fixed order alone; and an order that is none. Both are MPI's.
+run(chorale, "frontier", "full:4", "allreduce", "--order", "fixed", "--json", str(four / "fixed.json"))
+text, log = with_ours("./program", algorithms={0: f"{four}; CHORALE_ORDER=fixed", 1: f"{four}; CHORALE_ORDER=fixed", 2: four, 3: four})
+assert text == plain and "ranks 0 and 2 of 4 have loaded different" in log and used(log)[0] == 0, log
+text, log = with_ours("./program", algorithms=four, order="Fixed")
+assert text == plain and used(log)[0] == 0 and log.count("CHORALE_ORDER: 'Fixed' is no order of sums: no algorithms are loaded; use fixed or agreed") == 1, log
+for order in ("agreed", "fixed"):
+    text, log = with_ours("./program", algorithms=four, order=order)
+    assert text == plain and used(log)[0] > 100, log
+(four / "fixed.json").unlink()
 
 # A huge file, a device that never ends, a pipe that nobody writes to: not loaded, said, and no wait; the rest is used.
 with open(work / "huge.json", "w") as file:

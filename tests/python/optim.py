@@ -303,8 +303,9 @@ with torch.no_grad():
 assert not torch.ops.chorale.tail(x, b, r.detach(), 0.5).requires_grad
 shapes = torch.ops.chorale.tail(x.to("meta"), b.to("meta"), r.detach().to("meta"), 0.5)
 assert shapes.shape == y.shape and shapes.device.type == "meta"
+loaded = workload.load(text, f"ring:{ranks}", directory=folder, **how)
 for wrong, says in [(lambda: tail(x, b[:3], r, 0.5), "side of 3"), (lambda: tail(x.double(), b, r, 0.5), "float64"),
-                    (lambda: tail(x.t(), b, r, 0.5), "contiguous")]:
+                    (lambda: tail(x.t(), b, r, 0.5), "contiguous"), (lambda: loaded(x=x, b=b, r=5, scale=0.5), "r is 5, and a tensor in tail")]:
     refused((ValueError, TypeError), says, wrong)
 updates = torch.zeros(3, requires_grad=True)
 refused(RuntimeError, "adam changes m in place", lambda: optimizer.update(g=updates, p=updates, m=updates, v=updates))

@@ -325,11 +325,15 @@ class Errors(unittest.TestCase):
                 ("rounds: 2.5 is not a whole number", lambda: chorale.synthesize("ring:4", "allgather", rounds=2.5)),
                 ("channels: '1' is not a whole number", lambda: chorale.compile(chorale.frontier("ring:4", "allgather"), "mpi", channels="1")),
                 ("without_ranks: ", lambda: chorale.machine("ring:4", without_ranks=3)),
+                ("axes: ", lambda: chorale.place("a100:1", axes="d", reduce="d", bytes=1)),
                 ("chunks: ", lambda: chorale.bounds("ring:4", "allgather", chunks="1")),
                 ("conflicts: ", lambda: chorale.check(chorale.frontier("ring:4", "allgather"), conflicts="1"))]:
             with self.subTest(words), self.assertRaises(TypeError) as raised:
                 call()
             self.assertIn(words, str(raised.exception))
+        for size in (float("inf"), float("nan"), -1, 2**70):
+            with self.subTest(size), self.assertRaisesRegex(chorale.InputError, "bytes: "):
+                chorale.frontier("ring:4", "allgather").best(size)
         for name in ("min_chunks", "max_chunks", "k", "seed"):
             for number in (2**31 - 1, 2**40, 2**70, -1):
                 if (name, number) in (("k", 2**31 - 1), ("seed", 2**31 - 1)):

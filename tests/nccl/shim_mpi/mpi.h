@@ -16,7 +16,7 @@
 #include "nccl_device.h"
 
 enum MPI_Comm { MPI_COMM_WORLD, MPI_COMM_NODE };
-enum MPI_Datatype { MPI_BYTE = 1, MPI_INT, MPI_LONG, MPI_DOUBLE };
+enum MPI_Datatype { MPI_BYTE = 1, MPI_INT, MPI_LONG, MPI_UINT64_T, MPI_DOUBLE };
 enum MPI_Op { MPI_SUM, MPI_MAX, MPI_MIN };
 enum MPI_Info { MPI_INFO_NULL };
 constexpr int MPI_COMM_TYPE_SHARED = 1;
@@ -58,18 +58,18 @@ inline int MPI_Bcast(void* data, int bytes, MPI_Datatype, int root, MPI_Comm com
   std::memcpy(data, shim_mpi_mail, static_cast<std::size_t>(bytes));
   return MPI_Barrier(comm);
 }
-// In place, of one number.
+// In place.
 template <typename T>
-int MPI_Allreduce(void*, T* number, int, MPI_Datatype, MPI_Op op, MPI_Comm comm) {
-  static std::vector<T> all(static_cast<std::size_t>(shim_mpi_ranks));
-  all[static_cast<std::size_t>(shim_mpi_rank)] = *number;
+int MPI_Allreduce(void*, T* numbers, int count, MPI_Datatype, MPI_Op op, MPI_Comm comm) {
+  static std::vector<std::vector<T>> all(static_cast<std::size_t>(shim_mpi_ranks));
+  all[static_cast<std::size_t>(shim_mpi_rank)].assign(numbers, numbers + count);
   MPI_Barrier(comm);
-  T result = all[0];
-  for (std::size_t n = 1; n < all.size(); ++n)
-    result = op == MPI_SUM   ? result + all[n]
-             : op == MPI_MAX ? std::max(result, all[n])
-                             : std::min(result, all[n]);
-  *number = result;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    for (std::size_t n = 0; n < all.size(); ++n)
+      numbers[i] = n == 0          ? all[n][i]
+                   : op == MPI_SUM ? numbers[i] + all[n][i]
+                   : op == MPI_MAX ? std::max(numbers[i], all[n][i])
+                                   : std::min(numbers[i], all[n][i]);
   return MPI_Barrier(comm);
 }
 [[noreturn]] inline int MPI_Abort(MPI_Comm, int code) {
