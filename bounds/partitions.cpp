@@ -1,6 +1,6 @@
-// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and on
-// eight ranks with shared limits all 4,140. A partition is priced only if its crossings say that it could win. Greedy
-// merging of groups was there first and lost to ties: two dense halves joined by one link.
+// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), what a
+// climb finds (partition_climb.h), and on eight ranks with shared limits all 4,140. A partition is priced only if its
+// crossings say that it could win.
 //
 // Invariant: `best_` is the best partition met with prices that charge each crossing link at least m; every
 // other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two halves
@@ -15,8 +15,10 @@
 
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
+#include "bounds/crossings.h"
 #include "bounds/cuts.h"
 #include "bounds/integer_prices.h"
+#include "bounds/partition_climb.h"
 #include "bounds/ports.h"
 #include "bounds/strength.h"
 
@@ -36,7 +38,7 @@ class PartitionSearch {
         stop_(stop),
         combining_(collective.combining),
         ports_(limits_are_ports(topology)),
-        classes_(chunk_classes(collective)) {}
+        crossings_(collective) {}
 
   std::optional<PartitionBound> run() {
     Group singletons(topology_.ranks);
@@ -45,6 +47,13 @@ class PartitionSearch {
     for (const Group& group : connected_by_fast_links()) consider(group);
     if (topology_.ranks <= kMostRanks && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
+    if (topology_.ranks <= kMostRanks && crossings_.has_wide_trees() && !weakest_is_best())
+      climb_partitions(topology_, crossings_,
+                       [this](const Group& group) {
+                         consider(group);
+                         return ratio();
+                       },
+                       {.stop = stop_});
     if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
       consider_all(Group(topology_.ranks, 0), 1, 1);
     return std::move(best_);
@@ -52,6 +61,14 @@ class PartitionSearch {
 
  private:
   bool stopped() const { return stop_ != nullptr && *stop_; }
+
+  // Without shared limits, for chunks of all ranks, strength.h is exact.
+  bool weakest_is_best() const {
+    return topology_.limits.empty() && crossings_.others().empty() &&
+           std::ranges::all_of(crossings_.trees(), [this](const Terminals& tree) {
+             return static_cast<int>(tree.ranks.size()) == topology_.ranks;
+           });
+  }
 
   // Ranks that links of at least some bandwidth connect; a link under a limit is as fast as the limit.
   std::set<Group> connected_by_fast_links() const {
@@ -89,14 +106,16 @@ class PartitionSearch {
       consider_all(group, n + 1, std::max(groups, group[n] + 1));
   }
 
-  std::int64_t budget_of(const Group& group) const {
-    std::int64_t sum = 0;
-    if (topology_.limits.empty()) {
-      for (const Link& link : topology_.links)
-        if (group[link.src] != group[link.dst]) sum += link.bandwidth;
-      return sum;
-    }
-    return budget_of(cover(group));
+  // What prices of crossing links pay a round at the least, but for what rounding takes.
+  double least_budget(const Group& group) const {
+    constexpr double kRounding = 1 - 1e-9;
+    double sum = 0;
+    for (const double share : fair_shares(topology_, group)) sum += share;
+    return sum * kRounding;
+  }
+
+  double ratio() const {
+    return best_ ? static_cast<double>(best_->bound.owed) / static_cast<double>(best_->bound.per_round) : 0;
   }
 
   std::int64_t budget_of(const Prices& prices) const {
@@ -145,33 +164,13 @@ class PartitionSearch {
     return least;
   }
 
-  // How often all chunks together cross at least (docs/bounds.md); the checker counts again by its own code.
-  std::int64_t crossings(const Group& group) const {
-    std::int64_t sum = 0;
-    for (const ChunkClass& each : classes_) {
-      std::set<int> pre, post;
-      for (Rank n : each.pre) pre.insert(group[n]);
-      for (Rank n : each.post) post.insert(group[n]);
-      if (pre.empty() || post.empty()) continue;
-      // Groups among both.
-      const auto shared = std::count_if(post.begin(), post.end(), [&](int g) { return pre.contains(g); });
-      const auto size = static_cast<std::int64_t>(
-          combining_ ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);
-      sum += size * each.count();
-    }
-    return sum;
-  }
-
   void consider(const Group& group) {
     if (stopped()) return;
-    const std::int64_t crossing = crossings(group);
+    const std::int64_t crossing = crossings_.of(group);
     if (crossing == 0) return;
     PartitionBound found{.group = group};
     // First without prices: most partitions lose.
-    if (topology_.limits.empty()) {
-      found.bound = {.owed = crossing, .per_round = budget_of(group)};
-      if (best_ && !stronger(found.bound, best_->bound)) return;
-    }
+    if (best_ && static_cast<double>(crossing) < ratio() * least_budget(group)) return;
     const Prices prices = cover(group);
     found.bound = {
         .prices = {prices}, .owed = crossing * least_crossing(prices, group), .per_round = budget_of(prices)};
@@ -183,7 +182,7 @@ class PartitionSearch {
   const std::atomic<bool>* const stop_;
   const bool combining_;
   const bool ports_;
-  const std::vector<ChunkClass> classes_;
+  const Crossings crossings_;
   std::optional<PartitionBound> best_ = {};
 };
 
