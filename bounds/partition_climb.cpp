@@ -75,17 +75,8 @@ class Climb {
   }
 
   std::vector<Group> starts() {
-    std::vector<Group> all = {singletons()};
-    for (int side = 2; side < topology_.ranks; ++side) {
-      if (topology_.ranks % side != 0) continue;
-      Group blocks(topology_.ranks), places(topology_.ranks);
-      for (Rank n = 0; n < topology_.ranks; ++n) {
-        blocks[n] = n / side;
-        places[n] = n % side;
-      }
-      all.push_back(std::move(blocks));
-      all.push_back(std::move(places));
-    }
+    std::vector<Group> all = number_partitions(topology_.ranks);
+    all.insert(all.begin(), singletons());
     for (Group& pieces : cut_pieces()) all.push_back(std::move(pieces));
     return all;
   }
@@ -394,6 +385,21 @@ class Climb {
 };
 
 }  // namespace
+
+std::vector<std::vector<int>> number_partitions(int ranks) {
+  std::vector<Group> all;
+  for (int side = 2; side < ranks; ++side) {
+    if (ranks % side != 0) continue;
+    Group blocks(ranks), places(ranks);
+    for (Rank n = 0; n < ranks; ++n) {
+      blocks[n] = n / side;
+      places[n] = n % side;
+    }
+    all.push_back(std::move(blocks));
+    all.push_back(std::move(places));
+  }
+  return all;
+}
 
 std::vector<double> fair_shares(const Topology& topology, const std::vector<int>& group) {
   std::vector<double> shares(topology.links.size(), 0);

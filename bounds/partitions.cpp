@@ -47,13 +47,7 @@ class PartitionSearch {
     for (const Group& group : connected_by_fast_links()) consider(group);
     if (topology_.ranks <= kMostRanks && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
-    if (topology_.ranks <= kMostRanks && crossings_.has_wide_trees() && !weakest_is_best())
-      climb_partitions(topology_, crossings_,
-                       [this](const Group& group) {
-                         consider(group);
-                         return ratio();
-                       },
-                       {.stop = stop_});
+    if (crossings_.has_wide_trees() && !weakest_is_best()) search();
     if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
       consider_all(Group(topology_.ranks, 0), 1, 1);
     return std::move(best_);
@@ -61,6 +55,20 @@ class PartitionSearch {
 
  private:
   bool stopped() const { return stop_ != nullptr && *stop_; }
+
+  // On large machines the sides of their numbers alone.
+  void search() {
+    if (topology_.ranks > kMostRanks) {
+      for (const Group& group : number_partitions(topology_.ranks)) consider(group);
+      return;
+    }
+    climb_partitions(topology_, crossings_,
+                     [this](const Group& group) {
+                       consider(group);
+                       return ratio();
+                     },
+                     {.stop = stop_});
+  }
 
   // Without shared limits, for chunks of all ranks, strength.h is exact.
   bool weakest_is_best() const {
