@@ -1,6 +1,6 @@
-// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), what a
-// climb finds (partition_climb.h), and on eight ranks with shared limits all 4,140. A partition is priced only if its
-// crossings say that it could win.
+// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and what
+// a climb finds (partition_climb.h). A partition is priced only if its crossings say that it could win. All 4,140
+// partitions of eight ranks were tried, too, where sums meet limits, and found nothing that the climb had missed.
 //
 // Invariant: `best_` is the best partition met with prices that charge each crossing link at least m; every
 // other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two halves
@@ -25,7 +25,6 @@
 namespace chorale {
 namespace {
 
-constexpr int kExhaustive = 8;            // ranks, where shared limits make the rest a guess: 4140 partitions
 constexpr int kMostRanks = 512;           // of the weakest partition: a few flows a rank
 constexpr int kCoverIterations = 50'000;  // of the simplex method
 
@@ -34,11 +33,7 @@ using Group = std::vector<int>;  // by rank
 class PartitionSearch {
  public:
   PartitionSearch(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
-      : topology_(topology),
-        stop_(stop),
-        combining_(collective.combining),
-        ports_(limits_are_ports(topology)),
-        crossings_(collective) {}
+      : topology_(topology), stop_(stop), ports_(limits_are_ports(topology)), crossings_(collective) {}
 
   std::optional<PartitionBound> run() {
     Group singletons(topology_.ranks);
@@ -48,8 +43,6 @@ class PartitionSearch {
     if (topology_.ranks <= kMostRanks && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
     if (crossings_.has_wide_trees() && !weakest_is_best()) search();
-    if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
-      consider_all(Group(topology_.ranks, 0), 1, 1);
     return std::move(best_);
   }
 
@@ -105,13 +98,6 @@ class PartitionSearch {
       groups.insert(group);
     }
     return groups;
-  }
-
-  // Each partition once: rank n joins one of the groups so far or opens the next one.
-  void consider_all(Group group, int n, int groups) {
-    if (n >= topology_.ranks) return consider(group);
-    for (group[n] = 0; group[n] <= groups; ++group[n])
-      consider_all(group, n + 1, std::max(groups, group[n] + 1));
   }
 
   // What prices of crossing links pay a round at the least, but for what rounding takes.
@@ -188,7 +174,6 @@ class PartitionSearch {
 
   const Topology& topology_;
   const std::atomic<bool>* const stop_;
-  const bool combining_;
   const bool ports_;
   const Crossings crossings_;
   std::optional<PartitionBound> best_ = {};
