@@ -136,9 +136,8 @@ class LowerBounds::Search {
     // what copies for everyone need, and partitions what copies for some do, whom others may relay.
     const bool sums = collective_.combining && copyings_.size() > 1;
     if (!stopped() && (sums || ways || !topology_.limits.empty() || for_some(copyings_.front())))
-      if (const std::optional<PartitionBound> found =
-              ways ? fabric_partition(with_switches(topology_), collective_)
-                   : best_partition(topology_, collective_, stop_))
+      if (const std::optional<PartitionBound> found = ways ? fabric_partition(topology_, collective_, stop_)
+                                                           : best_partition(topology_, collective_, stop_))
         best.consider(
             kAnySteps, found->bound,
             {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});
