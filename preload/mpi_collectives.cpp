@@ -22,7 +22,6 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "codegen/passes/lower.h"
@@ -201,8 +200,16 @@ constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
 // What we keep with a communicator.
 struct MpiCollectives::Companion {
-  // The call, as far as it is the same in all ranks: collective, root, type, elements, counts.
-  using Kind = std::tuple<CollectiveKind, std::string, int, ElementType, std::int64_t, std::vector<int>>;
+  // The call, as far as it is the same in all ranks. (A tuple would be exported, by its destructor.)
+  struct Kind {
+    CollectiveKind collective = CollectiveKind::Custom;
+    std::string counted = {};
+    int root = 0;
+    ElementType type = ElementType::Uint8;
+    std::int64_t elements = 0;
+    std::vector<int> counts = {};
+    auto operator<=>(const Kind&) const = default;
+  };
   // How it is done; without an algorithm by MPI, and why.
   struct Plan {
     const LoadedAlgorithm* algorithm = nullptr;
@@ -378,7 +385,12 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
   if (companion.comm == MPI_COMM_NULL) PMPI_Comm_dup(comm, &companion.comm);
   // Which is dropped must not depend on the rank, so all are.
   if (companion.buffered >= kMostPlans || companion.plans.size() >= kMostPassed) companion.forget_plans();
-  const Companion::Kind kind{call.collective, call.counted, call.root, call.type, call.elements, call.counts};
+  const Companion::Kind kind{.collective = call.collective,
+                             .counted = call.counted,
+                             .root = call.root,
+                             .type = call.type,
+                             .elements = call.elements,
+                             .counts = call.counts};
   Companion::Plan plan;
   bool good = companion.comm != MPI_COMM_NULL;
   std::uint64_t number = 0;
@@ -421,7 +433,12 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
     exists = algorithms_.has(wanted(call, ranks), why);
   }
   if (!exists) return pass(comm, call, why);
-  const Companion::Kind kind{call.collective, call.counted, call.root, call.type, call.elements, call.counts};
+  const Companion::Kind kind{.collective = call.collective,
+                             .counted = call.counted,
+                             .root = call.root,
+                             .type = call.type,
+                             .elements = call.elements,
+                             .counts = call.counts};
   auto at = companion->plans.find(kind);
   if (at == companion->plans.end()) {
     if (!make_plan(comm, call, *companion)) {
