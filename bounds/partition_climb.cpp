@@ -17,6 +17,7 @@
 #include <random>
 #include <set>
 
+#include "bounds/cover.h"
 #include "bounds/max_flow.h"
 
 namespace chorale {
@@ -50,7 +51,7 @@ class Climb {
       links_of_[topology.links[l].src].push_back(static_cast<LinkId>(l));
       links_of_[topology.links[l].dst].push_back(static_cast<LinkId>(l));
     }
-    all_shares_ = fair_shares(topology, singletons());
+    all_shares_ = fair_shares(topology, crossing_links(topology, singletons()));
   }
 
   void run() {
@@ -184,7 +185,8 @@ class Climb {
   // --- what is known of a partition ---
 
   void set(const Group& group) {
-    shares_ = topology_.limits.empty() ? all_shares_ : fair_shares(topology_, group);
+    shares_ =
+        topology_.limits.empty() ? all_shares_ : fair_shares(topology_, crossing_links(topology_, group));
     between_.clear();
     capacity_ = 0;
     for (std::size_t l = 0; l < shares_.size(); ++l) {
@@ -399,44 +401,6 @@ std::vector<std::vector<int>> number_partitions(int ranks) {
     all.push_back(std::move(places));
   }
   return all;
-}
-
-std::vector<double> fair_shares(const Topology& topology, const std::vector<int>& group) {
-  std::vector<double> shares(topology.links.size(), 0);
-  std::vector<bool> grows(topology.links.size(), false);
-  for (std::size_t l = 0; l < shares.size(); ++l)
-    if (group[topology.links[l].src] != group[topology.links[l].dst]) {
-      grows[l] = true;
-      shares[l] = topology.links[l].bandwidth;
-    }
-  // All grow in proportion to their bandwidths until a limit over them is full, which stops its links.
-  std::vector<bool> open(topology.limits.size(), true);
-  for (;;) {
-    double least = 1;
-    std::vector<double> until(topology.limits.size(), 2);
-    for (std::size_t z = 0; z < open.size(); ++z) {
-      if (!open[z]) continue;
-      double left = topology.limits[z].bandwidth, growing = 0;
-      for (const LinkId l : topology.limits[z].links)
-        (grows[l] ? growing : left) += grows[l] ? topology.links[l].bandwidth : -shares[l];
-      if (growing <= 0) {
-        open[z] = false;
-        continue;
-      }
-      until[z] = std::max(0.0, left) / growing;
-      least = std::min(least, until[z]);
-    }
-    if (least >= 1) return shares;
-    for (std::size_t z = 0; z < open.size(); ++z) {
-      if (!open[z] || until[z] > least * (1 + 1e-12)) continue;
-      open[z] = false;
-      for (const LinkId l : topology.limits[z].links)
-        if (grows[l]) {
-          grows[l] = false;
-          shares[l] = topology.links[l].bandwidth * least;
-        }
-    }
-  }
 }
 
 void climb_partitions(const Topology& topology, const Crossings& crossings,

@@ -27,8 +27,4 @@ void climb_partitions(const Topology&, const Crossings&,
 // The sides of a grid of rank numbers, for each divisor of the ranks: n / d, and n % d. Rows and columns are among them.
 std::vector<std::vector<int>> number_partitions(int ranks);
 
-// What the links between groups carry in a round at least, by link: shared limits are divided evenly among their links
-// (max-min fair, by bandwidth). Links inside a group have 0. Exact without shared limits.
-std::vector<double> fair_shares(const Topology&, const std::vector<int>& group);
-
 }  // namespace chorale

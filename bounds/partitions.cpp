@@ -13,27 +13,22 @@
 #include <numeric>
 #include <set>
 
-#include "bounds/clp.h"
-#include "bounds/colour_refinement.h"
+#include "bounds/cover.h"
 #include "bounds/crossings.h"
-#include "bounds/cuts.h"
-#include "bounds/integer_prices.h"
 #include "bounds/partition_climb.h"
-#include "bounds/ports.h"
 #include "bounds/strength.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kMostRanks = 512;           // of the weakest partition: a few flows a rank
-constexpr int kCoverIterations = 50'000;  // of the simplex method
+constexpr int kMostRanks = 512;  // of the weakest partition: a few flows a rank
 
 using Group = std::vector<int>;  // by rank
 
 class PartitionSearch {
  public:
   PartitionSearch(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
-      : topology_(topology), stop_(stop), ports_(limits_are_ports(topology)), crossings_(collective) {}
+      : topology_(topology), stop_(stop), crossings_(collective) {}
 
   std::optional<PartitionBound> run() {
     Group singletons(topology_.ranks);
@@ -104,7 +99,7 @@ class PartitionSearch {
   double least_budget(const Group& group) const {
     constexpr double kRounding = 1 - 1e-9;
     double sum = 0;
-    for (const double share : fair_shares(topology_, group)) sum += share;
+    for (const double share : fair_shares(topology_, crossing_links(topology_, group))) sum += share;
     return sum * kRounding;
   }
 
@@ -119,32 +114,6 @@ class PartitionSearch {
     for (std::size_t z = 0; z < prices.limits.size(); ++z)
       sum += std::int64_t{prices.limits[z]} * topology_.limits[z].bandwidth;
     return sum;
-  }
-
-  // Prices that charge every crossing link, as cheap as possible.
-  Prices cover(const Group& group) const {
-    // Over any limits: the same as a linear program, whose best prices may be fractions (three limits, each
-    // two of which share a link: a half on each), so that a crossing link costs 2 or more once they are
-    // integers (docs/bounds.md has m for that).
-    if (ports_) return cheapest_cover(topology_, group);
-    LinearProgram program;
-    for (const Link& link : topology_.links) program.add_column(link.bandwidth);
-    for (const SharedLimit& limit : topology_.limits) program.add_column(limit.bandwidth);
-    std::vector<int> row(topology_.links.size(), -1);
-    for (int l = 0; l < static_cast<int>(row.size()); ++l) {
-      if (group[topology_.links[l].src] == group[topology_.links[l].dst]) continue;
-      row[l] = program.add_row(1, kNoLimit);
-      program.entries.push_back({.row = row[l], .column = l, .value = 1});
-    }
-    for (int z = 0; z < static_cast<int>(topology_.limits.size()); ++z)
-      for (LinkId l : topology_.limits[z].links)
-        if (row[l] >= 0)
-          program.entries.push_back(
-              {.row = row[l], .column = static_cast<int>(topology_.links.size()) + z, .value = 1});
-    const LpSolution solution = solve_by_colours(program, refine_colours(program), kCoverIterations);
-    std::vector<Prices> prices = integer_prices({solution.values}, static_cast<int>(row.size()));
-    if (!prices.empty()) return std::move(prices.front());
-    return {.links = std::vector<int>(row.size(), 1), .limits = std::vector<int>(topology_.limits.size(), 0)};
   }
 
   // What a link between groups costs at least.
@@ -165,7 +134,7 @@ class PartitionSearch {
     PartitionBound found{.group = group};
     // First without prices: most partitions lose.
     if (best_ && static_cast<double>(crossing) < ratio() * least_budget(group)) return;
-    const Prices prices = cover(group);
+    const Prices prices = cheapest_cover(topology_, crossing_links(topology_, group));
     found.bound = {
         .prices = {prices}, .owed = crossing * least_crossing(prices, group), .per_round = budget_of(prices)};
     if (found.bound.per_round > 0 && (!best_ || stronger(found.bound, best_->bound)))
@@ -174,7 +143,6 @@ class PartitionSearch {
 
   const Topology& topology_;
   const std::atomic<bool>* const stop_;
-  const bool ports_;
   const Crossings crossings_;
   std::optional<PartitionBound> best_ = {};
 };
