@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -142,7 +143,8 @@ std::string singular(const std::string& name) {
 // Ranks that are gone are not there, and those behind them have moved up.
 Groups without(const Groups& groups, const std::vector<std::string>& gone) {
   std::vector<Rank> missing;
-  for (const std::string& each : gone) missing.push_back(std::stoi(each));
+  for (const std::string& each : gone)
+    if (const std::optional<int> n = number_in(each)) missing.push_back(*n);
   std::ranges::sort(missing);
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   Groups left;
