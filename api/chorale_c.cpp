@@ -45,6 +45,10 @@ const char* required(const char* given, const char* what) {
   return given;
 }
 
+std::string optional(const char* given) {
+  return given == nullptr ? "" : given;
+}
+
 FrontierOptions options_of(const chorale_question& question) {
   const auto not_negative = [](auto number, const char* name) {
     if (number != number) throw InputError(name, "is not a number", "use 0 for the default");
@@ -101,8 +105,13 @@ char* chorale_frontier(const char* machine_name, const char* collective, const c
     const Topology here = machine(required(machine_name, "machine"));
     const std::optional<Rank> root = asked.root == 0 ? std::nullopt : std::optional<Rank>(asked.root);
     return text_of(to_json(frontier(here,
-                                    communication(required(collective, "collective"), here, root,
-                                                  asked.order == nullptr ? "" : asked.order),
+                                    communication(required(collective, "collective"), here,
+                                                  {.root = root,
+                                                   .order = optional(asked.order),
+                                                   .group = optional(asked.group),
+                                                   .groups = optional(asked.groups),
+                                                   .counts = optional(asked.counts),
+                                                   .machine = machine_name}),
                                     options)));
   });
 }

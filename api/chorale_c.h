@@ -22,6 +22,9 @@ typedef struct chorale_question {
   long long conflicts;        /* of a question to a solver: the same on every machine */
   double seconds;    /* of the whole search; what was found until then is returned, marked unproven */
   const char* order; /* of sums: "agreed", "fixed", "free", or a tree, "((0 1) (2 3))" (agreed) */
+  /* Of collectives by name, as on the command line: ranks, "3,11,19"; several groups at once, "0,1;2,3" or "row"; and the
+   * chunks of each rank of an "allgatherv" and its like, "3,1,0,2". */
+  const char *group, *groups, *counts;
 } chorale_question;
 
 /* "0.1.0" */

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/asked_groups.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
 #include "construct/fixed_order.h"
@@ -65,16 +66,18 @@ Topology machine(const std::string& spec_or_file, const MachineChanges& changes)
   return flatten(load_topology(spec_or_file, changes));
 }
 
-Collective communication(const std::string& name_or_file, const Topology& topology, std::optional<Rank> root,
-                         const std::string& order) {
-  if (!is_path(name_or_file)) {
-    Collective named = make_collective(name_or_file, topology.ranks, 1, root.value_or(0));
-    if (root && !is_rooted(named.kind))
-      throw InputError("--root", name_or_file + " has no root", "leave it out");
-    return in_order(topology, reachable(topology, std::move(named)), order);
-  }
-  if (root)
+Collective communication(const std::string& name_or_file, const Topology& topology,
+                         const CommunicationOptions& options) {
+  if (!is_path(name_or_file))
+    return in_order(
+        topology,
+        reachable(topology, make_collective(group_question(name_or_file, topology, options), topology.ranks)),
+        options.order);
+  if (options.root)
     throw InputError("--root", "is for collectives that are named", "give the root in " + name_or_file);
+  if (names_groups(options))
+    throw InputError(options.counts.empty() ? "--group" : "--counts", "is for collectives that are named",
+                     "list the chunks of each rank in " + name_or_file);
   Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
   // What a search cuts a block into is its own matter, and part of its cost.
   if (collective.chunks_per_block != 1)
@@ -82,7 +85,7 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
                      is_custom(collective)
                          ? "list a block as one chunk; the command's options cut it into more"
                          : "leave 'chunks' out; the command's options cut it into more");
-  return in_order(topology, reachable(topology, std::move(collective)), order);
+  return in_order(topology, reachable(topology, std::move(collective)), options.order);
 }
 
 const std::vector<CatalogueEntry>& known_machines() {

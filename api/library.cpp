@@ -165,8 +165,9 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
             if (is_first) {
               alike->second = library_question(
                   part,
-                  communication(name, part, is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
-                                is_combining(known_kind(name)) ? order : ""),
+                  communication(name, part,
+                                {.root = is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
+                                 .order = is_combining(known_kind(name)) ? order : ""}),
                   options);
               alike->second.bytes = bytes;
             }

@@ -85,8 +85,9 @@ LibraryQuestion question_of_ranks(const AnswerPlace& asked) {
   const Topology part = part_at(whole, members);
   LibraryQuestion question = library_question(
       part,
-      communication(asked.collective, part,
-                    is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt),
+      communication(
+          asked.collective, part,
+          {.root = is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt}),
       {});
   question.topology.name = asked.machine;
   return question;

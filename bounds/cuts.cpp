@@ -14,7 +14,6 @@
 
 #include "bounds/machine_colours.h"
 #include "bounds/max_flow.h"
-#include "bounds/ports.h"
 #include "bounds/wires.h"
 
 namespace chorale {
@@ -200,35 +199,6 @@ std::optional<Prices> tightest_half_cut(const Topology& topology, const std::vec
   Prices prices{.links = std::vector<int>(topology.links.size(), 0)};
   for (std::size_t l = 0; l < topology.links.size(); ++l)
     prices.links[l] = tightest[topology.links[l].src] && !tightest[topology.links[l].dst] ? 1 : 0;
-  return prices;
-}
-
-// A minimum vertex cover, with crossing links as edges between out-ports and in-ports: again a minimum cut. A
-// link has three that can pay for it, its out-port, itself and its in-port, which lie on its way from the
-// source to the sink one after the other; links share ports, and a cut pays for a port once. Cuts are of
-// whole arcs, so prices are 0 or 1.
-Prices cheapest_cover(const Topology& topology, const std::vector<int>& group) {
-  const Ports ports = ports_of(topology);
-  assert(ports.possible);
-  const int limits = static_cast<int>(topology.limits.size());
-  const int source = limits, sink = limits + 1;
-  MaxFlow flow(limits + 2);
-  std::vector<int> port(limits, -1), arc(topology.links.size(), -1);
-  for (std::size_t l = 0; l < topology.links.size(); ++l) {
-    const Link& link = topology.links[l];
-    if (group[link.src] == group[link.dst]) continue;
-    const int out = ports.out[l], in = ports.in[l];
-    if (out >= 0 && port[out] < 0) port[out] = flow.add_arc(source, out, topology.limits[out].bandwidth);
-    if (in >= 0 && port[in] < 0) port[in] = flow.add_arc(in, sink, topology.limits[in].bandwidth);
-    arc[l] = flow.add_arc(out < 0 ? source : out, in < 0 ? sink : in, link.bandwidth);
-  }
-  flow.run(source, sink);
-  flow.find_cut();
-  Prices prices{.links = std::vector<int>(topology.links.size(), 0), .limits = std::vector<int>(limits, 0)};
-  for (std::size_t l = 0; l < arc.size(); ++l)
-    if (arc[l] >= 0 && flow.in_cut(arc[l])) prices.links[l] = 1;
-  for (int z = 0; z < limits; ++z)
-    if (port[z] >= 0 && flow.in_cut(port[z])) prices.limits[z] = 1;
   return prices;
 }
 

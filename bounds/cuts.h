@@ -28,8 +28,4 @@ std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkC
 std::optional<Prices> tightest_half_cut(const Topology&, const std::vector<ChunkClass>&,
                                         const std::atomic<bool>* stop = nullptr);
 
-// The least that can be priced such that every link between groups costs at least 1. Requires
-// limits_are_ports.
-Prices cheapest_cover(const Topology&, const std::vector<int>& group);
-
 }  // namespace chorale

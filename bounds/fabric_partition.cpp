@@ -11,13 +11,18 @@
 #include <set>
 #include <utility>
 
+#include "bounds/crossings.h"
 #include "bounds/max_flow.h"
+#include "bounds/partition_climb.h"
 #include "bounds/wires.h"
 
 namespace chorale {
 namespace {
 
 using Groups = std::vector<int>;  // by rank
+
+constexpr int kMostRanks = 256;               // of a climb: each price is a flow for each group
+constexpr long long kClimbWork = 10'000'000;  // links and terminals looked at
 
 // Wires between nodes of which some are switches.
 class FabricCuts {
@@ -113,38 +118,30 @@ std::set<Groups> families(const Topology& machine) {
   return all;
 }
 
-// How often all chunks together cross between groups at least (docs/bounds.md).
-std::int64_t crossings(const std::vector<ChunkClass>& classes, const Groups& groups, bool combining) {
-  std::int64_t sum = 0;
-  for (const ChunkClass& each : classes) {
-    std::set<int> pre, post;
-    for (Rank n : each.pre) pre.insert(groups[n]);
-    for (Rank n : each.post) post.insert(groups[n]);
-    if (pre.empty() || post.empty()) continue;
-    const auto shared = std::ranges::count_if(post, [&](int g) { return pre.contains(g); });
-    const auto size = static_cast<std::int64_t>(
-        combining ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);
-    sum += size * each.count();
-  }
-  return sum;
-}
-
 }  // namespace
 
-std::optional<PartitionBound> fabric_partition(const Topology& machine, const Collective& collective) {
+// What the chosen ways carry, the machine carries, so a climb over these names every partition that may be the best. The
+// prices are of the machine.
+std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective& collective,
+                                               const std::atomic<bool>* stop) {
+  const Topology machine = with_switches(ways);
   const FabricCuts cuts(machine);
-  const std::vector<ChunkClass> classes = chunk_classes(collective);
+  const Crossings crossings(collective);
   std::optional<PartitionBound> best;
-  for (const Groups& groups : families(machine)) {
-    const std::int64_t owed = crossings(classes, groups, collective.combining);
-    if (owed == 0) continue;
+  const auto consider = [&](const Groups& groups) {
+    const std::int64_t owed = crossings.of(groups);
     for (const bool into : {false, true}) {
+      if (owed == 0 || (stop != nullptr && *stop)) break;
       PriceBound bound = cuts.cover(groups, into);
       bound.owed = owed;
       if (bound.per_round > 0 && (!best || stronger(bound, best->bound)))
         best = PartitionBound{.group = groups, .bound = std::move(bound)};
     }
-  }
+    return best ? static_cast<double>(best->bound.owed) / static_cast<double>(best->bound.per_round) : 0;
+  };
+  for (const Groups& groups : families(machine)) consider(groups);
+  if (ways.ranks <= kMostRanks && crossings.has_wide_trees())
+    climb_partitions(ways, crossings, consider, {.work = kClimbWork, .stop = stop});
   return best;
 }
 

@@ -80,6 +80,14 @@ std::vector<Copying> as_copying(const Topology& topology, const Collective& coll
           {.topology = turned, .classes = wanted_classes(reductions), .backwards = true}};
 }
 
+// Are there chunks for several ranks, and not for all that have them not?
+bool for_some(const Copying& copying) {
+  return std::ranges::any_of(copying.classes, [&](const ChunkClass& each) {
+    return each.post.size() > 1 &&
+           static_cast<int>(each.pre.size() + each.post.size()) < copying.topology.ranks;
+  });
+}
+
 // Of the machine below, with switches as ranks that pass on; as it is where there is none below.
 Topology opened(const Topology& topology) {
   Topology machine = with_switches(topology);
@@ -125,12 +133,11 @@ class LowerBounds::Search {
               price_bound(copying.topology, copying.classes, topology_.ranks, stop_))
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
     // Where every chunk has one destination the flow program has said all; without shared limits and switches cuts say
-    // what copies need.
+    // what copies for everyone need, and partitions what copies for some do, whom others may relay.
     const bool sums = collective_.combining && copyings_.size() > 1;
-    if (!stopped() && (sums || ways || !topology_.limits.empty()))
-      if (const std::optional<PartitionBound> found =
-              ways ? fabric_partition(with_switches(topology_), collective_)
-                   : best_partition(topology_, collective_, stop_))
+    if (!stopped() && (sums || ways || !topology_.limits.empty() || for_some(copyings_.front())))
+      if (const std::optional<PartitionBound> found = ways ? fabric_partition(topology_, collective_, stop_)
+                                                           : best_partition(topology_, collective_, stop_))
         best.consider(
             kAnySteps, found->bound,
             {.kind = Certificate::Kind::Partition, .prices = found->bound.prices, .group = found->group});

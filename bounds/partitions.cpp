@@ -1,6 +1,6 @@
-// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and on
-// eight ranks with shared limits all 4,140. A partition is priced only if its crossings say that it could win. Greedy
-// merging of groups was there first and lost to ties: two dense halves joined by one link.
+// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones (strength.h), and what
+// a climb finds (partition_climb.h). A partition is priced only if its crossings say that it could win. All 4,140
+// partitions of eight ranks were tried, too, where sums meet limits, and found nothing that the climb had missed.
 //
 // Invariant: `best_` is the best partition met with prices that charge each crossing link at least m; every
 // other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two halves
@@ -13,30 +13,22 @@
 #include <numeric>
 #include <set>
 
-#include "bounds/clp.h"
-#include "bounds/colour_refinement.h"
-#include "bounds/cuts.h"
-#include "bounds/integer_prices.h"
-#include "bounds/ports.h"
+#include "bounds/cover.h"
+#include "bounds/crossings.h"
+#include "bounds/partition_climb.h"
 #include "bounds/strength.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kExhaustive = 8;            // ranks, where shared limits make the rest a guess: 4140 partitions
-constexpr int kMostRanks = 512;           // of the weakest partition: a few flows a rank
-constexpr int kCoverIterations = 50'000;  // of the simplex method
+constexpr int kMostRanks = 512;  // of the weakest partition: a few flows a rank
 
 using Group = std::vector<int>;  // by rank
 
 class PartitionSearch {
  public:
   PartitionSearch(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
-      : topology_(topology),
-        stop_(stop),
-        combining_(collective.combining),
-        ports_(limits_are_ports(topology)),
-        classes_(chunk_classes(collective)) {}
+      : topology_(topology), stop_(stop), crossings_(collective) {}
 
   std::optional<PartitionBound> run() {
     Group singletons(topology_.ranks);
@@ -45,13 +37,34 @@ class PartitionSearch {
     for (const Group& group : connected_by_fast_links()) consider(group);
     if (topology_.ranks <= kMostRanks && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
-    if (topology_.ranks <= kExhaustive && combining_ && ports_ && !topology_.limits.empty())
-      consider_all(Group(topology_.ranks, 0), 1, 1);
+    if (crossings_.has_wide_trees() && !weakest_is_best()) search();
     return std::move(best_);
   }
 
  private:
   bool stopped() const { return stop_ != nullptr && *stop_; }
+
+  // On large machines the sides of their numbers alone.
+  void search() {
+    if (topology_.ranks > kMostRanks) {
+      for (const Group& group : number_partitions(topology_.ranks)) consider(group);
+      return;
+    }
+    climb_partitions(topology_, crossings_,
+                     [this](const Group& group) {
+                       consider(group);
+                       return ratio();
+                     },
+                     {.stop = stop_});
+  }
+
+  // Without shared limits, for chunks of all ranks, strength.h is exact.
+  bool weakest_is_best() const {
+    return topology_.limits.empty() && crossings_.others().empty() &&
+           std::ranges::all_of(crossings_.trees(), [this](const Terminals& tree) {
+             return static_cast<int>(tree.ranks.size()) == topology_.ranks;
+           });
+  }
 
   // Ranks that links of at least some bandwidth connect; a link under a limit is as fast as the limit.
   std::set<Group> connected_by_fast_links() const {
@@ -82,21 +95,16 @@ class PartitionSearch {
     return groups;
   }
 
-  // Each partition once: rank n joins one of the groups so far or opens the next one.
-  void consider_all(Group group, int n, int groups) {
-    if (n >= topology_.ranks) return consider(group);
-    for (group[n] = 0; group[n] <= groups; ++group[n])
-      consider_all(group, n + 1, std::max(groups, group[n] + 1));
+  // What prices of crossing links pay a round at the least, but for what rounding takes.
+  double least_budget(const Group& group) const {
+    constexpr double kRounding = 1 - 1e-9;
+    double sum = 0;
+    for (const double share : fair_shares(topology_, crossing_links(topology_, group))) sum += share;
+    return sum * kRounding;
   }
 
-  std::int64_t budget_of(const Group& group) const {
-    std::int64_t sum = 0;
-    if (topology_.limits.empty()) {
-      for (const Link& link : topology_.links)
-        if (group[link.src] != group[link.dst]) sum += link.bandwidth;
-      return sum;
-    }
-    return budget_of(cover(group));
+  double ratio() const {
+    return best_ ? static_cast<double>(best_->bound.owed) / static_cast<double>(best_->bound.per_round) : 0;
   }
 
   std::int64_t budget_of(const Prices& prices) const {
@@ -106,32 +114,6 @@ class PartitionSearch {
     for (std::size_t z = 0; z < prices.limits.size(); ++z)
       sum += std::int64_t{prices.limits[z]} * topology_.limits[z].bandwidth;
     return sum;
-  }
-
-  // Prices that charge every crossing link, as cheap as possible.
-  Prices cover(const Group& group) const {
-    // Over any limits: the same as a linear program, whose best prices may be fractions (three limits, each
-    // two of which share a link: a half on each), so that a crossing link costs 2 or more once they are
-    // integers (docs/bounds.md has m for that).
-    if (ports_) return cheapest_cover(topology_, group);
-    LinearProgram program;
-    for (const Link& link : topology_.links) program.add_column(link.bandwidth);
-    for (const SharedLimit& limit : topology_.limits) program.add_column(limit.bandwidth);
-    std::vector<int> row(topology_.links.size(), -1);
-    for (int l = 0; l < static_cast<int>(row.size()); ++l) {
-      if (group[topology_.links[l].src] == group[topology_.links[l].dst]) continue;
-      row[l] = program.add_row(1, kNoLimit);
-      program.entries.push_back({.row = row[l], .column = l, .value = 1});
-    }
-    for (int z = 0; z < static_cast<int>(topology_.limits.size()); ++z)
-      for (LinkId l : topology_.limits[z].links)
-        if (row[l] >= 0)
-          program.entries.push_back(
-              {.row = row[l], .column = static_cast<int>(topology_.links.size()) + z, .value = 1});
-    const LpSolution solution = solve_by_colours(program, refine_colours(program), kCoverIterations);
-    std::vector<Prices> prices = integer_prices({solution.values}, static_cast<int>(row.size()));
-    if (!prices.empty()) return std::move(prices.front());
-    return {.links = std::vector<int>(row.size(), 1), .limits = std::vector<int>(topology_.limits.size(), 0)};
   }
 
   // What a link between groups costs at least.
@@ -145,34 +127,14 @@ class PartitionSearch {
     return least;
   }
 
-  // How often all chunks together cross at least (docs/bounds.md); the checker counts again by its own code.
-  std::int64_t crossings(const Group& group) const {
-    std::int64_t sum = 0;
-    for (const ChunkClass& each : classes_) {
-      std::set<int> pre, post;
-      for (Rank n : each.pre) pre.insert(group[n]);
-      for (Rank n : each.post) post.insert(group[n]);
-      if (pre.empty() || post.empty()) continue;
-      // Groups among both.
-      const auto shared = std::count_if(post.begin(), post.end(), [&](int g) { return pre.contains(g); });
-      const auto size = static_cast<std::int64_t>(
-          combining_ ? pre.size() + post.size() - 2 + (shared == 0 ? 1 : 0) : post.size() - shared);
-      sum += size * each.count();
-    }
-    return sum;
-  }
-
   void consider(const Group& group) {
     if (stopped()) return;
-    const std::int64_t crossing = crossings(group);
+    const std::int64_t crossing = crossings_.of(group);
     if (crossing == 0) return;
     PartitionBound found{.group = group};
     // First without prices: most partitions lose.
-    if (topology_.limits.empty()) {
-      found.bound = {.owed = crossing, .per_round = budget_of(group)};
-      if (best_ && !stronger(found.bound, best_->bound)) return;
-    }
-    const Prices prices = cover(group);
+    if (best_ && static_cast<double>(crossing) < ratio() * least_budget(group)) return;
+    const Prices prices = cheapest_cover(topology_, crossing_links(topology_, group));
     found.bound = {
         .prices = {prices}, .owed = crossing * least_crossing(prices, group), .per_round = budget_of(prices)};
     if (found.bound.per_round > 0 && (!best_ || stronger(found.bound, best_->bound)))
@@ -181,9 +143,7 @@ class PartitionSearch {
 
   const Topology& topology_;
   const std::atomic<bool>* const stop_;
-  const bool combining_;
-  const bool ports_;
-  const std::vector<ChunkClass> classes_;
+  const Crossings crossings_;
   std::optional<PartitionBound> best_ = {};
 };
 

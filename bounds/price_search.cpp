@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "bounds/colour_prices.h"
+#include "bounds/cut_climb.h"
 #include "bounds/cuts.h"
 #include "bounds/flow_lp.h"
 #include "bounds/machine_colours.h"
@@ -31,6 +32,7 @@ constexpr std::int64_t kAllPrograms = 3'000'000;  // columns of all programs bui
 constexpr std::int64_t kFewPrograms =
     500'000;  // where more than these would be built, cuts do it: torus:8x8 needs 164,000
 constexpr long long kAllWork = 60'000'000;  // arcs of flow networks in time: a second or two
+constexpr int kMostRanksOfSets = 1024;
 constexpr int kTurns = 6;
 
 class PriceSearch {
@@ -58,6 +60,7 @@ class PriceSearch {
       const bool bearable = !several || columns(2) <= (steps_ > 0 ? kLargestTimed : kLargestProgram);
       if (bearable && (steps_ > 0 || !everyone_wants_the_same())) charge(farthest_destinations());
       charge_single_ranks();
+      if (worth_sets()) charge_sets();
     }
     // Whatever was too large, the volume is left: all hops that chunks have to make over all that links can
     // carry.
@@ -122,6 +125,25 @@ class PriceSearch {
       if (Choice choice = all_to(v);
           !stopped() && std::any_of(choice.begin(), choice.end(), [](Rank d) { return d >= 0; }))
         charge(choice);
+  }
+
+  // Chunks for some ranks, and others for others: a set of ranks may have to be entered more often than one of them says.
+  bool worth_sets() const {
+    if (steps_ > 0 || stopped() || topology_.ranks > kMostRanksOfSets || one_destination_each() ||
+        everyone_wants_the_same())
+      return false;
+    const auto who = [](const ChunkClass& each) {
+      std::vector<Rank> all;
+      std::ranges::set_union(each.pre, each.post, std::back_inserter(all));
+      return all;
+    };
+    return std::ranges::any_of(
+        classes_, [&, first = who(classes_.front())](const ChunkClass& each) { return who(each) != first; });
+  }
+
+  void charge_sets() {
+    if (const std::optional<Prices> cut = widest_wanted_cut(topology_, classes_, stop_))
+      take({*cut}, Choice(classes_.size(), kNotCharged));
   }
 
   // All ranks; where that takes long, one of those that look alike.

@@ -3,6 +3,7 @@
 #include "api/inputs.h"
 #include "api/search.h"
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/supervisor.h"
 #include "cli/text.h"
 #include "ir/words.h"
@@ -110,9 +111,9 @@ std::string next_line(const Bounds& known) {
 }  // namespace
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
-  const Topology topology = machine(command.topology, command.changes);
+  const Topology topology = machine(command.question.topology, command.question.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
-  const Collective collective = communication(command.collective, topology, command.root, command.order);
+  const Collective collective = communication(command.question, topology);
   const std::string heading = fmt::format("{}, {}: {}, {} a block{}\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
                                           under_abilities(topology));

@@ -33,8 +33,8 @@ Outcome told(const ComposeCommand& command, const Composition& composition, cons
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
-  const Topology topology = machine(command.topology, command.changes);
-  const Collective collective = communication(command.collective, topology, command.root, command.order);
+  const Topology topology = machine(command.question.topology, command.question.changes);
+  const Collective collective = communication(command.question, topology);
   ComposeOptions options{
       .min_chunks = command.min_chunks,
       .max_chunks = command.max_chunks,
@@ -45,16 +45,16 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
             fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
       }};
   if (!command.outline.empty())
-    options.outline = read_outline(command.outline, command.topology, command.changes);
+    options.outline = read_outline(command.outline, command.question.topology, command.question.changes);
   const Composition composition = compose(topology, collective, options);
   supervisor.take_floor();
   if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
-    throw InputError("compose " + command.topology,
+    throw InputError("compose " + command.question.topology,
                      "no division of the machine into equal groups makes this " + name_of(collective),
                      "use 'chorale frontier', or say how with --outline");
   if (composition.result.points.empty())  // a result of no schedule is none
     return {.exit_code = exit_code_of(supervisor.stopped()),
-            .errors = {InputError("compose " + command.topology,
+            .errors = {InputError("compose " + command.question.topology,
                                   "nothing was composed (" + name_of(supervisor.stopped()) + ")",
                                   "raise --time-limit")
                            .what()}};

@@ -119,13 +119,13 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
     outcome.text += "from " + command.library + "\n";
     return outcome;
   }
-  if (!command.search.changes.any())
-    question.places = {{.machine = command.search.topology,
+  if (!command.search.question.changes.any())
+    question.places = {{.machine = command.search.question.topology,
                         .group = "all",
                         .collective = name_of(question.collective),
                         .ranks = question.topology.ranks,
                         .root = question.collective.root,
-                        .hosts = hosts_of(command.search.topology),
+                        .hosts = hosts_of(command.search.question.topology),
                         .members = fmt::format("{}", fmt::join(no_renumbering(question.topology).ranks, " ")),
                         .numbering = to_json(question.numbering)}};
   Result result = frontier(question.topology, question.collective, question.options);
@@ -143,15 +143,16 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.topology, search.changes);
-  const Collective collective = communication(search.collective, topology, search.root, search.order);
+  const Topology topology = machine(search.question.topology, search.question.changes);
+  const Collective collective = communication(search.question, topology);
   FrontierOptions options = options_of(command, stop);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {
     const Result old = read_sound_result(command.repair);
-    news = RepairNews{.file = command.repair,
-                      .repair = repair(old, search.topology, search.changes, collective, stop),
-                      .before = old.topology};
+    news =
+        RepairNews{.file = command.repair,
+                   .repair = repair(old, search.question.topology, search.question.changes, collective, stop),
+                   .before = old.topology};
     options.known = news->repair.known;
     // What was patched is of these, and is to be found again.
     options.max_chunks = std::max(options.max_chunks, old.space.max_chunks);

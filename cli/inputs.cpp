@@ -29,6 +29,13 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   return chosen;
 }
 
+Collective communication(const QuestionSettings& question, const Topology& topology) {
+  CommunicationOptions options = question.options;
+  options.machine = question.topology;
+  options.changes = question.changes;
+  return communication(question.collective, topology, options);
+}
+
 Workload read_workload(const WorkloadInput& input) {
   const Workload workload = read_workload(input.file, input.settings);
   if (input.script_file.empty()) return transformed(workload, input.script, "--apply");

@@ -13,6 +13,9 @@ namespace chorale {
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
 
+// The collective that is asked of the machine; the machine is the question's.
+Collective communication(const QuestionSettings&, const Topology&);
+
 // The file, with the transformations that were asked for.
 Workload read_workload(const WorkloadInput&);
 

@@ -52,7 +52,7 @@ Offers offers_for(const OptionText& option, const std::vector<std::string>& mach
   const std::string& value = option.value;
   Offers offers{.words = option.choices};
   if (any(value, {"TOPOLOGY", "HIERARCHY", "MACHINE", "NAME|FILE"})) offers.words = machines;
-  if (any(value, {"COLLECTIVE"})) offers.words = collective_names();
+  if (any(value, {"COLLECTIVE"}) && offers.words.empty()) offers.words = collective_names();
   offers.files = any(value, {"FILE", "TOPOLOGY", "HIERARCHY", "MACHINE", "COLLECTIVE", "RESULT", "SPEC",
                              "OLD", "ALGORITHM"});
   offers.directories = any(value, {"DIR"});

@@ -96,13 +96,16 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
       "Its switches add up: of values for one rank, their sum goes out");
 }
 
-void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& changes, Text& collective,
-                               std::optional<int>& root, Text& order) {
-  app->add_option("topology", topology, "A machine ('chorale topology list') or a JSON file")
+void machine_and_communication(CLI::App* app, QuestionSettings& question) {
+  CommunicationOptions& options = question.options;
+  app->add_option("topology", question.topology, "A machine ('chorale topology list') or a JSON file")
       ->required()
       ->option_text("TOPOLOGY");
-  app->add_option("collective", collective, "One of " + joined(collective_names()) + ", or a JSON file")
+  app->add_option("collective", question.collective,
+                  "One of " + joined(collective_names()) + "; with --counts one of " +
+                      joined(counted_names()) + "; or a JSON file")
       ->required()
+<<<<<<< HEAD
       ->option_text("COLLECTIVE");
   chorale::root(app, "--root", root);
   CLI::Option* const asked = app->add_option(
@@ -115,6 +118,39 @@ void machine_and_communication(CLI::App* app, Text& topology, MachineChanges& ch
          "Ranks may add up in orders of their own and end with different bits")
       ->excludes(asked);
   machine_changes(app, changes);
+=======
+      ->option_text("COLLECTIVE")
+      ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
+  chorale::root(app, "--root", options.root);
+  const auto list = [&](const Text& name, Text& target, const Text& what, const Text& help) {
+    app->add_option_function<Text>(
+           name,
+           [name, &target](const Text& t) {
+             if (t.empty()) throw InputError(name, "names nothing", "leave it out, or give a list");
+             target = t;
+           },
+           help)
+        ->option_text(what);
+  };
+  list("--group", options.group, "RANKS",
+       "Between these ranks only, such as 3,11,19, numbered as they come; the others may relay");
+  list(
+      "--groups", options.groups, "GROUPS",
+      "In several groups at once, such as '0,1,2;3,4,5'; or those of a name: row or column of a grid, boxes, "
+      "rails, or a level of the machine");
+  list("--counts", options.counts, "COUNTS",
+       "Chunks of each rank, such as 3,1,0,2, 0 for none; of alltoallv a row for each source, such as "
+       "'0,2;1,0'; of several groups the same, or a row for each; or a JSON file with such lists");
+  app->add_option("--order", options.order,
+                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+                  "chunks, so that "
+                  "every point gives the same bits; or that tree, such as '((0 1) (2 3))'")
+      ->option_text("ORDER");
+  app->add_flag_callback(
+      "--allow-disagreement", [&options] { options.order = "free"; },
+      "Ranks may add up in orders of their own and end with different bits");
+  machine_changes(app, question.changes);
+>>>>>>> hgroups
 }
 
 void size_model(CLI::App* app, SizeModel& model) {

@@ -81,8 +81,7 @@ void conflicts(CLI::App*, std::int64_t& target);
 void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
-void machine_and_communication(CLI::App*, Text& topology, MachineChanges&, Text& collective,
-                               std::optional<int>& root, Text& order);
+void machine_and_communication(CLI::App*, QuestionSettings&);
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
 void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);

@@ -11,6 +11,7 @@
 
 #include "api/calibrate.h"
 #include "api/compile.h"
+#include "api/inputs.h"
 #include "api/library_export.h"
 #include "api/measure.h"
 #include "api/report.h"
@@ -79,12 +80,15 @@ struct CalibrateCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-struct SearchSettings {  // what synthesize and frontier share
+struct QuestionSettings {  // what is asked of which machine
   std::string topology = {};
   MachineChanges changes = {};
   std::string collective = {};
-  std::optional<int> root = {};
-  std::string order = {};  // of its sums; empty: as the collective says
+  CommunicationOptions options = {};  // without the machine, which is above
+};
+
+struct SearchSettings {  // what synthesize and frontier share
+  QuestionSettings question = {};
   bool use_bounds = true;
   bool use_symmetry = true;
   std::int64_t conflicts = -1;
@@ -119,11 +123,7 @@ struct FrontierCommand {
 };
 
 struct ComposeCommand {
-  std::string topology = {};
-  MachineChanges changes = {};
-  std::string collective = {};
-  std::optional<int> root = {};
-  std::string order = {};    // of its sums; empty: as the collective says
+  QuestionSettings question = {};
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
   int min_chunks = 1;
   int max_chunks = 1;
@@ -180,11 +180,7 @@ struct ClassicCommand {
 };
 
 struct BoundsCommand {
-  std::string topology = {};
-  MachineChanges changes = {};
-  std::string collective = {};
-  std::optional<int> root = {};
-  std::string order = {};  // of its sums; empty: as the collective says
+  QuestionSettings question = {};
   int chunks = 1;
   std::optional<int> steps = {};
   Limits limits = {};

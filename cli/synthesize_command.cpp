@@ -63,8 +63,8 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.proofs);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.topology, search.changes);
-  const Collective collective = communication(search.collective, topology, search.root, search.order);
+  const Topology topology = machine(search.question.topology, search.question.changes);
+  const Collective collective = communication(search.question, topology);
   FrontierOptions options = {.time_limit = search.limits.time,
                              .memory_bytes = asked_memory(search.limits),
                              .jobs = search.jobs,

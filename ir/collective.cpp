@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
@@ -64,6 +65,34 @@ bool asks_order(const Collective& collective, Chunk c) {
   return post.size() > 1 || collective.order.kind == SumOrder::Kind::Fixed;
 }
 
+// Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is a single block:
+// then there is one source, or, of AllReduceByGather, what comes from all of them is added up there.
+void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<Rank>& group, int root,
+                const std::function<int(int, int)>& chunks) {
+  const CollectiveRow& row = row_of(kind);
+  const int n = static_cast<int>(group.size());
+  const int sources = row.before == Who::Each ? n : 1, destinations = row.after == Who::Each ? n : 1;
+  const RankSet all = group;
+  const auto ranks_of = [&](Who who, int each) {
+    return who == Who::All ? all : RankSet{group[who == Who::Root ? root : each]};
+  };
+  const bool side_by_side = output_blocks(kind, n) > 1;
+  std::vector<int> output(destinations, 0);
+  for (int s = 0; s < sources; ++s) {
+    int input = 0;
+    for (int d = 0; d < destinations; ++d) {
+      const int count = chunks(s, d);
+      for (int i = 0; i < count; ++i)
+        collective.chunks.push_back({.pre = ranks_of(row.before, s),
+                                     .post = ranks_of(row.after, d),
+                                     .input = input + i,
+                                     .output = output[d] + i});
+      input += count;
+      if (side_by_side) output[d] += count;
+    }
+  }
+}
+
 Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root) {
   assert(kind != CollectiveKind::Custom);
   const std::string name = name_of(kind);
@@ -82,21 +111,9 @@ Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root
                .root = root,
                .chunks_per_block = chunks,
                .combining = is_combining(kind)};
-  const RankSet all = RankSet::all(ranks);
-  const auto ranks_of = [&](Who who, Rank each) {
-    return who == Who::All ? all : RankSet{who == Who::Root ? root : each};
-  };
-  const CollectiveRow& row = row_of(kind);
-  // Block (s, d) is block d of the input. It is block s of the output, unless that is a single block: then
-  // there is one source, or, of AllReduceByGather, what comes from all of them is added up there.
-  const bool side_by_side = output_blocks(kind, ranks) > 1;
-  for (Rank s = 0; s < static_cast<int>(pairs.sources); ++s)
-    for (Rank d = 0; d < static_cast<int>(pairs.destinations); ++d)
-      for (int i = 0; i < chunks; ++i)
-        c.chunks.push_back({.pre = ranks_of(row.before, s),
-                            .post = ranks_of(row.after, d),
-                            .input = d * chunks + i,
-                            .output = (side_by_side ? s * chunks : 0) + i});
+  std::vector<Rank> everyone(ranks);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  add_blocks(c, kind, everyone, root, [chunks](int, int) { return chunks; });
   return c;
 }
 

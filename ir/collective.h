@@ -11,6 +11,7 @@
 // everything).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,11 @@ bool asks_order(const Collective&, Chunk);
 Collective make_collective(CollectiveKind, int ranks, int chunks, Rank root = 0);
 Collective make_collective(const std::string& name, int ranks, int chunks,
                            Rank root = 0);  // as people say it
+
+// A kind's blocks among the ranks of a group, numbered in its order, as chunks of a collective that has others besides:
+// block (s, d) is cut into chunks(s, d), from 0 on; s, d and root are numbers in the group (the table's rows say which).
+void add_blocks(Collective&, CollectiveKind, const std::vector<Rank>& group, int root,
+                const std::function<int(int s, int d)>& chunks);
 
 // A custom collective with each of its chunks cut into `chunks` pieces.
 Collective refined(const Collective&, int chunks);

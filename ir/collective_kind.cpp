@@ -17,16 +17,16 @@ constexpr std::array<CollectiveRow, 10> table() {
   using enum Who;
   constexpr std::string_view vector = "the whole vector", to_one = "what one rank sends to one other";
   return {{
-      {Broadcast, "broadcast", vector, Root, All, Reduce},
-      {Scatter, "scatter", to_one, Root, Each},
-      {Gather, "gather", to_one, Each, Root},
-      {Allgather, "allgather", "what a rank contributes", Each, All, ReduceScatter},
-      {Alltoall, "alltoall", to_one, Each, Each},
-      {Reduce, "reduce", vector, All, Root, Broadcast},
-      {ReduceScatter, "reducescatter", "what a rank receives", All, Each, Allgather},
-      {AllReduce, "allreduce", vector, All, All},
-      {AllReduceByGather, "allreduce_by_gather", vector, Each, All, Custom, AllReduce},
-      {Custom, "custom", "a chunk of the file"},
+      {Broadcast, "broadcast", "", vector, Root, All, Reduce},
+      {Scatter, "scatter", "scatterv", to_one, Root, Each},
+      {Gather, "gather", "gatherv", to_one, Each, Root},
+      {Allgather, "allgather", "allgatherv", "what a rank contributes", Each, All, ReduceScatter},
+      {Alltoall, "alltoall", "alltoallv", to_one, Each, Each},
+      {Reduce, "reduce", "", vector, All, Root, Broadcast},
+      {ReduceScatter, "reducescatter", "reducescatterv", "what a rank receives", All, Each, Allgather},
+      {AllReduce, "allreduce", "", vector, All, All},
+      {AllReduceByGather, "allreduce_by_gather", "", vector, Each, All, Custom, AllReduce},
+      {Custom, "custom", "", "a chunk of the collective"},
   }};
 }
 constexpr std::array<CollectiveRow, 10> kRows = table();
@@ -76,6 +76,21 @@ const std::vector<std::string>& collective_names() {
     std::vector<std::string> all;
     for (const CollectiveRow& row : kRows)
       if (is_offered(row.kind)) all.emplace_back(row.name);
+    return all;
+  }();
+  return names;
+}
+
+std::optional<CollectiveKind> kind_with_counts(std::string_view name) {
+  const auto row = std::ranges::find(kRows, name, &CollectiveRow::counted);
+  return row == kRows.end() || name.empty() ? std::nullopt : std::optional(row->kind);
+}
+
+const std::vector<std::string>& counted_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const CollectiveRow& row : kRows)
+      if (!row.counted.empty()) all.emplace_back(row.counted);
     return all;
   }();
   return names;

@@ -35,7 +35,9 @@ enum class Who { Root, Each, All, Listed };
 
 struct CollectiveRow {
   CollectiveKind kind = CollectiveKind::Custom;
-  std::string_view name = {};   // in files and on command lines
+  std::string_view name = {};  // in files and on command lines
+  std::string_view counted =
+      {};  // with a count of chunks for each rank, or pair: "allgatherv"; "": it has none
   std::string_view block = {};  // what a block is, to people
   Who before = Who::Listed;
   Who after = Who::Listed;
@@ -52,6 +54,10 @@ CollectiveKind known_kind(const std::string& name);  // throws InputError with t
 // Those that one can ask for by name, in the order of the table: not ways to do another one, nor custom ones.
 bool is_offered(CollectiveKind);
 const std::vector<std::string>& collective_names();
+
+// Those with counts (ir/group_collective.h).
+std::optional<CollectiveKind> kind_with_counts(std::string_view name);  // of "allgatherv"
+const std::vector<std::string>& counted_names();
 
 bool is_rooted(CollectiveKind);     // one rank, the root, plays another part than the others
 bool is_combining(CollectiveKind);  // of what the row says; a custom collective says it itself

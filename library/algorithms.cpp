@@ -21,6 +21,7 @@
 #include "cost/turns.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/group_collective.h"
 #include "ir/json.h"
 #include "ir/shown.h"
 #include "ir/words.h"
@@ -73,7 +74,7 @@ std::string fault_of(const Result& result, const Point& point) {
 // A program of others has the buffers of the collective that it names: a point that does something else in its place
 // (gathers, and adds up) needs others.
 bool does(const Point& point, const CollectiveCall& call) {
-  return point.collective.kind == call.collective && !is_custom(point.collective);
+  return point.collective.kind == call.collective && is_custom(point.collective) == !call.counts.empty();
 }
 
 // Is a fixed order the same where ranks are called otherwise?
@@ -82,11 +83,15 @@ bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
 }
 
-bool has_point_for(const Result& result, const CollectiveCall& call) {
+bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
   const Collective& asked = result.collective;
-  return asked.kind == call.collective && asked.custom_name == call.custom_name &&
+  return counts == call.counts && asked.kind == call.collective && asked.custom_name == call.custom_name &&
          asked.ranks == call.ranks &&
          std::ranges::any_of(result.points, [&](const Point& point) { return does(point, call); });
+}
+
+std::string name_of(const CollectiveCall& call) {
+  return call.counts.empty() ? name_of(call.collective) : call.custom_name + " of these counts";
 }
 
 // "4 + 2 on 2 hosts"
@@ -216,6 +221,7 @@ void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   int number = size_;
   for (const std::unique_ptr<Loaded>& each : more) {
     each->result.claims = {};
+    each->counts = counts_of(each->result.collective);
     each->number = number;
     each->why_not.resize(each->result.points.size());
     number += static_cast<int>(each->result.points.size());
@@ -261,7 +267,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
   std::vector<Candidate> known, unknown;
   bool other_hosts = false, other_root = false;
   for (const std::unique_ptr<Loaded>& each : loaded_) {
-    if (!has_point_for(each->result, call)) continue;
+    if (!has_point_for(each->result, each->counts, call)) continue;
     const bool is_known = !each->hosts.empty() && !group.empty();
     std::optional<std::vector<Rank>> seats;
     if (!is_known) seats.emplace();
@@ -270,6 +276,11 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
     other_hosts = other_hosts || !seats;
     if (!seats) continue;
     if (std::ranges::is_sorted(*seats)) seats->clear();  // everybody is who he is
+    // Counts are of ranks as they are numbered.
+    if (!seats->empty() && !call.counts.empty()) {
+      other_hosts = true;
+      continue;
+    }
     if (!seats->empty() && !keeps_tree(each->result.collective, *seats)) continue;
     auto ranks = names(*each, call, *std::move(seats));
     other_root = other_root || !ranks;
@@ -280,17 +291,16 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
     if (other_root)
       why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
     else if (other_hosts)
-      why = fmt::format("no {} for {} ranks that sit {}", name_of(call.collective), call.ranks,
-                        in_words(group));
+      why = fmt::format("no {} for {} ranks that sit {}", name_of(call), call.ranks, in_words(group));
   }
   return unknown;
 }
 
 bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
   for (const std::unique_ptr<Loaded>& each : loaded_)
-    if (has_point_for(each->result, call)) return true;
-  why = size_ == 0 ? "no algorithms were given"
-                   : fmt::format("no {} for {} ranks", name_of(call.collective), call.ranks);
+    if (has_point_for(each->result, each->counts, call)) return true;
+  why =
+      size_ == 0 ? "no algorithms were given" : fmt::format("no {} for {} ranks", name_of(call), call.ranks);
   return false;
 }
 

@@ -66,6 +66,7 @@ class Algorithms {
   // A result, its points, and what it is known of it.
   struct Loaded {
     Result result = {};                              // without its claims
+    std::vector<int> counts = {};                    // of an allgatherv and its like (CollectiveCall)
     int number = 0;                                  // of its first point
     std::string name = {};                           // safe to be shown
     std::vector<std::vector<int>> hosts = {};        // each how ranks may sit; none: not known

@@ -20,6 +20,8 @@ struct CollectiveCall {
   int ranks = 0;                 // of the group that does it
   Rank root = 0;                 // of collectives that have one
   double block_bytes = 0;        // ir/collective_kind.h says what a block is
+  std::vector<int> counts =
+      {};  // of a custom one with counts, allgatherv: blocks of each rank, as few as can be
   auto operator<=>(const CollectiveCall&) const = default;
 };
 

@@ -19,9 +19,9 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "codegen/passes/lower.h"
@@ -84,9 +84,11 @@ int comm_size(MPI_Comm comm) {
 
 CollectiveCall wanted(const MpiCall& call, int ranks) {
   return {.collective = call.collective,
+          .custom_name = call.counted,
           .ranks = ranks,
           .root = call.root,
-          .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type))};
+          .block_bytes = static_cast<double>(call.elements) * static_cast<double>(size_of(call.type)),
+          .counts = call.counts};
 }
 
 Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule,
@@ -149,6 +151,48 @@ bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
          most[1] == ~most[2];
 }
 
+// Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts that differ by
+// little are filled up to the largest, so that those of a vector that is parted as evenly as it goes are done as equal ones
+// are: of n elements over N ranks that adds less than N / n. Where it would add more than an eighth of the elements, only
+// an algorithm for these counts will do. That limit was chosen, not measured.
+struct Counts {
+  static constexpr int kMostPadding = 8;  // one part in so many
+
+  Counts(const int counts[], MPI_Comm comm) : of(counts) {
+    int inter = 1;
+    if (comm != MPI_COMM_NULL) PMPI_Comm_test_inter(comm, &inter);
+    if (inter || counts == nullptr) return;  // they are of the other group
+    ranks = comm_size(comm);
+    for (int n = 0; n < ranks; ++n) {
+      largest = std::max(largest, counts[n]);
+      unit = std::gcd(unit, counts[n]);
+      all += counts[n];
+    }
+    alike = (std::int64_t{largest} * ranks - all) * kMostPadding <= all;
+  }
+
+  // Elements of a block of the algorithm.
+  int block() const { return alike ? largest : unit; }
+  // In all ranks' blocks together.
+  std::int64_t room() const { return alike ? std::int64_t{largest} * ranks : all; }
+  // Elements from one rank's to the next one's.
+  std::int64_t stride(int n) const { return alike ? largest : of[n]; }
+
+  // The call, for equal blocks or for these counts.
+  MpiCall call(const char* function, CollectiveKind kind) const {
+    if (alike) return {.function = function, .collective = kind};
+    MpiCall call{.function = function, .counted = std::string(row_of(kind).counted)};
+    for (int n = 0; n < ranks; ++n) call.counts.push_back(of[n] / unit);
+    return call;
+  }
+
+  const int* of;
+  int ranks = 0;
+  int largest = 0, unit = 0;
+  std::int64_t all = 0;
+  bool alike = true;
+};
+
 // MPI packs into at most 2 GiB.
 constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
@@ -156,8 +200,16 @@ constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
 // What we keep with a communicator.
 struct MpiCollectives::Companion {
-  // The call, as far as it is the same in all ranks: collective, root, type, elements.
-  using Kind = std::tuple<CollectiveKind, int, ElementType, std::int64_t>;
+  // The call, as far as it is the same in all ranks. (A tuple would be exported, by its destructor.)
+  struct Kind {
+    CollectiveKind collective = CollectiveKind::Custom;
+    std::string counted = {};
+    int root = 0;
+    ElementType type = ElementType::Uint8;
+    std::int64_t elements = 0;
+    std::vector<int> counts = {};
+    auto operator<=>(const Kind&) const = default;
+  };
   // How it is done; without an algorithm by MPI, and why.
   struct Plan {
     const LoadedAlgorithm* algorithm = nullptr;
@@ -304,9 +356,14 @@ void MpiCollectives::tell(MPI_Comm comm, const MpiCall& call, const std::string&
   }
 }
 
-MpiCollectives::Ready MpiCollectives::pass(MPI_Comm comm, const MpiCall& call, const std::string& why) {
+MpiCollectives::Ready MpiCollectives::pass(MPI_Comm comm, const MpiCall& call, const std::string& why) const {
   tell(comm, call, "", why);
   return {};
+}
+
+void MpiCollectives::pass_own_counts(MPI_Comm comm, const char* function, CollectiveKind kind) const try {
+  pass(comm, {.function = function, .collective = kind}, "no rank knows the counts of all");
+} catch (const std::bad_alloc&) {
 }
 
 void MpiCollectives::complain_of_memory(MPI_Comm comm) const {
@@ -328,7 +385,12 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
   if (companion.comm == MPI_COMM_NULL) PMPI_Comm_dup(comm, &companion.comm);
   // Which is dropped must not depend on the rank, so all are.
   if (companion.buffered >= kMostPlans || companion.plans.size() >= kMostPassed) companion.forget_plans();
-  const Companion::Kind kind{call.collective, call.root, call.type, call.elements};
+  const Companion::Kind kind{.collective = call.collective,
+                             .counted = call.counted,
+                             .root = call.root,
+                             .type = call.type,
+                             .elements = call.elements,
+                             .counts = call.counts};
   Companion::Plan plan;
   bool good = companion.comm != MPI_COMM_NULL;
   std::uint64_t number = 0;
@@ -371,7 +433,12 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
     exists = algorithms_.has(wanted(call, ranks), why);
   }
   if (!exists) return pass(comm, call, why);
-  const Companion::Kind kind{call.collective, call.root, call.type, call.elements};
+  const Companion::Kind kind{.collective = call.collective,
+                             .counted = call.counted,
+                             .root = call.root,
+                             .type = call.type,
+                             .elements = call.elements,
+                             .counts = call.counts};
   auto at = companion->plans.find(kind);
   if (at == companion->plans.end()) {
     if (!make_plan(comm, call, *companion)) {
@@ -398,6 +465,7 @@ MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI
   call.op = *known_op;
   return plan(comm, call);
 } catch (const std::bad_alloc&) {
+  if (!call.counts.empty()) throw;  // counts are copied in each rank for itself: others may be waiting
   return {};
 }
 
@@ -407,6 +475,7 @@ MpiCollectives::Ready MpiCollectives::copying(MPI_Comm comm, const MpiCall& call
   if (most_bytes > kMostPacked) return pass(comm, call, "it moves more than 2 GiB");
   return plan(comm, call);
 } catch (const std::bad_alloc&) {
+  if (!call.counts.empty()) throw;  // counts are copied in each rank for itself: others may be waiting
   return {};
 }
 
@@ -460,6 +529,54 @@ int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype sen
     packed = pack(send, send_count, send_type, ready.input(), bytes, comm);
   }
   return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
+}
+
+// Counts are the same in all ranks, places are not. What a shorter block is filled up with is whatever lay there.
+int MpiCollectives::allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
+                               const int recv_counts[], const int places[], MPI_Datatype recv_type,
+                               MPI_Comm comm) {
+  const Counts counts(recv_counts, comm);
+  const auto bytes = [&](std::int64_t elements) { return packed_bytes(recv_type, elements); };
+  MpiCall call = counts.call("MPI_Allgatherv", CollectiveKind::Allgather);
+  call.elements = bytes(counts.block());
+  const Ready ready = copying(comm, call, bytes(counts.room()));
+  if (!ready) return PMPI_Allgatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, comm);
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_get_extent(recv_type, &lower, &extent);
+  const auto at = [&](int rank) { return static_cast<std::byte*>(recv) + extent * places[rank]; };
+  const int me = ready.transport->rank();
+  const bool in_place = send == MPI_IN_PLACE;
+  int moved = pack(in_place ? at(me) : send, in_place ? recv_counts[me] : send_count,
+                   in_place ? recv_type : send_type, ready.input(), bytes(recv_counts[me]), comm);
+  const std::byte* output = ready.output();
+  for (int n = 0; n < counts.ranks; output += bytes(counts.stride(n)), ++n)
+    if (n != me || !in_place)
+      moved = both(moved, unpack(output, bytes(recv_counts[n]), at(n), recv_counts[n], recv_type, comm));
+  return moved;
+}
+
+// Zeros fill the shorter blocks: what is added there is looked at by nobody, and must not overflow.
+int MpiCollectives::reduce_scatter(const void* send, void* recv, const int recv_counts[], MPI_Datatype type,
+                                   MPI_Op op, MPI_Comm comm) {
+  const Counts counts(recv_counts, comm);
+  MpiCall call = counts.call("MPI_Reduce_scatter", CollectiveKind::ReduceScatter);
+  call.elements = counts.block();
+  const Ready ready = reduction(comm, std::move(call), type, op);
+  if (!ready) return PMPI_Reduce_scatter(send, recv, recv_counts, type, op, comm);
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(packed_bytes(type, elements));
+  };
+  const auto* from = static_cast<const std::byte*>(send == MPI_IN_PLACE ? recv : send);
+  std::byte* to = ready.input();
+  for (int n = 0; n < counts.ranks; ++n) {
+    std::memcpy(to, from, bytes(recv_counts[n]));
+    std::memset(to + bytes(recv_counts[n]), 0, bytes(counts.stride(n) - recv_counts[n]));
+    from += bytes(recv_counts[n]);
+    to += bytes(counts.stride(n));
+  }
+  const std::byte* const output = ready.output();
+  std::memcpy(recv, output, bytes(recv_counts[ready.transport->rank()]));
+  return MPI_SUCCESS;
 }
 
 int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,

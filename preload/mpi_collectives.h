@@ -20,6 +20,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ir/collective_kind.h"
 #include "ir/elements.h"
@@ -36,6 +37,8 @@ struct MpiCall {
   ReduceOp op = ReduceOp::Sum;
   std::int64_t elements = 0;  // of a block
   int root = 0;
+  std::vector<int> counts = {};  // blocks of each rank, where these differ: of a custom one called so
+  std::string counted = {};      // "allgatherv"
 };
 
 class MpiCollectives {
@@ -62,10 +65,19 @@ class MpiCollectives {
   int reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
                 MPI_Datatype recv_type, MPI_Comm);
+  // With counts, which all ranks have alike: where they differ by little, by the algorithm for equal blocks, filled up to
+  // the largest; else by one for these counts.
+  int allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
+                 const int recv_counts[], const int places[], MPI_Datatype recv_type, MPI_Comm);
+  int reduce_scatter(const void* send, void* recv, const int recv_counts[], MPI_Datatype, MPI_Op, MPI_Comm);
   int alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
                MPI_Datatype recv_type, MPI_Comm);
   int bcast(void* data, int count, MPI_Datatype, int root, MPI_Comm);
   int reduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm);
+
+  // A call whose counts a rank knows of itself only, as of MPI_Alltoallv: to ask the others would cost as much as it
+  // gains. MPI is to do it, and the observer is told.
+  void pass_own_counts(MPI_Comm, const char* function, CollectiveKind) const;
 
  private:
   struct Companion;
@@ -80,7 +92,7 @@ class MpiCollectives {
   Ready plan(MPI_Comm, const MpiCall&);
   Ready reduction(MPI_Comm, MpiCall, MPI_Datatype, MPI_Op);
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
-  Ready pass(MPI_Comm, const MpiCall&, const std::string& why);
+  Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
   bool learn_seats(MPI_Comm, Companion&) const;
 

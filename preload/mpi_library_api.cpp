@@ -128,6 +128,20 @@ CHORALE_EXPORT int chorale_mpi_allgather(const void* send, int send_count, MPI_D
   });
 }
 
+CHORALE_EXPORT int chorale_mpi_allgatherv(const void* send, int send_count, MPI_Datatype send_type,
+                                          void* recv, const int recv_counts[], const int places[],
+                                          MPI_Datatype recv_type, MPI_Comm comm) {
+  return collective([&](MpiCollectives& ours) {
+    return ours.allgatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int chorale_mpi_reduce_scatter(const void* send, void* recv, const int recv_counts[],
+                                              MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return collective(
+      [&](MpiCollectives& ours) { return ours.reduce_scatter(send, recv, recv_counts, type, op, comm); });
+}
+
 CHORALE_EXPORT int chorale_mpi_alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                                         int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   return collective([&](MpiCollectives& ours) {

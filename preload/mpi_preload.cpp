@@ -1,6 +1,7 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
-// communicator's size and hosts; else MPI's own.
+// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's own.
+// MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among what was passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of one
@@ -128,6 +129,48 @@ CHORALE_EXPORT int MPI_Allgather(const void* send, int send_count, MPI_Datatype 
                                  int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   return guarded([&](MpiCollectives& ours) {
     return ours.allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int MPI_Allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
+                                  const int recv_counts[], const int places[], MPI_Datatype recv_type,
+                                  MPI_Comm comm) {
+  return guarded([&](MpiCollectives& ours) {
+    return ours.allgatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int MPI_Reduce_scatter(const void* send, void* recv, const int recv_counts[],
+                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return guarded(
+      [&](MpiCollectives& ours) { return ours.reduce_scatter(send, recv, recv_counts, type, op, comm); });
+}
+
+CHORALE_EXPORT int MPI_Alltoallv(const void* send, const int send_counts[], const int send_places[],
+                                 MPI_Datatype send_type, void* recv, const int recv_counts[],
+                                 const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
+  return guarded([&](MpiCollectives& ours) {
+    ours.pass_own_counts(comm, "MPI_Alltoallv", CollectiveKind::Alltoall);
+    return PMPI_Alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
+                          recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int MPI_Gatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
+                               const int recv_counts[], const int places[], MPI_Datatype recv_type, int root,
+                               MPI_Comm comm) {
+  return guarded([&](MpiCollectives& ours) {
+    ours.pass_own_counts(comm, "MPI_Gatherv", CollectiveKind::Gather);
+    return PMPI_Gatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, root, comm);
+  });
+}
+
+CHORALE_EXPORT int MPI_Scatterv(const void* send, const int send_counts[], const int places[],
+                                MPI_Datatype send_type, void* recv, int recv_count, MPI_Datatype recv_type,
+                                int root, MPI_Comm comm) {
+  return guarded([&](MpiCollectives& ours) {
+    ours.pass_own_counts(comm, "MPI_Scatterv", CollectiveKind::Scatter);
+    return PMPI_Scatterv(send, send_counts, places, send_type, recv, recv_count, recv_type, root, comm);
   });
 }
 

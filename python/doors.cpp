@@ -265,9 +265,13 @@ void bind_doors(py::module_& module) {
   });
   module.def(
       "communication",
-      [](const std::string& name, const Topology& topology, std::optional<Rank> root,
-         const std::string& order) { return communication(name, topology, root, order); },
-      others, "name"_a, "machine"_a, "root"_a, "order"_a);
+      [](const std::string& name, const Topology& topology, std::optional<Rank> root, const std::string& order,
+         const std::string& group, const std::string& groups, const std::string& counts) {
+        return communication(
+            name, topology,
+            {.root = root, .order = order, .group = group, .groups = groups, .counts = counts});
+      },
+      others, "name"_a, "machine"_a, "root"_a, "order"_a, "group"_a, "groups"_a, "counts"_a);
   module.def("catalogue", [] {
     std::vector<std::pair<std::string, std::string>> rows;
     for (const CatalogueEntry& entry : known_machines()) rows.emplace_back(entry.pattern, entry.description);

@@ -70,9 +70,16 @@ def collectives() -> List[str]:
     return _chorale.collectives()
 
 
-def communication(name: File, machine: Machine, root: Optional[int] = None, order: str = "") -> Collective:
-    """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for those that have one."""
-    return _chorale.communication(os.fspath(name), _machine(machine), root, order)
+def communication(name: File, machine: Machine, root: Optional[int] = None, order: str = "", *,
+                  group: Optional[Iterable[int]] = None, groups: Union[str, Iterable[Iterable[int]]] = "",
+                  counts: Union[File, Iterable[int], Iterable[Iterable[int]]] = "") -> Collective:
+    """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for those that have one.
+
+    Of those with names, `group` is between these ranks only, numbered as they come, and `groups` are several at once: lists of
+    ranks, or a name ("row", "column", "boxes", "rails", a level of the machine). "allgatherv", "reducescatterv", "gatherv" and
+    "scatterv" take `counts`, the chunks of each rank, and "alltoallv" a list for each source. `root` counts within its group."""
+    return _chorale.communication(os.fspath(name), _machine(machine), root, order, _lists("group", group),
+                                  _lists("groups", groups), _lists("counts", counts))
 
 
 def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0,
@@ -215,6 +222,19 @@ def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degrade
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise TypeError(f"{name}: {value!r} is not a list")
     return {"without_links": list(without_links), "without_ranks": [str(rank) for rank in without_ranks], "degraded": list(degraded)}
+
+
+def _lists(name: str, given: Any) -> str:
+    """Numbers, or lists of them, as the command line has them."""
+    if given is None or isinstance(given, (str, os.PathLike)):
+        return "" if given is None else os.fspath(given)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: {given!r} is not a list")
+    numbers = list(given)
+    rows = [list(each) for each in numbers] if all(isinstance(each, Iterable) for each in numbers) else [numbers]
+    if not rows or not all(rows):
+        raise InputError(f"{name}: a list is empty; leave it out, or name some")
+    return ";".join(",".join(map(str, row)) for row in rows)
 
 
 def _machine(given: Machine) -> Topology:

@@ -60,8 +60,8 @@ TEST(Door, CollectivesAreOfMachinesWithSwitchesToo) {
   Topology star{.name = "star", .ranks = 3, .switches = 1};
   for (Rank n = 0; n < 3; ++n) star.links.push_back({.src = n, .dst = 3});
   star.links.push_back({.src = 3, .dst = 0});
-  EXPECT_EQ(communication("gather", star, 0).ranks, 3);
-  EXPECT_THROW(communication("broadcast", star, 0), InputError);  // nothing comes out to ranks 1 and 2
+  EXPECT_EQ(communication("gather", star, {.root = 0}).ranks, 3);
+  EXPECT_THROW(communication("broadcast", star, {.root = 0}), InputError);  // nothing comes out to ranks 1 and 2
 }
 
 // Three ranks give 5, 5 and 5 elements, and each has their sums: 1 + 10 + 100 times the index.
@@ -103,7 +103,7 @@ TEST(Door, QuestionsThatDoNotFitAreRefused) {
               ThrowsMessage<InputError>(HasSubstr("cuts a block into 2 chunks")));
   EXPECT_THAT([&] { frontier(ring, make_collective("allgather", 4, 1), {.min_chunks = 3, .max_chunks = 2}); },
               ThrowsMessage<InputError>(HasSubstr("no chunk count from 3 to 2")));
-  EXPECT_THAT([&] { communication("allgather", ring, 1); },
+  EXPECT_THAT([&] { communication("allgather", ring, {.root = 1}); },
               ThrowsMessage<InputError>(HasSubstr("has no root")));
   EXPECT_THAT([&] { classic(ring, {.name = "ring_allreduce", .root = 1}); },
               ThrowsMessage<InputError>(HasSubstr("has no root")));

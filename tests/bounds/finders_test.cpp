@@ -7,6 +7,7 @@
 
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
+#include "bounds/cover.h"
 #include "bounds/cuts.h"
 #include "bounds/flow_lp.h"
 #include "bounds/integer_prices.h"
@@ -161,7 +162,7 @@ TEST(CheapestCover, EqualsTheBestOfAll) {
     int least = 1000;
     for (unsigned chosen = 0; chosen < 1u << things; ++chosen)
       least = std::min(least, cost_if_cover([&](std::size_t i) { return (chosen >> i & 1) != 0; }));
-    const Prices prices = cheapest_cover(t, group);
+    const Prices prices = cheapest_cover(t, crossing_links(t, group));
     EXPECT_EQ(cost_if_cover([&](std::size_t i) {
                 return (i < t.links.size() ? prices.links[i] : prices.limits[i - t.links.size()]) != 0;
               }),

@@ -8,6 +8,7 @@
 
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/group_collective.h"
 #include "ir/json.h"
 #include "library/answers.h"
 #include "library/question.h"
@@ -123,6 +124,34 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   EXPECT_TRUE(other.has(kAsked, why));  // as all ranks say that loaded the same
   EXPECT_EQ(other.choose(kAsked, {}, never, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cannot be lowered"));
+}
+
+// Rank 0 has one block, rank 1 two: of the same collective with other counts, of the equal one, and where ranks sit in another
+// order than they are numbered, nothing is known.
+TEST_F(Library, CountsAreTakenAsTheyAre) {
+  Result result = exchange();
+  result.collective =
+      make_collective({.kind = CollectiveKind::Allgather, .groups = {{0, 1}}, .counts = {{1, 2}}}, 2);
+  result.points.resize(1);
+  Point& point = result.points.front();
+  point.collective = result.collective;
+  point.cost.rounds = 2;
+  point.schedule.steps = {
+      {.rounds = 2, .sends = {{.chunk = 0, .link = 0}, {.chunk = 1, .link = 1}, {.chunk = 2, .link = 1}}}};
+  Algorithms library(write("a.json", to_json(result)));
+  ASSERT_EQ(library.size(), 1) << library.complaints().front();
+  CollectiveCall call{.custom_name = "allgatherv", .ranks = 2, .block_bytes = 1000, .counts = {1, 2}};
+  std::string why;
+  EXPECT_TRUE(library.has(call, why));
+  EXPECT_NE(library.choose(call, {}, named, why), nullptr) << why;
+  EXPECT_FALSE(library.has(kAsked, why));
+  call.counts = {2, 1};
+  EXPECT_FALSE(library.has(call, why));
+  EXPECT_EQ(why, "no allgatherv of these counts for 2 ranks");
+  // What is called so, and what has an algorithm for equal blocks, is not it either.
+  Algorithms equal(write("b.json", to_json(exchange())));
+  call.counts = {1, 2};
+  EXPECT_FALSE(equal.has(call, why));
 }
 
 TEST_F(Library, SaysWhatItHasNot) {

@@ -53,6 +53,22 @@ ours, passed = used(log)
 assert ours > 100 and passed > 0, log
 for call in ["MPI_Allreduce", "MPI_Allgather", "MPI_Reduce_scatter_block", "MPI_Alltoall", "MPI_Bcast"]:
     assert re.search(call + r", 4 ranks, .*json, point \d+", log), (call, log)
+# Equal counts, and counts that are as even as they go, are filled up; others are MPI's.
+for call, name in [("MPI_Allgatherv", "allgatherv"), ("MPI_Reduce_scatter", "reducescatterv")]:
+    assert re.search(call + r", 4 ranks, blocks of (100|400) .*json, point \d+", log), (call, log)
+    assert re.search(call + r", 4 ranks.*passed on to MPI: no " + name + " of these counts for 4 ranks", log), (call, log)
+for call in ["MPI_Alltoallv", "MPI_Gatherv", "MPI_Scatterv"]:
+    assert re.search(call + r", 4 ranks.*passed on to MPI: no rank knows the counts of all", log), (call, log)
+# With algorithms for one of the uneven counts that the program uses, too, one of them with a rank that has none.
+for name, counts in [("allgatherv", "1,2,3,4"), ("reducescatterv", "1,2,3,4"), ("allgatherv", "0,1,0,1")]:
+    run(chorale, "frontier", "ring:4", name, "--counts", counts, "--max-chunks", "2", "--json", f"four/{name}_{counts[0]}.json")
+replaced, log = under_mpi(4, "./program", four)
+assert replaced == plain, (plain, replaced)
+assert used(log)[0] > ours, log
+assert len(re.findall(r"MPI_Allgatherv, 4 ranks, .*: .*allgatherv_\d.json, point", log)) >= 4, log
+assert re.search(r"MPI_Reduce_scatter, 4 ranks, .*: .*reducescatterv_1.json, point", log), log
+assert re.search(r"MPI_Reduce_scatter, 4 ranks.*: no reducescatterv of these counts", log), log
+
 # The files have algorithms for root 0, and a ring is as it is from any other.
 for call, root in [("MPI_Bcast", 3), ("MPI_Reduce", 2)]:
     assert re.search(f"{call}, 4 ranks, blocks of .*, root {root}: .*json, point", log), (call, log)

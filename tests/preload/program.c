@@ -16,7 +16,8 @@ static void add(const void* data, size_t bytes) {
 /* Conjugate gradients for -u'' = 1 on n points, rows spread over ranks; the vector is gathered in each iteration. */
 static int solve(MPI_Comm comm, int rank, int ranks, int mine) {
   const int n = mine * ranks, first = rank * mine;
-  double *x = calloc(mine, sizeof *x), *r = malloc(mine * sizeof *r), *p = malloc(mine * sizeof *p), *all = malloc(n * sizeof *all);
+  double *x = calloc(mine, sizeof *x), *r = malloc(mine * sizeof *r), *p = malloc(mine * sizeof *p),
+         *all = malloc(n * sizeof *all);
   double rr = 0, sum;
   for (int i = 0; i < mine; ++i) r[i] = p[i] = 1, rr += 1;
   MPI_Allreduce(MPI_IN_PLACE, &rr, 1, MPI_DOUBLE, MPI_SUM, comm);
@@ -84,12 +85,56 @@ static void collectives(MPI_Comm comm, int rank, int ranks, int n) {
   free(a), free(b), free(c);
 }
 
+/* Counts for each rank: equal, as even as they go, uneven, and none for some. Results lie in places with gaps. */
+static void counted(MPI_Comm comm, int rank, int ranks, int n, int kind) {
+  int *counts = malloc(ranks * sizeof *counts), *places = malloc(ranks * sizeof *places), all = 0, room = 0;
+  for (int i = 0; i < ranks; ++i) {
+    counts[i] = kind == 0 ? n : kind == 1 ? n - (i + 1 == ranks) : kind == 2 ? n * (i + 1) : n * (i % 2);
+    places[i] = room + i;
+    all += counts[i];
+    room += counts[i];
+  }
+  room += ranks;
+  int *a = malloc((ranks + 2) * room * sizeof *a), *b = malloc((ranks + 2) * room * sizeof *b);
+  for (int turn = 0; turn < 2; ++turn) { /* the second in place */
+    for (int i = 0; i < room; ++i) a[i] = rank * 1000 + i, b[i] = -3;
+    for (int i = 0; i < counts[rank]; ++i) b[places[rank] + i] = a[i];
+    MPI_Allgatherv(turn ? MPI_IN_PLACE : a, turn ? 0 : counts[rank], turn ? MPI_DATATYPE_NULL : MPI_INT, b,
+                   counts, places, MPI_INT, comm);
+    add(b, room * sizeof *b);
+    for (int i = 0; i < all; ++i) a[i] = b[i] = rank * 100 + i;
+    MPI_Reduce_scatter(turn ? MPI_IN_PLACE : a, b, counts, MPI_INT, MPI_SUM, comm);
+    add(b, counts[rank] * sizeof *b);
+  }
+  /* Every second element on the one side, one after the other on the other. */
+  MPI_Datatype pair;
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &pair);
+  MPI_Type_commit(&pair);
+  for (int i = 0; i < 2 * room; ++i) b[i] = -4;
+  MPI_Allgatherv(a, counts[rank], MPI_INT, b, counts, places, pair, comm);
+  add(b, 2 * room * sizeof *b);
+  MPI_Type_free(&pair);
+  for (int i = 0; i < room; ++i) a[i] = rank * 10 + i, b[i] = -5;
+  MPI_Gatherv(a, counts[rank], MPI_INT, b, counts, places, MPI_INT, ranks - 1, comm);
+  if (rank == ranks - 1) add(b, room * sizeof *b);
+  MPI_Scatterv(a, counts, places, MPI_INT, b, counts[rank], MPI_INT, 0, comm);
+  add(b, counts[rank] * sizeof *b);
+  int *mine = malloc(ranks * sizeof *mine), *at = malloc(ranks * sizeof *at);
+  for (int i = 0; i < ranks; ++i) mine[i] = counts[rank], at[i] = i * counts[rank];
+  for (int i = 0; i < ranks * room; ++i) a[i] = rank * 17 + i;
+  MPI_Alltoallv(a, mine, at, MPI_INT, b, counts, places, MPI_INT, comm);
+  for (int i = 0; i < ranks; ++i) add(b + places[i], counts[i] * sizeof *b);
+  free(a), free(b), free(counts), free(places), free(mine), free(at);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   for (int n = 0; n <= 33; n = 2 * n + 1) collectives(MPI_COMM_WORLD, rank, ranks, n);
+  for (int n = 1; n <= 100; n = 10 * n)
+    for (int kind = 0; kind < 4; ++kind) counted(MPI_COMM_WORLD, rank, ranks, n, kind);
   for (int i = 0; i < 50; ++i) { /* more sizes than are kept */
     int x[51] = {0}, y[51];
     x[i] = rank;
@@ -102,6 +147,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(half, &half_rank);
   MPI_Comm_size(half, &half_ranks);
   collectives(half, half_rank, half_ranks, 5);
+  counted(half, half_rank, half_ranks, 5, 1);
   MPI_Comm_free(&half);
   const int wrong = solve(MPI_COMM_WORLD, rank, ranks, 16);
   long long sums[64];

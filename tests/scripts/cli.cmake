@@ -1,6 +1,6 @@
 # The program as a user runs it.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(name bad_input completion compose damaged_files forged_libraries library main_job limits proofs)
+foreach(name bad_input completion compose damaged_files forged_libraries groups library main_job limits proofs)
   add_test(NAME cli.${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py $<TARGET_FILE:chorale>)
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 endforeach()

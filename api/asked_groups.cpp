@@ -1,0 +1,336 @@
+// Texts become lists of ranks and of counts, and everything about them is checked here, once, against the machine and
+// against each other; what a question may be too large for is ir/group_collective.cpp's matter.
+//
+// Names of groups come from how the machine is described, not from its links: sides of a grid, hosts, levels. A machine
+// without some of its ranks has the groups that it had, without these ranks.
+#include "api/asked_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "api/compose.h"
+#include "api/library.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/json_reader.h"
+#include "ir/outline.h"
+#include "ir/words.h"
+#include "topology/spec.h"
+
+namespace chorale {
+namespace {
+
+using Groups = std::vector<std::vector<Rank>>;
+using Rows = std::vector<std::vector<int>>;
+
+constexpr int kMostCount = 1'000'000;
+constexpr std::size_t kMostCounts = 1'000'000;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == separator)
+      parts.emplace_back();
+    else if (c != ' ')
+      parts.back() += c;
+  return parts;
+}
+
+std::optional<int> number_in(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0)
+    return std::nullopt;
+  return number;
+}
+
+std::vector<Rank> ranks_in(const std::string& option, const std::string& text, const Topology& topology) {
+  std::vector<Rank> group;
+  for (const std::string& each : split(text, ',')) {
+    const std::optional<int> n = number_in(each);
+    if (!n || *n >= topology.ranks)
+      throw InputError(option,
+                       each.empty() ? "'" + text.substr(0, 40) + "' lacks a rank"
+                                    : fmt::format("'{}' is no rank of {}", each.substr(0, 40), topology.name),
+                       fmt::format("use 0 to {}, with commas between", topology.ranks - 1));
+    if (std::ranges::find(group, *n) != group.end())
+      throw InputError(option, fmt::format("names rank {} twice", *n), "name each rank once");
+    group.push_back(*n);
+  }
+  return group;
+}
+
+// Ranks of one host, and those at one place of each host.
+Groups by_host(const std::vector<int>& hosts, bool rails) {
+  std::map<int, std::vector<Rank>> boxes, across;
+  for (Rank n = 0; n < std::ssize(hosts); ++n) {
+    std::vector<Rank>& box = boxes[hosts[n]];
+    across[static_cast<int>(box.size())].push_back(n);
+    box.push_back(n);
+  }
+  Groups groups;
+  for (auto& [number, group] : rails ? across : boxes) groups.push_back(std::move(group));
+  return groups;
+}
+
+// The groups of a machine that have names.
+class NamedGroups {
+ public:
+  explicit NamedGroups(const std::string& spec) {
+    const std::size_t colon = spec.find(':');
+    const std::string kind = spec.substr(0, colon);
+    const bool grid = colon != std::string::npos && (kind == "mesh" || kind == "torus");
+    if (grid)
+      if (const std::vector<int> sides = spec_sizes("topology " + spec, spec.substr(colon + 1));
+          sides.size() == 2) {
+        const Nesting nested{.names = {"column", "row"}, .fan_outs = sides};
+        known_["row"] = groups_at(nested, {1});
+        known_["column"] = groups_at(nested, {0});
+      }
+    if (const std::vector<int> hosts = hosts_of(spec); !hosts.empty()) {
+      known_["boxes"] = by_host(hosts, false);
+      known_["rails"] = by_host(hosts, true);
+    }
+    try {
+      add_levels(nesting(spec), !grid);
+    } catch (const InputError&) {  // it has no levels
+    }
+  }
+
+  const Groups* find(const std::string& name) const {
+    const auto at = known_.find(name);
+    return at == known_.end() ? nullptr : &at->second;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, groups] : known_) names.push_back(name);
+    return names;
+  }
+
+ private:
+  void add_levels(const Nesting& nested, bool boxes) {
+    const int levels = static_cast<int>(nested.names.size());
+    for (int j = 0; j < levels; ++j) known_.emplace(nested.names[j], groups_at(nested, {j}));
+    if (!boxes || levels < 2 || known_.contains("boxes")) return;
+    std::vector<int> outer(levels - 1);
+    for (int j = 0; j + 1 < levels; ++j) outer[j] = j;
+    known_["boxes"] = groups_at(nested, {levels - 1});
+    known_["rails"] = groups_at(nested, outer);
+  }
+
+  std::map<std::string, Groups> known_ = {};
+};
+
+// "rows" is as good as "row".
+std::string usual(const std::string& name) {
+  static const std::map<std::string, std::string> others = {
+      {"rows", "row"}, {"columns", "column"}, {"box", "boxes"}, {"rail", "rails"}};
+  const auto at = others.find(name);
+  return at == others.end() ? name : at->second;
+}
+
+// One of them, in words: "row", "box".
+std::string singular(const std::string& name) {
+  return name == "boxes" ? "box" : name == "rails" ? "rail" : name;
+}
+
+// Ranks that are gone are not there, and those behind them have moved up.
+Groups without(const Groups& groups, const std::vector<std::string>& gone) {
+  std::vector<Rank> missing;
+  for (const std::string& each : gone)
+    if (const std::optional<int> n = number_in(each)) missing.push_back(*n);
+  std::ranges::sort(missing);
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  Groups left;
+  for (const std::vector<Rank>& group : groups) {
+    std::vector<Rank> members;
+    for (const Rank n : group) {
+      const auto before = std::ranges::lower_bound(missing, n);
+      if (before == missing.end() || *before != n)
+        members.push_back(n - static_cast<Rank>(before - missing.begin()));
+    }
+    if (!members.empty()) left.push_back(std::move(members));
+  }
+  return left;
+}
+
+// Named groups hold every rank, of the machine that has the name.
+int members(const Groups& groups) {
+  std::size_t all = 0;
+  for (const std::vector<Rank>& group : groups) all += group.size();
+  return static_cast<int>(all);
+}
+
+Groups groups_named(const std::string& name, const Topology& topology, const CommunicationOptions& options) {
+  const std::string& spec = options.machine.empty() ? topology.name : options.machine;
+  std::vector<std::string> known;
+  try {
+    const NamedGroups named(spec);
+    if (const Groups* groups = named.find(usual(name))) {
+      Groups left = without(*groups, options.changes.without_ranks);
+      if (members(left) == topology.ranks) return left;
+    } else {
+      known = named.names();
+    }
+  } catch (const InputError&) {  // no machine is called so
+  }
+  throw InputError(
+      "--groups", "'" + name.substr(0, 60) + "' is no kind of group of " + spec.substr(0, 60),
+      did_you_mean(name, known,
+                   known.empty() ? "it has none with a name: give ranks, such as '0,1;2,3'"
+                                 : "use one of " + joined(known) + ", or ranks, such as '0,1;2,3'"));
+}
+
+bool is_name(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
+Groups groups_in(const Topology& topology, const CommunicationOptions& options) {
+  const std::string& text = options.groups;
+  if (is_name(text)) return groups_named(text, topology, options);
+  Groups groups;
+  std::vector<bool> taken(topology.ranks, false);
+  for (const std::string& each : split(text, ';')) {
+    groups.push_back(ranks_in("--groups", each, topology));
+    for (const Rank n : groups.back()) {
+      if (taken[n])
+        throw InputError("--groups", fmt::format("rank {} is in two groups", n), "name each rank once");
+      taken[n] = true;
+    }
+  }
+  return groups;
+}
+
+// A row a group; of alltoallv a row a source.
+Rows rows_in(const std::string& text) {
+  Rows rows;
+  std::size_t all = 0;
+  for (const std::string& row : split(text, ';')) {
+    rows.emplace_back();
+    for (const std::string& each : split(row, ',')) {
+      const std::optional<int> count = number_in(each);
+      if (!count || *count > kMostCount)
+        throw InputError("--counts",
+                         each.empty() ? "'" + row.substr(0, 40) + "' lacks a count"
+                                      : "'" + each.substr(0, 40) + "' is no count of chunks",
+                         fmt::format("use 0 to {}, with commas between", kMostCount));
+      rows.back().push_back(*count);
+    }
+    all += rows.back().size();
+    if (all > kMostCounts) throw InputError("--counts", "are too many", "a million are the most");
+  }
+  return rows;
+}
+
+Rows rows_of_file(const std::string& file) {
+  const JsonReader json = parse_json(read_file(file), file);
+  const auto counts = [](const JsonReader& row) {
+    std::vector<int> result;
+    for (std::size_t i = 0; i < row.size(kMostCounts); ++i)
+      result.push_back(row.at(i).integer(0, kMostCount));
+    return result;
+  };
+  if (json.size(kMostCounts) == 0) json.fail("is empty", "list a count for each rank");
+  if (!json.at(0).is_array()) return {counts(json)};
+  Rows rows;
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < json.size(kMostCounts); ++i) {
+    rows.push_back(counts(json.at(i)));
+    all += rows.back().size();
+    if (all > kMostCounts) json.fail("has too many counts", "a million are the most");
+  }
+  return rows;
+}
+
+// By group, the rows of a matrix one after the other. What is given once is for all groups.
+Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
+  const bool file = text.find('/') != std::string::npos || text.ends_with(".json");
+  const Rows given = file ? rows_of_file(text) : rows_in(text);
+  const bool pairs = row_of(kind).before == Who::Each && row_of(kind).after == Who::Each;
+  const std::size_t once = pairs ? groups.front().size() : 1;
+  std::size_t all = 0;
+  for (const std::vector<Rank>& group : groups) all += pairs ? group.size() : 1;
+  if (given.size() != once && given.size() != all)
+    throw InputError("--counts", fmt::format("have {}", counted(std::ssize(given), "row")),
+                     pairs ? fmt::format("give a row for each of {} sources, with ';' between", all)
+                           : fmt::format("give one for all groups, or {}, one a group", all));
+  Rows counts;
+  std::size_t at = 0;
+  for (const std::vector<Rank>& group : groups) {
+    if (given.size() == once) at = 0;
+    counts.emplace_back();
+    for (std::size_t row = 0; row < (pairs ? group.size() : 1); ++row, ++at) {
+      if (at >= given.size() || given[at].size() != group.size())
+        throw InputError("--counts",
+                         at < given.size()
+                             ? fmt::format("row {} has {}", at, counted(std::ssize(given[at]), "count"))
+                             : "have no row for each rank of a group",
+                         fmt::format("give {}: one for each rank of the group", group.size()));
+      counts.back().insert(counts.back().end(), given[at].begin(), given[at].end());
+    }
+  }
+  return counts;
+}
+
+CollectiveKind kind_asked(const std::string& name, const std::string& counts) {
+  if (const std::optional<CollectiveKind> kind = kind_with_counts(name)) {
+    if (counts.empty())
+      throw InputError("collective " + name, "has a count of chunks for each rank",
+                       "add --counts, such as 3,1,0,2");
+    return *kind;
+  }
+  const CollectiveKind kind = known_kind(name);
+  if (!counts.empty())
+    throw InputError(
+        "--counts", "are for " + joined(counted_names()),
+        row_of(kind).counted.empty() ? "leave them out" : "use " + std::string(row_of(kind).counted));
+  return kind;
+}
+
+// Its number in each group.
+int root_of(const GroupQuestion& asked, const std::string& name, const CommunicationOptions& options) {
+  if (!options.root) return 0;
+  if (!is_rooted(asked.kind)) throw InputError("--root", name + " has no root", "leave it out");
+  std::size_t least = asked.groups.front().size();
+  for (const std::vector<Rank>& group : asked.groups) least = std::min(least, group.size());
+  const Rank root = *options.root;
+  if (root >= 0 && root < static_cast<Rank>(least)) return root;
+  if (options.group.empty() && options.groups.empty())
+    throw InputError("collective " + name, fmt::format("root {} is not a rank", root),
+                     fmt::format("use 0 to {}", least - 1));
+  throw InputError("--root", fmt::format("root {} is not a rank of a group of {}", root, least),
+                   fmt::format("it counts within the group: use 0 to {}", least - 1));
+}
+
+}  // namespace
+
+bool names_groups(const CommunicationOptions& options) {
+  return !options.group.empty() || !options.groups.empty() || !options.counts.empty();
+}
+
+GroupQuestion group_question(const std::string& collective, const Topology& topology,
+                             const CommunicationOptions& options) {
+  GroupQuestion asked{.kind = kind_asked(collective, options.counts)};
+  if (!options.group.empty() && !options.groups.empty())
+    throw InputError("--groups", "and --group are given", "give one of them");
+  if (!options.group.empty()) {
+    asked.groups = {ranks_in("--group", options.group, topology)};
+  } else if (!options.groups.empty()) {
+    asked.groups = groups_in(topology, options);
+    if (is_name(options.groups)) asked.groups_name = singular(usual(options.groups));
+  } else {
+    const RankSet all = RankSet::all(topology.ranks);
+    asked.groups = {{all.begin(), all.end()}};
+  }
+  asked.root = root_of(asked, collective, options);
+  if (!options.counts.empty()) asked.counts = counts_of(asked.kind, asked.groups, options.counts);
+  return asked;
+}
+
+}  // namespace chorale

@@ -1,0 +1,19 @@
+// The groups of ranks and the counts that a question names, as people write them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/inputs.h"
+#include "ir/group_collective.h"
+
+namespace chorale {
+
+// Is any of it given?
+bool names_groups(const CommunicationOptions&);
+
+// A kind by name ("allgather"), or one with counts ("allgatherv"), over the groups that the options name, or over all
+// ranks. Throws InputError.
+GroupQuestion group_question(const std::string& collective, const Topology&, const CommunicationOptions&);
+
+}  // namespace chorale

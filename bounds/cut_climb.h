@@ -1,0 +1,18 @@
+// Looks for sets of ranks that many chunks must enter, for what the links into them carry: a chunk that starts outside, and
+// is wanted by some rank inside, enters once. cuts.h has the best set before one rank, which is the best of all where
+// everyone wants what it has not; where some ranks want a chunk, others another one, it is a set before several.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "bounds/demand.h"
+
+namespace chorale {
+
+// Prices 1 of what leads into the best set that was found. None where no chunk must enter one. A bound whatever the limits
+// are. Work is counted; once `stop` is true: of those looked at.
+std::optional<Prices> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
+                                        const std::atomic<bool>* stop = nullptr);
+
+}  // namespace chorale

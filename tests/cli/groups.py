@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Groups of ranks and counts as a user asks for them: answers that are checked, run and printed as programs, and one clear line for
+what cannot be asked.
+
+Usage: groups.py CHORALE
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+chorale = str(pathlib.Path(sys.argv[1]).resolve())
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_groups_"))
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    if code == 2:
+        assert done.stderr.count("\n") == 1 and not done.stdout, (arguments, done.stdout, done.stderr)
+        return done.stderr
+    return done.stdout
+
+
+def asked(*arguments):
+    """The collective of a question, by the result of a short search."""
+    run("frontier", *arguments, "--conflicts", "100", "--json", "asked.json")
+    return json.loads((work / "asked.json").read_text())
+
+
+def places(collective):
+    """What each rank has and wants: {rank: {position: chunk}}."""
+    before, after = {}, {}
+    for number, chunk in enumerate(collective["chunks"]):
+        for rank in chunk["pre"]:
+            before.setdefault(rank, {})[chunk["input"]] = number
+        for rank in chunk["post"]:
+            after.setdefault(rank, {})[chunk["output"]] = number
+    return before, after
+
+
+# Each kind, with groups and counts: checked, run in all its uses, and printed as a program.
+for question in (["ring:4", "allreduce", "--group", "3,1,0"],
+                 ["ring:4", "allgather", "--groups", "0,2;1,3"],
+                 ["ring:4", "broadcast", "--groups", "0,1;2,3", "--root", "1"],
+                 ["mesh:2x3", "reducescatter", "--groups", "row"],
+                 ["mesh:2x3", "allgather", "--groups", "columns"],
+                 ["ring:4", "allgatherv", "--counts", "3,1,0,2"],
+                 ["ring:4", "reducescatterv", "--counts", "0,1,2,0"],
+                 ["ring:4", "alltoallv", "--counts", "0,2,0,1;1,0,0,0;0,0,3,0;1,1,1,1"],
+                 ["star:4", "gatherv", "--counts", "1,0,2", "--group", "3,0,2", "--root", "2"],
+                 ["star:4", "scatterv", "--counts", "1,2;0,1", "--groups", "0,1;2,3"],
+                 ["ring:4", "allgather", "--group", "2"],
+                 ["ring:4", "allgather", "--groups", "2;0,1"]):
+    run("frontier", *question, "--max-chunks", "2", "--conflicts", "1000", "--json", "r.json", code=0)
+    run("check", "r.json")
+    run("show", "r.json")
+    run("run", "r.json", "--bytes", "4K", "--iterations", "1")
+    if json.loads((work / "r.json").read_text())["points"]:
+        for target in ("json", "mpi"):
+            run("emit", "r.json", "--target", target, "-o", f"out_{target}")
+    run("bounds", *question)
+run("synthesize", "ring:4", "allgatherv", "--counts", "1,0,0,2", "--json", "s.json")
+run("check", "s.json")
+
+# All ranks as they are numbered are the collective itself; a file says the same as the options.
+assert asked("ring:4", "allgather", "--group", "0,1,2,3")["collective"]["collective"] == "allgather"
+(work / "counts.json").write_text("[3, 1, 0, 2]")
+inline = asked("ring:4", "allgatherv", "--counts", "3,1,0,2")["collective"]
+assert inline["collective"] == "allgatherv" and asked("ring:4", "allgatherv", "--counts", "./counts.json")["collective"] == inline
+(work / "counts.json").write_text("[[0, 2], [1, 0]]")
+assert (asked("ring:4", "alltoallv", "--group", "1,3", "--counts", "counts.json")["collective"]
+        == asked("ring:4", "alltoallv", "--group", "1,3", "--counts", "0,2;1,0")["collective"])
+
+# Buffers are MPI's: what rank s has for rank d, in the order of d; what comes, in the order of s.
+before, after = places(inline)
+assert {rank: len(chunks) for rank, chunks in before.items()} == {0: 3, 1: 1, 3: 2}
+assert all([after[rank][i] for i in range(6)] == list(range(6)) for rank in range(4))
+generator = random.Random(5)
+for turn in range(6):
+    ranks = generator.sample(range(6), generator.randint(1, 5))
+    counts = [[generator.choice([0, 0, 1, 2]) for _ in ranks] for _ in ranks]
+    if not any(map(any, counts)):
+        continue
+    group, matrix = ",".join(map(str, ranks)), ";".join(",".join(map(str, row)) for row in counts)
+    result = asked("torus:2x3", "alltoallv", "--group", group, "--counts", matrix)
+    before, after = places(result["collective"])
+    for i, rank in enumerate(ranks):
+        assert sorted(before.get(rank, {})) == list(range(sum(counts[i]))), (turn, group, matrix)
+        assert sorted(after.get(rank, {})) == list(range(sum(row[i] for row in counts))), (turn, group, matrix)
+    run("check", "asked.json")
+
+# Names of groups: sides of a grid, hosts, levels; a machine without a rank has them without it.
+def groups(machine, name, *more):
+    collective = asked(machine, "broadcast", "--groups", name, *more)["collective"]
+    return [chunk["post"] for chunk in collective["chunks"]]
+
+
+assert groups("mesh:2x3", "row") == [[0, 1, 2], [3, 4, 5]] and groups("mesh:2x3", "column") == [[0, 3], [1, 4], [2, 5]]
+assert groups("mesh:2x3", "row", "--without-rank", "1") == [[0, 1], [2, 3, 4]]
+assert groups("dgx-a100:2", "boxes") == [list(range(8)), list(range(8, 16))]
+assert groups("dgx-a100:2", "rails") == [[i, i + 8] for i in range(8)] == groups("dgx-a100:2", "node")
+
+# The bound of four Allgathers at once: 48 crossings between rows over 32 links.
+text = run("bounds", "torus:4x4", "allgather", "--groups", "column")
+assert "3/2" in text, text
+
+# What cannot be asked, and what to do.
+for question, words in ((["--group", "0,9"], "'9' is no rank of ring:4"), (["--group", "0,x"], "no rank"), (["--group", "1,1"], "rank 1 twice"),
+                        (["--group", "0,,1"], "lacks a rank"), (["--group", "0,-1"], "no rank"), (["--group", ""], "names nothing"), (["--groups", "0,1;1,2"], "rank 1 is in two groups"),
+                        (["--groups", "0,1;"], "lacks a rank"), (["--groups", "row"], "no kind of group"), (["--group", "0,1", "--groups", "0;1"], "one of them"),
+                        (["--counts", "1,1,1,1"], "use allgatherv"), (["--group", "0,1", "--root", "1"], "has no root")):
+    message = run("bounds", "ring:4", "allgather", *question, code=2)
+    assert words in message, (question, message)
+for collective, counts, words in (("allgatherv", "1,2", "2 counts"), ("allgatherv", "0,0,0,0", "all 0"), ("allgatherv", "1,2,3,x", "no count"),
+                                  ("allgatherv", "1,2,,4", "lacks a count"), ("allgatherv", "1,1,1,1;2,2,2,2", "2 rows"),
+                                  ("allgatherv", "-1,0,0,1", "no count"), ("allgatherv", "1000000,1000000,1,1", "chunks"),
+                                  ("alltoallv", "1,1,1,1", "1 row"), ("alltoallv", "1,1;1,1", "2 rows"), ("allreduce", "1,1,1,1", "leave them out"),
+                                  ("allgatherv", "missing.json", "missing.json")):
+    message = run("bounds", "ring:4", collective, "--counts", counts, code=2)
+    assert words in message, (collective, counts, message)
+for question, words in ((["allgatherv"], "--counts"), (["broadcast", "--group", "0,1", "--root", "2"], "use 0 to 1"),
+                        (["scatterv", "--counts", "1,1,1,1", "--root", "4"], "use 0 to 3"),
+                        (["./counts.json", "--group", "0,1"], "collectives that are named")):
+    message = run("bounds", "ring:4", *question, code=2)
+    assert words in message, (question, message)
+(work / "counts.json").write_text("[1, -2, 0, 1]")
+assert "counts.json" in run("bounds", "ring:4", "allgatherv", "--counts", "counts.json", code=2)
+(work / "counts.json").write_text("[]")
+assert "empty" in run("bounds", "ring:4", "allgatherv", "--counts", "counts.json", code=2)
+print("groups and counts: answers checked and run, refusals in one line")
