@@ -145,7 +145,7 @@ class Engine {
   std::map<int, double> counts(const Level& level) const {
     std::map<int, double> slack_of;
     for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count), count.slack);
-    for (int c = 1; c <= level.small; ++c) slack_of.try_emplace(c, 0.0);
+    for (int c = 0; c < level.small; ++c) slack_of.try_emplace(question_.min_chunks + c, 0.0);
     std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(); });
     if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(), 0.0);
     return slack_of;
@@ -181,7 +181,7 @@ class Engine {
 
   // What takes no time, of few chunks: hand-written algorithms, and the fewest steps.
   void quick() {
-    for (const int chunks : {1, 2})
+    for (const int chunks : {question_.min_chunks, question_.min_chunks + 1})
       if (chunks <= most_chunks() && !stopped())
         take(incumbents(question_.topology, with_chunks(question_.one, chunks), question_.stop,
                         question_.extra_rounds));
@@ -190,6 +190,7 @@ class Engine {
   // What is exact for some collectives and machines, at the chunk counts of the bound.
   void run_exact(const Level& level) {
     std::set<int> counts(level.exact.begin(), level.exact.end());
+    if (!counts.empty()) counts.insert(question_.min_chunks);
     for (const int times : level.times)
       counts.insert(static_cast<int>(std::min<long long>(times * question_.bound.chunks, kMostChunks)));
     for (const int chunks : counts) {

@@ -25,6 +25,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
+#include "construct/composition.h"
 #include "construct/engine.h"
 #include "construct/incumbents.h"
 #include "ir/error.h"
@@ -166,8 +167,8 @@ class FrontierSearch {
     const int first = frontier.points().front()->cost.steps, last = frontier.points().back()->cost.steps;
     for (int steps = first; steps <= std::min(last, first + kMostStepsPriced) && !clock_.over(); ++steps) {
       const Cost& cost = frontier.best_within(steps)->cost;
-      const Rate least = found_->rate_bound(asked_.kind);
-      if (least.chunks * cost.rounds <= least.rounds * cost.chunks) return;
+      const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
+      if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
       const Claim claim = bounds.fewest_rounds_in(steps);
       if (claim.steps == kAnySteps) return;
       put_bound(of, claim);
@@ -201,28 +202,43 @@ class FrontierSearch {
         if (!shares) break;
       }
     }
-    if (options_.us && work >= kEngineWork) take_classics();
+    if (options_.us && work >= kEngineWork) take_fast();
   }
 
-  // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
-  void take_classics() {
-    std::set<int> counts = {space_.min_chunks};
+  // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or rounds are known, of
+  // which the engine tells nothing else: compositions and hand-written ones, of the chunk counts that are known to be good.
+  void take_fast() {
+    std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
-    for (const ClassicEntry& entry : classic_catalogue()) {
-      if (entry.collective != asked_.kind) continue;
-      for (const int chunks : counts) {
-        if (clock_.over()) return;
-        try {
-          Point point = classic_algorithm(entry.method, topology_,
-                                          {.chunks = chunks, .order = {}, .root = asked_.root});
-          point.collective.order = asked_.order;
-          if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
-        } catch (const InputError&) {
-          // It wants a link that this machine lacks, or another number of ranks.
-        }
-      }
+    const std::vector<Nesting> machine = nestings(topology_);
+    for (const int chunks : counts) {
+      if (clock_.over()) return;
+      const Collective whole = of_kind(asked_, asked_.kind, chunks);
+      const ComposeQuestion question{.topology = topology_,
+                                     .collective = whole,
+                                     .extra_rounds = space_.extra_rounds,
+                                     .stop = options_.synthesis.limits.stop};
+      for (ComposedPoint& each : compose_on(question, machine)) put_inside(std::move(each.point));
+      for (const ClassicEntry& entry : classic_catalogue())
+        if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
     }
+  }
+
+  void take_classic(Method method, int chunks) {
+    if (clock_.over()) return;
+    try {
+      Point point =
+          classic_algorithm(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
+      point.collective.order = asked_.order;
+      put_inside(std::move(point));
+    } catch (const InputError&) {
+      // It wants a link that this machine lacks, or another number of ranks.
+    }
+  }
+
+  void put_inside(Point point) {
+    if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
   }
 
   // Of any chunk count, the least one; where limits of the caller end it, more: as time allows.
