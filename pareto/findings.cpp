@@ -62,6 +62,9 @@ std::vector<Claim> in_order(std::vector<Claim> claims) {
   return claims;
 }
 
+// Sends of compositions that are made and verified after a limit: a tenth of a second.
+constexpr long long kMostLate = 300'000;
+
 // Assembling may take a fifth of a search.
 constexpr int kShare = 4;
 constexpr milliseconds kOften{20};
@@ -86,12 +89,18 @@ Findings::Parts Findings::parts() const {
   return parts_;
 }
 
-void Findings::put(CollectiveKind kind, const SharedPoint& point) {
+void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified) {
   {
     const std::lock_guard lock(mutex_);
-    if (kind == empty_.collective.kind)
+    if (kind == empty_.collective.kind) {
+      // What is constructed with more work is told from the beginning.
+      const bool again = std::ranges::any_of(parts_.beaten, [&](const SharedPoint& other) {
+        return other->cost == point->cost && other->construction == point->construction;
+      });
+      if (again || parts_.direct.has(*point)) return;
       parts_.direct.put(point, us_ ? &parts_.beaten : nullptr);
-    else
+      if (verified) parts_.verified.insert(point);
+    } else
       keep_phase(parts_.phases[kind], point);
     ++parts_.changes;
   }
@@ -210,7 +219,7 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
   return all;
 }
 
-// Compositions are made for costs that nothing dominates only.
+// Compositions are made for costs that nothing dominates only; once the search is stopped, those alone that take no time.
 ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
   ParetoSet merged = parts.direct;
   if (!is_allreduce()) return merged;
@@ -220,9 +229,17 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     const int rate = compare_rate(a.cost, b.cost);
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
-  for (const Composition& each : all)
-    if (!merged.covers(each.cost))
-      if (const SharedPoint point = made(each)) merged.put(point, beaten);
+  long long late = kMostLate;
+  for (const Composition& each : all) {
+    if (merged.covers(each.cost)) continue;
+    const bool is_made = made_.contains({each.scatter.get(), each.gather.get()});
+    if (!is_made && stop_ != nullptr && *stop_) {
+      const long long ranks = empty_.topology.ranks;
+      late -= each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);
+      if (late < 0) continue;
+    }
+    if (const SharedPoint point = made(each)) merged.put(point, beaten);
+  }
   return merged;
 }
 
@@ -325,7 +342,7 @@ void Findings::assemble(bool with_times) const {
     for (const SharedPoint& point : points) {
       Known& known = known_[point.get()];
       known.point = point;
-      if (!std::exchange(known.sound, true))
+      if (!std::exchange(known.sound, true) && !parts.verified.contains(point))
         require_sound(empty_.topology, with_chunks(empty_.collective, point->cost.chunks), *point);
     }
     // What mark() looks at.
