@@ -105,20 +105,6 @@ void machine_and_communication(CLI::App* app, QuestionSettings& question) {
                   "One of " + joined(collective_names()) + "; with --counts one of " +
                       joined(counted_names()) + "; or a JSON file")
       ->required()
-<<<<<<< HEAD
-      ->option_text("COLLECTIVE");
-  chorale::root(app, "--root", root);
-  CLI::Option* const asked = app->add_option(
-      "--order", order,
-      "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
-      "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
-  asked->option_text("ORDER");
-  app->add_flag_callback(
-         "--allow-disagreement", [&order] { order = "free"; },
-         "Ranks may add up in orders of their own and end with different bits")
-      ->excludes(asked);
-  machine_changes(app, changes);
-=======
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
   chorale::root(app, "--root", options.root);
@@ -141,16 +127,16 @@ void machine_and_communication(CLI::App* app, QuestionSettings& question) {
   list("--counts", options.counts, "COUNTS",
        "Chunks of each rank, such as 3,1,0,2, 0 for none; of alltoallv a row for each source, such as "
        "'0,2;1,0'; of several groups the same, or a row for each; or a JSON file with such lists");
-  app->add_option("--order", options.order,
-                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
-                  "chunks, so that "
-                  "every point gives the same bits; or that tree, such as '((0 1) (2 3))'")
-      ->option_text("ORDER");
+  CLI::Option* const asked = app->add_option(
+      "--order", options.order,
+      "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+      "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
+  asked->option_text("ORDER");
   app->add_flag_callback(
-      "--allow-disagreement", [&options] { options.order = "free"; },
-      "Ranks may add up in orders of their own and end with different bits");
+         "--allow-disagreement", [&options] { options.order = "free"; },
+         "Ranks may add up in orders of their own and end with different bits")
+      ->excludes(asked);
   machine_changes(app, question.changes);
->>>>>>> hgroups
 }
 
 void size_model(CLI::App* app, SizeModel& model) {

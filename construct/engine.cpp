@@ -115,7 +115,7 @@ class Construction::Engine {
     if (question.bound.rounds > 0)
       bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
-    for (const int chunks : {1, 2})
+    for (const int chunks : {question.min_chunks, question.min_chunks + 1})
       if (question.max_chunks == 0 || chunks <= question.max_chunks)
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
   }
@@ -163,7 +163,7 @@ class Construction::Engine {
   std::map<int, double> counts(const Level& level) const {
     std::map<int, double> slack_of;
     for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level), count.slack);
-    for (int c = 1; c <= level.small; ++c) slack_of.try_emplace(c, 0.0);
+    for (int c = 0; c < level.small; ++c) slack_of.try_emplace(question_.min_chunks + c, 0.0);
     std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(level); });
     if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(level), 0.0);
     return slack_of;
@@ -220,6 +220,7 @@ class Construction::Engine {
 
   void add(How how, const std::vector<int>& counts, const std::vector<int>& times, double most_sends) {
     std::set<int> all(counts.begin(), counts.end());
+    if (!all.empty()) all.insert(question_.min_chunks);
     for (const int factor : times)
       all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
     for (const int chunks : all)

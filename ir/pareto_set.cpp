@@ -28,6 +28,12 @@ const Point* ParetoSet::best_within(int steps) const {
   return best;
 }
 
+bool ParetoSet::has(const Point& point) const {
+  return std::ranges::any_of(points_, [&](const SharedPoint& other) {
+    return other->cost == point.cost && other->construction == point.construction;
+  });
+}
+
 bool ParetoSet::covers(const Cost& cost) const {
   const Point* const best = best_within(cost.steps);
   return best != nullptr && compare_rate(best->cost, cost) <= 0;

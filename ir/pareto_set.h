@@ -19,6 +19,8 @@ class ParetoSet {
   // is given. Returns whether it was taken.
   bool put(SharedPoint, std::vector<SharedPoint>* beaten = nullptr);
 
+  // Is one kept of the same cost and construction?
+  bool has(const Point&) const;
   // Is something that is kept as good as this cost, so that a point of it brings nothing?
   bool covers(const Cost&) const;
   // The lowest rate of at most so many steps; null if there is none.

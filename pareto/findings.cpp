@@ -76,6 +76,9 @@ std::vector<Claim> in_order(std::vector<Claim> claims) {
   return claims;
 }
 
+// Sends of compositions that are made and verified after a limit: a tenth of a second.
+constexpr long long kMostLate = 300'000;
+
 // Assembling may take a fifth of a search.
 constexpr int kShare = 4;
 constexpr milliseconds kOften{20};
@@ -100,12 +103,18 @@ Findings::Parts Findings::parts() const {
   return parts_;
 }
 
-void Findings::put(CollectiveKind kind, const SharedPoint& point) {
+void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified) {
   {
     const std::lock_guard lock(mutex_);
-    if (kind == empty_.collective.kind)
+    if (kind == empty_.collective.kind) {
+      // What is constructed with more work is told from the beginning.
+      const bool again = std::ranges::any_of(parts_.beaten, [&](const SharedPoint& other) {
+        return other->cost == point->cost && other->construction == point->construction;
+      });
+      if (again || parts_.direct.has(*point)) return;
       parts_.direct.put(point, us_ ? &parts_.beaten : nullptr);
-    else
+      if (verified) parts_.verified.insert(point);
+    } else
       keep_phase(parts_.phases[kind], point);
     ++parts_.changes;
   }
@@ -233,7 +242,8 @@ double Findings::least_rate(const Parts& parts) const {
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
 }
 
-// Compositions are made for costs that nothing dominates only, and large ones not for a trifle: each has to be made and verified.
+// Compositions are made for costs that nothing dominates only, and large ones not for a trifle, since each has to be made and verified;
+// once the search is stopped, those alone that take no time.
 ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
   ParetoSet merged = parts.direct;
   if (!is_allreduce()) return merged;
@@ -244,9 +254,17 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
   const double bound = least_rate(parts);
-  for (const Composition& each : all)
-    if (!merged.covers(each.cost) && !is_trifle(each.cost, merged, bound))
-      if (const SharedPoint point = made(each)) merged.put(point, beaten);
+  long long late = kMostLate;
+  for (const Composition& each : all) {
+    if (merged.covers(each.cost) || is_trifle(each.cost, merged, bound)) continue;
+    const bool is_made = made_.contains({each.scatter.get(), each.gather.get()});
+    if (!is_made && stop_ != nullptr && *stop_) {
+      const long long ranks = empty_.topology.ranks;
+      late -= each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);
+      if (late < 0) continue;
+    }
+    if (const SharedPoint point = made(each)) merged.put(point, beaten);
+  }
   return merged;
 }
 
@@ -349,7 +367,7 @@ void Findings::assemble(bool with_times) const {
     for (const SharedPoint& point : points) {
       Known& known = known_[point.get()];
       known.point = point;
-      if (!std::exchange(known.sound, true))
+      if (!std::exchange(known.sound, true) && !parts.verified.contains(point))
         require_sound(empty_.topology, with_chunks(empty_.collective, point->cost.chunks), *point);
     }
     // What mark() looks at.

@@ -24,7 +24,8 @@ class Findings {
   Findings(const Topology&, const Collective& asked, const FrontierOptions&);
 
   // A point of what was asked for, or of a phase of an AllReduce: of the collective of that kind with the chunks of its cost.
-  void put(CollectiveKind, const SharedPoint&);
+  // `verified`: construct/ has done so.
+  void put(CollectiveKind, const SharedPoint&, bool verified = false);
   // Kept unless what is claimed already says as much.
   void put(const Claim&);
   // Why questions were left open, and will not be asked again.
@@ -63,6 +64,7 @@ class Findings {
     ParetoSet direct = {};
     std::vector<SharedPoint> beaten = {};  // by these; only with FrontierOptions::us
     std::map<CollectiveKind, std::vector<SharedPoint>> phases = {};
+    std::set<SharedPoint> verified = {};
     std::vector<Claim> claims = {};
     std::set<Stopped> given_up = {};
     int changes = 0;

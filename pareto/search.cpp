@@ -20,11 +20,13 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
+#include "construct/composition.h"
 #include "construct/engine.h"
 #include "construct/incumbents.h"
 #include "ir/error.h"
@@ -39,10 +41,17 @@ namespace {
 
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
+// Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
+constexpr int kMostFast = 8;
 // Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has had its turn. The
 // least count is then asked without that limit.
 constexpr int kSolved = 4;
-constexpr std::int64_t kFewConflicts = 4'000;
+constexpr std::int64_t kSomeConflicts = 4'000;
+// Before the engine has taken its time, on machines of so many links times chunks times contributions: mesh:4x4 AllReduce is
+// one, and takes half a second.
+constexpr double kLittle = 2'000;
+constexpr int kLittleSolved = 2;
+constexpr std::int64_t kLittleConflicts = 500;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so many numbers of
 // steps.
 constexpr long long kPriced = 32;
@@ -83,39 +92,33 @@ class FrontierSearch {
   }
 
   Result run() {
+    static constexpr std::array kAttempts = {&FrontierSearch::bound_steps,     &FrontierSearch::solve_little,
+                                             &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
+                                             &FrontierSearch::solve_some,      &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;
     if (options_.synthesis.use_bounds) bounded = std::async(std::launch::async, [this] { bound_all(); });
-    const bool ours = options_.synthesis.engine == Engine::Sat;
-    if (ours) construct_all(kQuickWork);
-    if (options_.us && !clock_.over()) found_->time();
+    construct_quickly();
     if (bounded.valid()) bounded.get();
-    const std::array<std::function<void()>, 4> attempts = {
-        [&] {
-          if (ours) construct_all(kEngineWork);
-        },
-        [&] {
-          if (options_.synthesis.use_bounds) bound_steps();
-        },
-        [&] { solve_few(); },
-        [&] { solve_all(most_solved(), -1, true); },
-    };
-    for (const std::function<void()>& attempt : attempts) {
+    for (const auto attempt : kAttempts) {
       if (clock_.over() || found_->complete()) break;
-      attempt();
+      (this->*attempt)();
     }
-    if (ours && found_->frontier().empty()) take_quickest();
+    if (ours() && found_->frontier().empty()) take_quickest();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
  private:
-  void put(CollectiveKind kind, Point point) {
+  // Another engine than ours is asked for comparison: it is not helped.
+  bool ours() const { return options_.synthesis.engine == Engine::Sat; }
+
+  void put(CollectiveKind kind, Point point, bool verified = false) {
     if (kind == asked_.kind &&
         (point.cost.steps > space_.max_steps || point.cost.rounds > most_rounds(space_, point.cost.steps)))
       return;
     clock_.found_point();
-    found_->put(kind, std::make_shared<const Point>(std::move(point)));
+    found_->put(kind, std::make_shared<const Point>(std::move(point)), verified);
   }
 
   void take_known() {
@@ -158,20 +161,36 @@ class FrontierSearch {
   void bound_steps() {
     const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
     const ParetoSet frontier = found_->frontier();
-    if (frontier.empty()) return;
+    if (frontier.empty() || !options_.synthesis.use_bounds) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
     const Collective of =
         of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
-    LowerBounds bounds(topology_, of, options_.synthesis.limits.stop);
+    std::optional<LowerBounds> bounds;
     const int first = frontier.points().front()->cost.steps, last = frontier.points().back()->cost.steps;
     for (int steps = first; steps <= std::min(last, first + kMostStepsPriced) && !clock_.over(); ++steps) {
       const Cost& cost = frontier.best_within(steps)->cost;
-      const Rate least = found_->rate_bound(asked_.kind);
-      if (least.chunks * cost.rounds <= least.rounds * cost.chunks) return;
-      const Claim claim = bounds.fewest_rounds_in(steps);
+      const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
+      if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
+      if (!priced_.insert(steps).second) continue;
+      if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
+      const Claim claim = bounds->fewest_rounds_in(steps);
       if (claim.steps == kAnySteps) return;
       put_bound(of, claim);
     }
+  }
+
+  void construct_quickly() {
+    if (!ours()) return;
+    construct_all(kQuickWork);
+    if (!options_.us || clock_.over()) return;
+    take_fast(false);
+    found_->time();
+  }
+
+  void construct_fully() {
+    if (!ours()) return;
+    construct_all(kEngineWork);
+    if (options_.us) take_fast(true);
   }
 
   // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed for smaller ones,
@@ -208,31 +227,46 @@ class FrontierSearch {
         clock_.report(name_of(attempt->one) + ": constructing schedules");
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          put(attempt->kind, std::move(point));
+          put(attempt->kind, std::move(point), true);
         });
       });
-    if (options_.us && work >= kEngineWork) take_classics();
   }
 
-  // Where steps are not alike, the hand-written ones may be the fastest although others have fewer steps or rounds.
-  void take_classics() {
-    std::set<int> counts = {space_.min_chunks};
+  // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or rounds are known, of
+  // which the engine tells nothing else: compositions and hand-written ones, of the chunk counts that are known to be good.
+  void take_fast(bool composed) {
+    std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
-    for (const ClassicEntry& entry : classic_catalogue()) {
-      if (entry.collective != asked_.kind) continue;
-      for (const int chunks : counts) {
-        if (clock_.over()) return;
-        try {
-          Point point = classic_algorithm(entry.method, topology_,
-                                          {.chunks = chunks, .order = {}, .root = asked_.root});
-          point.collective.order = asked_.order;
-          if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
-        } catch (const InputError&) {
-          // It wants a link that this machine lacks, or another number of ranks.
-        }
-      }
+    const std::vector<Nesting> machine = nestings(topology_);
+    for (const int chunks : counts) {
+      if (clock_.over()) return;
+      const Collective whole = of_kind(asked_, asked_.kind, chunks);
+      const ComposeQuestion question{.topology = topology_,
+                                     .collective = whole,
+                                     .extra_rounds = space_.extra_rounds,
+                                     .stop = options_.synthesis.limits.stop};
+      if (composed && chunks <= kMostFast)
+        for (ComposedPoint& each : compose_on(question, machine)) put_inside(std::move(each.point));
+      for (const ClassicEntry& entry : classic_catalogue())
+        if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
     }
+  }
+
+  void take_classic(Method method, int chunks) {
+    if (clock_.over()) return;
+    try {
+      Point point =
+          classic_algorithm(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
+      point.collective.order = asked_.order;
+      put_inside(std::move(point));
+    } catch (const InputError&) {
+      // It wants a link that this machine lacks, or another number of ranks.
+    }
+  }
+
+  void put_inside(Point point) {
+    if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
   }
 
   // Of any chunk count, the least one; where limits of the caller end it, more: as time allows.
@@ -244,15 +278,24 @@ class FrontierSearch {
     return space_.min_chunks + more - 1;
   }
 
-  void solve_few() {
-    const std::int64_t most = options_.synthesis.limits.conflicts;
-    if (most >= 0 && most <= kFewConflicts) return;  // the last attempt asks as much
-    solve_all(std::min(space_.max_chunks, space_.min_chunks + kSolved - 1), kFewConflicts, false);
+  // A second's worth, of small machines; there it finds the fewest rounds of few steps, which nothing constructs.
+  void solve_little() {
+    const Collective one = of_kind(asked_, asked_.kind, 1);
+    const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
+                        (one.combining ? topology_.ranks : 1);
+    if (size <= kLittle) solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
   }
+
+  void solve_some() { solve_all(space_.min_chunks + kSolved - 1, kSomeConflicts, false); }
+
+  void solve_rest() { solve_all(most_solved(), -1, true); }
 
   // Chunk counts up to this, of so many conflicts a question. The direct search of an AllReduce comes after its phases, since
   // what they are composed to is what it has to beat.
   void solve_all(int most, std::int64_t conflicts, bool last) {
+    const std::int64_t limit = options_.synthesis.limits.conflicts;
+    if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
+    most = std::min(most, space_.max_chunks);
     const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
       const ParetoSet known = found_->frontier();
       const std::vector<Claim> claims = found_->claims();
@@ -326,6 +369,7 @@ class FrontierSearch {
   const Collective& asked_;
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
+  std::set<int> priced_ = {};               // numbers of steps
   std::mutex mutex_;
 };
 

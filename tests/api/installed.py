@@ -133,11 +133,6 @@ int main(void) {
   assert(fixed && strstr(fixed, "\\"order\\": \\"(("));
   chorale_free(fixed);
   question.order = 0;
-<<<<<<< HEAD
-  question.min_chunks = 3, question.max_chunks = 2;
-  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "no chunk count from 3 to 2"));
-  question.min_chunks = 0, question.max_chunks = INT_MAX;
-=======
   question.group = "0,0";
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "rank 0 twice"));
   question.group = 0;
@@ -151,8 +146,9 @@ int main(void) {
   assert(rows && strstr(rows, "allreduce of each row"));
   chorale_free(rows);
   question.groups = 0;
-  question.max_chunks = INT_MAX;
->>>>>>> hgroups
+  question.min_chunks = 3, question.max_chunks = 2;
+  assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "no chunk count from 3 to 2"));
+  question.min_chunks = 0, question.max_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: 2147483647 is out of range; use 1 to 4096"));
   question.min_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "min_chunks: 2147483647 is out of range"));

@@ -66,6 +66,39 @@ TEST(AnyChunks, FewStepsHaveARateOfTheirOwn) {
   EXPECT_EQ(result.points.size(), 2u);
 }
 
+void expect_no_less(const Result& more, const Result& less_asked) {
+  for (const Point& point : less_asked.points)
+    EXPECT_TRUE(std::ranges::any_of(more.points,
+                                    [&](const Point& p) {
+                                      return p.cost.steps <= point.cost.steps &&
+                                             compare_rate(p.cost, point.cost) <= 0;
+                                    }))
+        << point.cost.steps << " steps, " << point.cost.rounds << " rounds, " << point.cost.chunks
+        << " chunks";
+}
+
+// More chunks, up to any number, and more conflicts: never less.
+TEST(AnyChunks, AskingForMoreFindsNoLess) {
+  for (const char* machine : {"hub:4", "ring:5"})
+    for (const char* name : {"allgather", "allreduce", "broadcast"}) {
+      SCOPED_TRACE(std::string(machine) + " " + name);
+      Result before;
+      for (const int chunks : {1, 2, 4, kAnyChunks}) {
+        const Result now =
+            search(machine, name, {.max_chunks = chunks, .synthesis = {.limits = {.conflicts = 20}}});
+        expect_no_less(now, before);
+        before = now;
+      }
+      for (const int conflicts : {0, 200}) {
+        const Result now = search(machine, name, {.synthesis = {.limits = {.conflicts = conflicts}}});
+        if (conflicts == 0)
+          expect_no_less(before, now);
+        else
+          expect_no_less(now, before);
+      }
+    }
+}
+
 // A claim about one chunk count says nothing of another, however many there are; and what is said of all has to be shown so.
 TEST(AnyChunks, FalseClaimsAreFound) {
   Result result = search("ring:4", "allgather");

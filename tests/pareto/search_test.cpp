@@ -175,7 +175,8 @@ TEST(SearchFrontier, NoLimitLeavesAConnectedMachineWithoutAnAnswer) {
   for (const char* machine :
        {"dgx1", "ring:4", "line:4", "mesh:2x3", "hypercube:3", "full:4", "hub:4", "ring:5"})
     for (const std::string& name : collective_names()) {
-      const Result no_conflicts = search(machine, name, {.synthesis = {.limits = {.conflicts = 0}}});
+      const Result no_conflicts =
+          search(machine, name, {.max_chunks = 1, .synthesis = {.limits = {.conflicts = 0}}});
       EXPECT_FALSE(no_conflicts.points.empty()) << machine << " " << name;
       EXPECT_EQ(check_result(no_conflicts, "", {}).faults, std::vector<Fault>{}) << machine << " " << name;
       const Result late = search(machine, name, {.time_limit = std::chrono::milliseconds(0)});
