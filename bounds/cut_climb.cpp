@@ -5,6 +5,7 @@
 #include "bounds/cut_climb.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 
 #include "bounds/cover.h"
@@ -29,21 +30,24 @@ std::vector<bool> entering(const Topology& topology, const Set& set) {
 
 class CutClimb {
  public:
-  CutClimb(const Topology& topology, const std::vector<ChunkClass>& classes, const std::atomic<bool>* stop)
+  CutClimb(const Topology& topology, const std::vector<ChunkClass>& classes, bool sums,
+           const std::atomic<bool>* stop)
       : topology_(topology),
         classes_(classes),
+        sums_(sums),
         stop_(stop),
         into_(topology.ranks),
         out_of_(topology.ranks),
-        wanted_by_(topology.ranks),
-        held_by_(topology.ranks) {
+        touched_by_(topology.ranks) {
     for (std::size_t l = 0; l < topology.links.size(); ++l) {
       into_[topology.links[l].dst].push_back(static_cast<LinkId>(l));
       out_of_[topology.links[l].src].push_back(static_cast<LinkId>(l));
     }
-    for (std::size_t c = 0; c < classes.size(); ++c) {
-      for (const Rank n : classes[c].pre) held_by_[n].push_back(static_cast<int>(c));
-      for (const Rank n : classes[c].post) wanted_by_[n].push_back(static_cast<int>(c));
+    for (int c = 0; c < std::ssize(classes); ++c) {
+      for (const Rank n : classes[c].post)
+        touched_by_[n].push_back({.of = c, .wants = 1, .holds = classes[c].pre.contains(n) ? 1 : 0});
+      for (const Rank n : classes[c].pre)
+        if (!classes[c].post.contains(n)) touched_by_[n].push_back({.of = c, .holds = 1});
     }
     all_shares_ = fair_shares(topology, std::vector<bool>(topology.links.size(), true));
   }
@@ -82,7 +86,25 @@ class CutClimb {
     return best_set_.empty() ? std::nullopt : std::optional(best_set_);
   }
 
+  // Chunks that enter it.
+  std::int64_t entries(const Set& set) {
+    measure(set);
+    return chunks_;
+  }
+
  private:
+  // A rank that a class names.
+  struct Touch {
+    int of = 0;
+    int wants = 0, holds = 0;  // 1 or 0
+  };
+
+  // Must chunks enter that so many ranks inside want, and so many have? Copies if none has it, sums if not all that
+  // contribute are there.
+  bool enters(int c, int wanted, int held) const {
+    return wanted > 0 && held < (sums_ ? static_cast<int>(classes_[c].pre.size()) : 1);
+  }
+
   bool over() const { return work_ > kMostWork || (stop_ != nullptr && *stop_); }
 
   void from(Set set) {
@@ -132,13 +154,15 @@ class CutClimb {
     held_.assign(classes_.size(), 0);
     for (Rank n = 0; n < topology_.ranks; ++n) {
       if (!set[n]) continue;
-      for (const int c : wanted_by_[n]) ++wanted_[c];
-      for (const int c : held_by_[n]) ++held_[c];
-      work_ += static_cast<long long>(wanted_by_[n].size() + held_by_[n].size());
+      for (const Touch& touch : touched_by_[n]) {
+        wanted_[touch.of] += touch.wants;
+        held_[touch.of] += touch.holds;
+      }
+      work_ += static_cast<long long>(touched_by_[n].size());
     }
     chunks_ = 0;
-    for (std::size_t c = 0; c < classes_.size(); ++c)
-      if (wanted_[c] > 0 && held_[c] == 0) chunks_ += classes_[c].count();
+    for (int c = 0; c < std::ssize(classes_); ++c)
+      if (enters(c, wanted_[c], held_[c])) chunks_ += classes_[c].count();
     shares_ = fair_shares(topology_, entering(topology_, set));
     capacity_ = 0;
     for (const double share : shares_) capacity_ += share;
@@ -149,26 +173,29 @@ class CutClimb {
   // By a rank that comes in, or goes out. Links that do not enter now have the share that they have when all count.
   double gained(Rank n, const Set& set) {
     const bool leaves = set[n];
+    const int more = leaves ? -1 : 1;
     std::int64_t chunks = 0;
-    for (const int c : wanted_by_[n])
-      if (held_[c] == 0 && wanted_[c] == (leaves ? 1 : 0)) chunks += (leaves ? -1 : 1) * classes_[c].count();
-    for (const int c : held_by_[n])
-      if (wanted_[c] > 0 && held_[c] == (leaves ? 1 : 0)) chunks += (leaves ? 1 : -1) * classes_[c].count();
+    for (const Touch& touch : touched_by_[n]) {
+      const int wanted = wanted_[touch.of], held = held_[touch.of];
+      const bool before = enters(touch.of, wanted, held),
+                 after = enters(touch.of, wanted + more * touch.wants, held + more * touch.holds);
+      if (before != after) chunks += (after ? 1 : -1) * classes_[touch.of].count();
+    }
     double capacity = 0;  // that is added
     for (const LinkId l : into_[n])
       if (!set[topology_.links[l].src]) capacity += leaves ? -shares_[l] : all_shares_[l];
     for (const LinkId l : out_of_[n])
       if (set[topology_.links[l].dst]) capacity += leaves ? all_shares_[l] : -shares_[l];
-    work_ += static_cast<long long>(wanted_by_[n].size() + held_by_[n].size() + into_[n].size() +
-                                    out_of_[n].size());
+    work_ += static_cast<long long>(touched_by_[n].size() + into_[n].size() + out_of_[n].size());
     return static_cast<double>(chunks) - best_ * capacity;
   }
 
   const Topology& topology_;
   const std::vector<ChunkClass>& classes_;
+  const bool sums_;
   const std::atomic<bool>* const stop_;
   std::vector<std::vector<LinkId>> into_, out_of_;
-  std::vector<std::vector<int>> wanted_by_, held_by_;  // classes, by rank
+  std::vector<std::vector<Touch>> touched_by_;         // by rank
   std::vector<double> all_shares_ = {}, shares_ = {};  // by link
   std::vector<int> wanted_ = {}, held_ = {};           // by class: ranks inside
   std::int64_t chunks_ = 0;
@@ -179,13 +206,44 @@ class CutClimb {
   long long work_ = 0;
 };
 
+std::int64_t weight(const Topology& topology, const Prices& prices, LinkId l) {
+  std::int64_t sum = prices.links[l];
+  for (std::size_t z = 0; z < prices.limits.size(); ++z)
+    if (prices.limits[z] != 0 && std::ranges::binary_search(topology.limits[z].links, l))
+      sum += prices.limits[z];
+  return sum;
+}
+
+std::optional<PriceBound> cut(const Topology& topology, const std::vector<ChunkClass>& classes, bool sums,
+                              const std::atomic<bool>* stop) {
+  CutClimb climb(topology, classes, sums, stop);
+  const std::optional<Set> set = climb.run();
+  if (!set) return std::nullopt;
+  const std::vector<bool> links = entering(topology, *set);
+  Prices prices = cheapest_cover(topology, links);
+  PriceBound bound{.per_round = 0};
+  std::int64_t least = INT64_MAX;
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    bound.per_round += std::int64_t{prices.links[l]} * topology.links[l].bandwidth;
+    if (links[l]) least = std::min(least, weight(topology, prices, static_cast<LinkId>(l)));
+  }
+  for (std::size_t z = 0; z < prices.limits.size(); ++z)
+    bound.per_round += std::int64_t{prices.limits[z]} * topology.limits[z].bandwidth;
+  bound.owed = climb.entries(*set) * least;
+  bound.prices = {std::move(prices)};
+  return bound;
+}
+
 }  // namespace
 
-std::optional<Prices> widest_wanted_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                        const std::atomic<bool>* stop) {
-  const std::optional<Set> set = CutClimb(topology, classes, stop).run();
-  if (!set) return std::nullopt;
-  return cheapest_cover(topology, entering(topology, *set));
+std::optional<PriceBound> widest_wanted_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
+                                            const std::atomic<bool>* stop) {
+  return cut(topology, classes, false, stop);
+}
+
+std::optional<PriceBound> widest_summed_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
+                                            const std::atomic<bool>* stop) {
+  return cut(topology, classes, true, stop);
 }
 
 }  // namespace chorale

@@ -10,9 +10,14 @@
 
 namespace chorale {
 
-// Prices 1 of what leads into the best set that was found. None where no chunk must enter one. A bound whatever the limits
-// are. Work is counted; once `stop` is true: of those looked at.
-std::optional<Prices> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
-                                        const std::atomic<bool>* stop = nullptr);
+// Prices that charge what leads into the best set that was found, and what is owed at least: entries times what the cheapest of
+// these links costs. None where no chunk must enter one. A bound whatever the limits are. Work is counted; once `stop` is
+// true: of those looked at.
+std::optional<PriceBound> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
+                                            const std::atomic<bool>* stop = nullptr);
+
+// The same of sums: a chunk enters where a rank inside wants it and a rank outside contributes to it.
+std::optional<PriceBound> widest_summed_cut(const Topology&, const std::vector<ChunkClass>&,
+                                            const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "bounds/check.h"
+#include "bounds/cut_climb.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
 #include "bounds/entries.h"
@@ -102,6 +103,8 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 }  // namespace
 
+constexpr int kMostRanksOfSets = 1024;
+
 class LowerBounds::Search {
  public:
   Search(const Topology& topology, const Collective& collective, const std::atomic<bool>* stop)
@@ -132,6 +135,8 @@ class LowerBounds::Search {
       if (const std::optional<PriceBound> bound =
               price_bound(copying.topology, copying.classes, topology_.ranks, stop_))
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
+    if (const std::optional<PriceBound> cut = summed_cut(); cut && cut->per_round > 0)
+      best.consider(kAnySteps, *cut, {.kind = Certificate::Kind::Weights, .prices = cut->prices});
     // Where every chunk has one destination the flow program has said all; without shared limits and switches cuts say
     // what copies for everyone need, and partitions what copies for some do, whom others may relay.
     const bool sums = collective_.combining && copyings_.size() > 1;
@@ -191,6 +196,14 @@ class LowerBounds::Search {
     claim.rounds = kNoSchedule;
     claim.certificate = {.kind = Certificate::Kind::Distance, .chunk = far_.chunk, .rank = far_.rank};
     return claim;
+  }
+
+  // Of sums with several destinations, for some ranks: copies from one end are of one contribution each.
+  std::optional<PriceBound> summed_cut() const {
+    if (stopped() || topology_.underlay || topology_.ranks > kMostRanksOfSets || copyings_.size() < 2 ||
+        !for_some(copyings_.front()))
+      return std::nullopt;
+    return widest_summed_cut(topology_, chunk_classes(collective_), stop_);
   }
 
   // Behind the cut that was found the last entries must still be spread.

@@ -142,8 +142,8 @@ class PriceSearch {
   }
 
   void charge_sets() {
-    if (const std::optional<Prices> cut = widest_wanted_cut(topology_, classes_, stop_))
-      take({*cut}, Choice(classes_.size(), kNotCharged));
+    if (const std::optional<PriceBound> cut = widest_wanted_cut(topology_, classes_, stop_))
+      take(cut->prices, Choice(classes_.size(), kNotCharged));
   }
 
   // All ranks; where that takes long, one of those that look alike.

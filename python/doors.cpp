@@ -265,8 +265,9 @@ void bind_doors(py::module_& module) {
   });
   module.def(
       "communication",
-      [](const std::string& name, const Topology& topology, std::optional<Rank> root, const std::string& order,
-         const std::string& group, const std::string& groups, const std::string& counts) {
+      [](const std::string& name, const Topology& topology, std::optional<Rank> root,
+         const std::string& order, const std::string& group, const std::string& groups,
+         const std::string& counts) {
         return communication(
             name, topology,
             {.root = root, .order = order, .group = group, .groups = groups, .counts = counts});

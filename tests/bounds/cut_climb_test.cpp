@@ -19,13 +19,13 @@ bool inside(Set set, Rank n) {
   return (set >> n & 1) != 0;
 }
 
-// Chunks that start outside and are wanted inside.
-double entering(const std::vector<ChunkClass>& classes, Set set) {
+// Chunks that start outside, or sums that some rank outside contributes to, and that are wanted inside.
+double entering(const std::vector<ChunkClass>& classes, Set set, bool sums) {
   double sum = 0;
   for (const ChunkClass& each : classes) {
     const auto in = [set](Rank n) { return inside(set, n); };
-    if (std::ranges::none_of(each.pre, in) && std::ranges::any_of(each.post, in))
-      sum += static_cast<double>(each.count());
+    const bool outside = sums ? !std::ranges::all_of(each.pre, in) : std::ranges::none_of(each.pre, in);
+    if (outside && std::ranges::any_of(each.post, in)) sum += static_cast<double>(each.count());
   }
   return sum;
 }
@@ -46,31 +46,28 @@ double least_paid(const Topology& t, Set set) {
   return solve(program, 10'000).objective;
 }
 
-// Of some 860 of these, the search misses none.
+// Of the first 2,000 of these, the search misses none.
 TEST(SetCuts, AreAsGoodAsTheBestOfAll) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     const Topology t = random_machine(random, 5 + below(random, 4), seed % 3 == 0);
     Collective collective = random_collective(random, t.ranks);
-    collective.combining = false;
-    const std::vector<ChunkClass> classes = wanted_classes(collective);
+    const bool sums = collective.combining;
+    const std::vector<ChunkClass> classes = sums ? chunk_classes(collective) : wanted_classes(collective);
     if (classes.empty()) continue;
     double best = 0;
     for (Set set = 1; set + 1 < Set{1} << t.ranks; ++set)
-      if (const double chunks = entering(classes, set); chunks > 0)
+      if (const double chunks = entering(classes, set, sums); chunks > 0)
         best = std::max(best, chunks / least_paid(t, set));
-    const std::optional<Prices> found = widest_wanted_cut(t, classes);
+    const std::optional<PriceBound> found =
+        sums ? widest_summed_cut(t, classes) : widest_wanted_cut(t, classes);
     ASSERT_EQ(found.has_value(), best > 0);
     if (!found) continue;
-    const std::optional<Payment> paid = pay(t, classes, {*found}, false, Choice(classes.size(), kNotCharged));
-    ASSERT_TRUE(paid);
-    // A chunk may pay more than once.
-    EXPECT_GE(static_cast<double>(paid->bound.owed) / static_cast<double>(paid->bound.per_round),
-              best * (1 - 1e-6));
+    EXPECT_NEAR(static_cast<double>(found->owed) / static_cast<double>(found->per_round), best, best * 1e-6);
     EXPECT_FALSE(fault(t, collective,
-                       {.rounds = rounds_shown(paid->bound),
-                        .certificate = {.kind = Certificate::Kind::Weights, .prices = {*found}}}));
+                       {.rounds = rounds_shown(*found),
+                        .certificate = {.kind = Certificate::Kind::Weights, .prices = found->prices}}));
   }
 }
 

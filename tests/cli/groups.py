@@ -78,18 +78,68 @@ assert (asked("ring:4", "alltoallv", "--group", "1,3", "--counts", "counts.json"
 before, after = places(inline)
 assert {rank: len(chunks) for rank, chunks in before.items()} == {0: 3, 1: 1, 3: 2}
 assert all([after[rank][i] for i in range(6)] == list(range(6)) for rank in range(4))
+
+
+def block(kind, group, root, source, destination):
+    """Which ranks of the group have and want what its rank `source` has for `destination`; none: there is no such block."""
+    one, all_of_it, first = [group[source]], sorted(group), source == 0
+    return {"broadcast": ([group[root]], all_of_it) if first and destination == 0 else None,
+            "reduce": (all_of_it, [group[root]]) if first and destination == 0 else None,
+            "allreduce": (all_of_it, all_of_it) if first and destination == 0 else None,
+            "allgather": (one, all_of_it) if destination == 0 else None,
+            "gather": (one, [group[root]]) if destination == 0 else None,
+            "scatter": ([group[root]], [group[destination]]) if first else None,
+            "reducescatter": (all_of_it, [group[destination]]) if first else None,
+            "alltoall": (one, [group[destination]])}[kind]
+
+
+def expected(kind, groups, counts, root):
+    """The chunks, in the order of sources and then destinations; positions without gaps, as MPI has them."""
+    chunks = []
+    for group, rows in zip(groups, counts):
+        received = {}
+        for source in range(len(group)):
+            sent = 0
+            for destination in range(len(group)):
+                ends = block(kind, group, root, source, destination)
+                if ends is None:
+                    continue
+                for _ in range(1 if rows is None else rows[source][destination]):
+                    chunks.append({"pre": ends[0], "post": ends[1], "input": sent, "output": received.get(destination, 0)})
+                    sent += 1
+                    received[destination] = received.get(destination, 0) + 1
+    return chunks
+
+
+def matrix(kind, counts, n):
+    """Counts by source and destination."""
+    if kind == "alltoall":
+        return counts
+    by_source = kind in ("allgather", "gather")
+    return [[counts[0][i if by_source else j] for j in range(n)] for i in range(n)]
+
+
 generator = random.Random(5)
-for turn in range(6):
-    ranks = generator.sample(range(6), generator.randint(1, 5))
-    counts = [[generator.choice([0, 0, 1, 2]) for _ in ranks] for _ in ranks]
-    if not any(map(any, counts)):
-        continue
-    group, matrix = ",".join(map(str, ranks)), ";".join(",".join(map(str, row)) for row in counts)
-    result = asked("torus:2x3", "alltoallv", "--group", group, "--counts", matrix)
-    before, after = places(result["collective"])
-    for i, rank in enumerate(ranks):
-        assert sorted(before.get(rank, {})) == list(range(sum(counts[i]))), (turn, group, matrix)
-        assert sorted(after.get(rank, {})) == list(range(sum(row[i] for row in counts))), (turn, group, matrix)
+for turn in range(60):
+    kind = generator.choice(["broadcast", "reduce", "allreduce", "allgather", "gather", "scatter", "reducescatter", "alltoall"])
+    ranks = generator.sample(range(6), 6)
+    parts = [ranks[i::3] for i in range(3)][:generator.randint(1, 3)] if generator.random() < 0.6 else [ranks[:generator.randint(1, 6)]]
+    options = ["--groups", ";".join(",".join(map(str, part)) for part in parts)]
+    root = 0
+    if kind in ("broadcast", "reduce", "gather", "scatter"):
+        root = generator.randrange(min(map(len, parts)))
+        options += ["--root", str(root)]
+    counts, name = [None] * len(parts), kind
+    if kind in ("allgather", "gather", "scatter", "reducescatter", "alltoall") and generator.random() < 0.6:
+        given = [[[generator.choice([0, 0, 1, 2]) for _ in part] for _ in (part if kind == "alltoall" else [0])] for part in parts]
+        if not any(count for rows in given for row in rows for count in row):
+            continue
+        name = kind + "v"
+        options += ["--counts", ";".join(",".join(map(str, row)) for rows in given for row in rows)]
+        counts = [matrix(kind, rows, len(part)) for rows, part in zip(given, parts)]
+    result = asked("torus:2x3", name, *options)
+    assert result["collective"]["combining"] == (kind in ("reduce", "allreduce", "reducescatter")), (turn, name, options)
+    assert result["collective"]["chunks"] == expected(kind, parts, counts, root), (turn, name, options, result["collective"]["chunks"])
     run("check", "asked.json")
 
 # Names of groups: sides of a grid, hosts, levels; a machine without a rank has them without it.
