@@ -33,7 +33,7 @@ constexpr double kNear = 0.002;  // over the bound: nothing is left to be found
 constexpr double kNearFraction = 0.003;
 constexpr double kMostComposed = 2e4;            // sends: composing looks at each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
-constexpr double kLower = 0.004;                 // that lower trees may be over the nearest fractions
+constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
 constexpr double kHoped = 0.99;    // of the rounds of fractions: these are not the best that there are
 constexpr double kFar = 1.5;       // times the rounds of fractions: a packing that is not repeated
 constexpr double kTrifle = 0.002;  // a better rate by less is no reason for one more point
@@ -41,6 +41,7 @@ constexpr double kNearer =
     0.85;  // nor one that leaves more than this part of what another of fewer steps is over the bound
 constexpr std::size_t kLarge = 5'000;  // sends
 constexpr int kMostChunks = 4096;
+constexpr long long kOfEach = 100;  // work for each send
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
@@ -188,7 +189,7 @@ class Construction::Engine {
     shares_ = nearest.shares();
     hop_ = 0;
     for (const double hop : kHops) {
-      Effort lower(budget / 12, question_.stop);
+      Effort lower(budget / 6, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
       if (packing.rounds() > std::max(bound_, fraction_) * (1 + kLower)) continue;
@@ -212,6 +213,9 @@ class Construction::Engine {
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
         attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
+    // The rate comes of many chunks, and few steps of few.
+    std::ranges::stable_partition(
+        attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMostComposed);
     if (attempts_.empty()) attempts_.push_back({.how = How::Quick, .chunks = 1});
@@ -277,12 +281,16 @@ class Construction::Engine {
     const auto keep = [&](int copies, const StepPlan& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
-    Effort ordering(budget_ / 12, question_.stop);
+    // Large packings are few, and each is worth being put into steps.
+    Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFar * fraction_ * chunks) return;
-    Effort repeating(budget_ / 6, question_.stop);
+    Effort repeating(budget_ / 6 + kOfEach * jobs.count(), question_.stop);
+    const auto worth = [&](int copies, int steps, double total) {
+      return is_better(steps, total / (chunks * copies), jobs.count() * static_cast<double>(copies) > kLarge);
+    };
     pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps, 1 + kNear,
-             repeating, keep);
+             repeating, worth, keep);
   }
 
   struct Cheap {

@@ -20,7 +20,9 @@ constexpr int kTurns = 40, kPatience = 12;
 constexpr int kPasses = 4;       // over all jobs, to shorten what waits
 constexpr double kExtra = 0.02;  // of the rounds: a period that is a little longer packs more easily
 constexpr double kFewerCopies = 1.7;
-constexpr int kWindow = 2;  // latencies within which holes are filled
+constexpr double kFewerSteps = 0.8;
+constexpr double kMostPlaces = 4e6;  // slots times jobs: a second of negotiation
+constexpr int kWindow = 2;           // latencies within which holes are filled
 
 struct Slots {
   int period = 1;              // slots
@@ -277,7 +279,7 @@ class Pipelining {
 }  // namespace
 
 void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_steps, double enough,
-              Effort& effort, const FoundPlan& found) {
+              Effort& effort, const WorthPlan& worthwhile, const FoundPlan& found) {
   if (jobs.count() == 0 || rounds < 1) return;
   SlotSearch search(jobs, effort);
   std::vector<Slots> all;
@@ -287,6 +289,7 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
     for (long long width = 1; width == 1 || width / 2 < rounds; width *= 2) {
       if (!effort.affords(1)) break;
       const int period = static_cast<int>(std::max<long long>(1, (rounds + longer) / width));
+      if (static_cast<double>(period) * jobs.count() > kMostPlaces) continue;
       if (all.empty() || all.back().period != period) all.push_back(search.find(rounds + longer, period));
     }
   }
@@ -313,6 +316,10 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
       if (tried >= 2 && slots.period >= fewest * 0.6) continue;
       fewest = std::min(fewest, slots.period);
       if (++tried > 4 || !effort.affords(1)) break;
+      // Filling and emptying the pipe take no fewer rounds than none, and holes save few steps.
+      if (!worthwhile(copies, static_cast<int>(kFewerSteps * copies * slots.period), copies * slots.rounds))
+        continue;
+      effort.spend(static_cast<long long>(jobs.count()) * copies);
       if (pipelining.run(slots, copies, most_steps, plan)) found(copies, plan);
     }
   }
