@@ -46,16 +46,14 @@ std::string completeness(const Result& result, double seconds) {
   else if (result.complete)
     text += fmt::format("complete for {} a block: every point is proven, and nothing was left undecided",
                         chunk_counts(result.space));
-  else if (result.complete_chunks > 0)
-    text += fmt::format(
-        "complete for {} a block: none of so many is better than these points; of more chunks, better points "
-        "than the "
-        "unproven ones may exist, and further ones ({})",
-        chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}),
-        name_of(result.stopped));
   else
-    text += "not complete (" + name_of(result.stopped) +
-            "): better points than the unproven ones may exist, and further ones";
+    text += fmt::format(
+        "not complete ({}): {}better points than the unproven ones may exist, and further ones",
+        name_of(result.stopped),
+        result.complete_chunks > 0 ? fmt::format("of {} a block none is better than these; of more chunks, ",
+                                                 chunk_counts({.min_chunks = result.space.min_chunks,
+                                                               .max_chunks = result.complete_chunks}))
+                                   : "");
   return text + fmt::format("; {:.1f} s\n", seconds);
 }
 

@@ -78,7 +78,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
       command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
               Text(kExitCodes) +
                   "\nexamples:\n  chorale frontier dgx1 allgather --json f.json\n"
-                  "  chorale frontier torus:4x4 allreduce --time-limit 5m --jobs 2\n"
+                  "  chorale frontier torus:4x4 allgather --time-limit 5m --jobs 2\n"
                   "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
                   "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();

@@ -1,9 +1,13 @@
 // Results, written and read. Numbers are bounded so that what is computed from them fits: rounds of all steps
 // together are kMost at most, so they can be added in an int. What could be computed from other members is
 // written for people and must agree when it is read (src and dst of a send, a gap).
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "ir/json.h"
 #include "ir/json_nouns.h"
@@ -174,8 +178,8 @@ std::string write_step(const Topology& topology, const Step& step) {
   std::string sends;
   for (const Send& send : step.sends) {
     const Link& link = topology.links[send.link];
-    sends += fmt::format("{}[{},{},{},{}{}]", sends.empty() ? "" : ",", send.chunk, link.src, link.dst,
-                         send.link, send.reduce ? ",\"+\"" : "");
+    fmt::format_to(std::back_inserter(sends), FMT_COMPILE("{}[{},{},{},{}{}]"), sends.empty() ? "" : ",",
+                   send.chunk, link.src, link.dst, send.link, send.reduce ? ",\"+\"" : "");
   }
   return fmt::format(R"({{"rounds":{},"sends":[{}]}})", step.rounds, sends);
 }
@@ -386,8 +390,8 @@ std::string to_json(const Result& result) {
       result.complete_chunks == kNotStated
           ? ""
           : fmt::format("  \"complete_chunks\": {},\n", or_null(result.complete_chunks)),
-      quoted(name_of(result.stopped)), result.seconds, lines(points, "  "),
-      lines(openings, "  "), lines(claims, "  "));
+      quoted(name_of(result.stopped)), result.seconds, lines(points, "  "), lines(openings, "  "),
+      lines(claims, "  "));
 }
 
 Result result_from_json(std::string_view text, const std::string& file) {

@@ -111,6 +111,10 @@ class ChunkSearch {
 
   bool over() {
     if (left_to_others_) return true;
+    if (question_.conflicts >= 0 && result_.conflicts > 4 * question_.conflicts) {
+      result_.given_up.insert(Stopped::ConflictLimit);
+      return true;
+    }
     const Stopped why = clock_.why_stopped();
     if (why != Stopped::No) result_.given_up.insert(why);
     return why != Stopped::No;

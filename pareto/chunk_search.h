@@ -59,7 +59,8 @@ struct ChunkQuestion {
   MostRounds most_rounds = {};     // points are of interest only within it
   std::vector<Claim> claims = {};  // that hold; they are not returned
   ParetoSet points = {};           // that are known, of this chunk count
-  std::int64_t conflicts = -1;     // of a question, where the options allow more; none if negative
+  // Of a question, where the options allow more; of all together four times as many. None if negative.
+  std::int64_t conflicts = -1;
   // Told of each point and claim when it is there.
   std::function<void(const SharedPoint&)> found = {};
   std::function<void(const Claim&)> claimed = {};

@@ -46,7 +46,7 @@ constexpr int kMostFast = 8;
 // Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has had its turn. The
 // least count is then asked without that limit.
 constexpr int kSolved = 4;
-constexpr std::int64_t kSomeConflicts = 4'000;
+constexpr std::int64_t kSomeConflicts = 1'000;
 // Before the engine has taken its time, on machines of so many links times chunks times contributions: mesh:4x4 AllReduce is
 // one, and takes half a second.
 constexpr double kLittle = 2'000;
@@ -92,9 +92,9 @@ class FrontierSearch {
   }
 
   Result run() {
-    static constexpr std::array kAttempts = {&FrontierSearch::bound_steps,     &FrontierSearch::solve_little,
-                                             &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
-                                             &FrontierSearch::solve_some,      &FrontierSearch::solve_rest};
+    static constexpr std::array kAttempts = {&FrontierSearch::close_little, &FrontierSearch::construct_fully,
+                                             &FrontierSearch::bound_steps, &FrontierSearch::solve_some,
+                                             &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;
@@ -278,12 +278,14 @@ class FrontierSearch {
     return space_.min_chunks + more - 1;
   }
 
-  // A second's worth, of small machines; there it finds the fewest rounds of few steps, which nothing constructs.
-  void solve_little() {
+  // A second's worth, of small machines: there solvers find the fewest rounds of few steps, which nothing constructs.
+  void close_little() {
     const Collective one = of_kind(asked_, asked_.kind, 1);
     const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
                         (one.combining ? topology_.ranks : 1);
-    if (size <= kLittle) solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
+    if (size > kLittle) return;
+    bound_steps();
+    solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
   }
 
   void solve_some() { solve_all(space_.min_chunks + kSolved - 1, kSomeConflicts, false); }

@@ -295,6 +295,7 @@ def worse(file):
     for key, question, blob in file.execute("SELECT key, question, answer FROM answers").fetchall():
         answer = json.loads(unpacked(blob))
         if answer["collective"]["collective"] == "allgather" and answer["topology"]["ranks"] == 6:
+            answer.pop("complete_chunks")
             answer = concluded({**answer, "complete": False, "claims": [], "stopped": "size limit"})
             file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
             file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, 1, 1, 1, 1)", (key,))

@@ -120,7 +120,7 @@ for machine, collective, count, bound in [("dgx1", "allreduce", 48, "7/24"), ("d
     rates = {opening["bound"][0] / opening["bound"][1] for opening in result["openings"]}
     least = int(bound.split("/")[0]) / int((bound + "/1").split("/")[1])
     assert rates and min(rates) >= least - 1e-9, (rates, bound)
-    assert {claim["chunks"] for claim in result["claims"]} == set(range(1, count + 1)), "some chunk counts have no bound"
+    assert any(claim.get("any_chunks") and claim["steps"] is None for claim in result["claims"]), "some chunk counts have no bound"
 
 # By Ctrl-C, with the clock of the progress line running inside calls to the solver.
 out, err = signalled(signal.SIGINT, "frontier", *HARD, "--json", "interrupted.json", "--progress", after=4)
