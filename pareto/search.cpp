@@ -379,6 +379,7 @@ ParetoSet constructed(const Topology& topology, const Collective& one_chunk, con
     if (points.put(shared)) found(shared);
   };
   const Collective collective = with_chunks(one_chunk, asked.chunks);
+  if (fewest_steps(topology, collective).steps == 0) return points;  // nothing moves
   construct({.topology = topology,
              .one = one_chunk,
              .min_chunks = asked.chunks,
