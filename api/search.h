@@ -16,9 +16,9 @@ namespace chorale {
 void require_question(const Topology&, const Collective&);
 
 // Every schedule that no other beats in steps and in rounds per chunk, with claims that prove it. A limit, or
-// SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same question gives
-// the same answer, unless a limit of time cuts it.
-// Chunk counts are chosen where FrontierOptions::max_chunks does not limit them; the least ones are then searched by the solver.
+// SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same
+// question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
+// FrontierOptions::max_chunks does not limit them; the least ones are then searched by the solver.
 Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
 
 // One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a point, the

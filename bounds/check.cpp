@@ -361,8 +361,8 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
   return check.weights(certificate.prices, entry_a_step);
 }
 
-// The certificate shows rounds * K >= D; the claim holds if that excludes one round less. Of any chunk count, D is that of
-// one chunk a block, and every chunk more owes as much again.
+// The certificate shows rounds * K >= D; the claim holds if that excludes one round less. Of any chunk count,
+// D is that of one chunk a block, and every chunk more owes as much again.
 std::string rounds_fault(const Shown& shown, const Claim& claim) {
   const int rounds = claim.rounds;
   if (!shown.fault.empty()) return shown.fault;
@@ -411,15 +411,16 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
   return "the certificate is of an unknown kind";
 }
 
-// The largest fraction that is no more than this one, of a denominator of at most `most` and a numerator that fits an int: the
-// walk down the Stern-Brocot tree, whole runs at a time.
+// The largest fraction that is no more than this one, of a denominator of at most `most` and a numerator that
+// fits an int: the walk down the Stern-Brocot tree, whole runs at a time.
 Rate below(const Rate& rate, long long most) {
   constexpr long long kMostRounds = 1'000'000'000;
   if (rate.rounds / rate.chunks >= kMostRounds) return {.rounds = kMostRounds, .chunks = 1};
   // low <= rate < high, neighbours.
   Rate low{.rounds = rate.rounds / rate.chunks, .chunks = 1}, high{.rounds = low.rounds + 1, .chunks = 1};
   for (;;) {
-    // low + n * high stays at or below the rate: n * (high.r * chunks - high.c * rounds) <= rounds * low.c - low.r * chunks.
+    // low + n * high stays at or below the rate: n * (high.r * chunks - high.c * rounds) <= rounds * low.c -
+    // low.r * chunks.
     const Wide above = Wide{high.rounds} * rate.chunks - Wide{high.chunks} * rate.rounds;
     const Wide under = Wide{rate.rounds} * low.chunks - Wide{low.rounds} * rate.chunks;
     if (under == 0) return low;

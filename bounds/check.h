@@ -12,20 +12,21 @@
 
 namespace chorale {
 
-// What is wrong with the claim about this collective (its name and chunks must match the claim's; one chunk a block where
-// the claim is about any chunk count); none if the certificate shows it. Refutations are not checked here (pareto/check.h) and are a fault.
+// What is wrong with the claim about this collective (its name and chunks must match the claim's; one chunk a
+// block where the claim is about any chunk count); none if the certificate shows it. Refutations are not
+// checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
-// rounds per chunk that a Weights, Partition or Entries certificate shows for every number of chunks, as a fraction; 0/1 if it
-// shows none: with one entry of prices for every number of steps, with an entry a step for at most `steps`. `collective` is
-// the one that the claim is about.
+// rounds per chunk that a Weights, Partition or Entries certificate shows for every number of chunks, as a
+// fraction; 0/1 if it shows none: with one entry of prices for every number of steps, with an entry a step
+// for at most `steps`. `collective` is the one that the claim is about.
 Rate rate_shown(const Topology&, const Collective&, const Certificate&, int steps = kAnySteps);
 
 // These claims about one collective, and what each shows of any number of steps and chunks.
 std::vector<Claim> with_rate(const Topology&, const Collective&, std::vector<Claim>);
 
-// The claim about any chunk count that follows from one about a chunk count, or a weaker one where its numbers would be too
-// large; rounds 0 if none follows. `collective` as for rate_shown.
+// The claim about any chunk count that follows from one about a chunk count, or a weaker one where its
+// numbers would be too large; rounds 0 if none follows. `collective` as for rate_shown.
 Claim of_any_chunks(const Topology&, const Collective&, const Claim&);
 
 }  // namespace chorale

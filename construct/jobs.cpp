@@ -10,7 +10,8 @@ namespace chorale {
 std::vector<ChunkClass> moving_classes(const Collective& collective) {
   std::vector<ChunkClass> classes = chunk_classes(collective);
   std::erase_if(classes, [&](const ChunkClass& chunks) {
-    return chunks.pre == chunks.post && (!collective.combining || chunks.pre.size() < 2);
+    if (collective.combining && chunks.pre.size() > 1) return false;  // even where it ends, others contribute
+    return std::ranges::all_of(chunks.post, [&](Rank n) { return chunks.pre.contains(n); });
   });
   return classes;
 }

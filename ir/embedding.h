@@ -53,8 +53,8 @@ Schedule embedded(const Schedule& part, const Embedding&, const Topology& whole)
 
 // One after the other.
 Schedule sequence(Schedule first, const Schedule& then);
-// Each chunk cut into so many, which go together, in so many times the rounds: chunk c becomes c * times and those after it, as
-// with_chunks() numbers them.
+// Each chunk cut into so many, which go together, in so many times the rounds: chunk c becomes c * times and
+// those after it, as with_chunks() numbers them.
 Schedule cut_finer(const Schedule&, int times);
 
 // At once, step by step, in as many rounds as both together need. Requires that they do not send the same.

@@ -90,9 +90,9 @@ inline constexpr int kAnyChunks = INT_MAX;   // Space::max_chunks: however many
 inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at all
 
 // "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
-// `rounds` rounds." With `any_chunks`, of whatever chunk count: "... takes at least `rounds` rounds per `chunks`
-// chunks". Distances, prices and partitions can show that (docs/bounds.md), and no chunk at all can be served
-// where one alone cannot.
+// `rounds` rounds." With `any_chunks`, of whatever chunk count: "... takes at least `rounds` rounds per
+// `chunks` chunks". Distances, prices and partitions can show that (docs/bounds.md), and no chunk at all can
+// be served where one alone cannot.
 struct Claim {
   // For the phases of a composition this differs from the result's.
   CollectiveKind collective = CollectiveKind::Custom;
@@ -109,7 +109,8 @@ struct Claim {
 bool speaks_of(const Claim&, CollectiveKind, int chunks);
 // The fewest rounds of such a schedule, by a claim that speaks of it; kNoSchedule: there is none.
 int rounds_claimed(const Claim&, int chunks);
-// The most chunks per which a claim about any chunk count counts its rounds, so that sums of two such rates fit.
+// The most chunks per which a claim about any chunk count counts its rounds, so that sums of two such rates
+// fit.
 inline constexpr int kMostPerRate = 1 << 15;
 
 // rounds / chunks as a number that is compared exactly; rounds = kNoSchedule is more than any other.
@@ -210,8 +211,8 @@ struct Opening {
 enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-written one
 // Why a search ended before everything was decided. Size: a formula would have become too large to be built.
 // Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about
-// all; or of ways that were not chosen (Topology::underlay), and formulas are about links. Chunk
-// counts: of any chunk count, not all was decided, and a solver was asked of the least ones only. Unchecked: it was
+// all; or of ways that were not chosen (Topology::underlay), and formulas are about links. Chunk counts: of
+// any chunk count, not all was decided, and a solver was asked of the least ones only. Unchecked: it was
 // complete by refutations that were left out, since nobody has checked them (api/library.h).
 enum class Stopped {
   No,
@@ -249,8 +250,8 @@ struct Result {
   Space space = {};
   SearchLimits limits = {};
   bool complete = false;  // the claims show that no schedule of the space is better than the points
-  // The same of min_chunks to so many chunks a block (kMostComplete and fewer are looked at); 0: of no chunk count. max_chunks if
-  // complete; kNotStated of an older file.
+  // The same of min_chunks to so many chunks a block (kMostComplete and fewer are looked at); 0: of no chunk
+  // count. max_chunks if complete; kNotStated of an older file.
   int complete_chunks = 0;
   Stopped stopped = Stopped::No;
   std::vector<Point> points = {};      // those on the frontier by steps, then the others by chunks and steps
@@ -260,7 +261,8 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-// The strongest bound on rounds per chunk, whatever the chunk count and the steps, that is claimed; 0/1 if none is.
+// The strongest bound on rounds per chunk, whatever the chunk count and the steps, that is claimed; 0/1 if
+// none is.
 Rate rate_bound(const Result&);
 
 }  // namespace chorale

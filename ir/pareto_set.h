@@ -11,12 +11,13 @@ namespace chorale {
 // Not changed any more, so that all who keep it share it.
 using SharedPoint = std::shared_ptr<const Point>;
 
-// Chunk counts may differ. Of points that cost the same, one that needs no memory for what it gathers is kept, then the
-// one of the fewest chunks, then the first: whatever the order in which they come, the costs kept are the same.
+// Chunk counts may differ. Of points that cost the same, one that needs no memory for what it gathers is
+// kept, then the one of the fewest chunks, then the first: whatever the order in which they come, the costs
+// kept are the same.
 class ParetoSet {
  public:
-  // Takes the point unless one that is kept is as good, and drops what it beats. What is not kept goes to `beaten`, where that
-  // is given. Returns whether it was taken.
+  // Takes the point unless one that is kept is as good, and drops what it beats. What is not kept goes to
+  // `beaten`, where that is given. Returns whether it was taken.
   bool put(SharedPoint, std::vector<SharedPoint>* beaten = nullptr);
 
   // Is one kept of the same cost and construction?

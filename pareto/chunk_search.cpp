@@ -1,8 +1,9 @@
 // The idea: walk up the steps; for each number of them the fewest rounds lie between what claims exclude and
 // what fewer steps, the space, or others (most_rounds) make uninteresting. That range is closed by few
-// questions: the lowest first, since bounds are mostly tight; then, where a schedule is known above, of this chunk count or
-// of another, the upper end, since one more step mostly does not help and what was constructed is mostly best; else upwards
-// with growing strides. Upwards from what was constructed, too, took 1.5 times as long on the grid, in 85 refutations for 62.
+// questions: the lowest first, since bounds are mostly tight; then, where a schedule is known above, of this
+// chunk count or of another, the upper end, since one more step mostly does not help and what was constructed
+// is mostly best; else upwards with growing strides. Upwards from what was constructed, too, took 1.5 times
+// as long on the grid, in 85 refutations for 62.
 //
 // Invariant: the points fall in rounds as they rise in steps, and all lie in the space. The walk ends when a
 // schedule of more steps would have to have fewer rounds than steps, or than any schedule has. The k of

@@ -1,7 +1,7 @@
-// The idea: what was found is kept by what it is of, the collective or a phase of it, whatever the chunk count. A result is
-// assembled of that by the thread that puts something, and kept: whoever must end the program takes the one
-// that is there. What is costly of a point (its sum of two parts, the verifier, its times at eight sizes) is
-// found out once, and remembered by its address.
+// The idea: what was found is kept by what it is of, the collective or a phase of it, whatever the chunk
+// count. A result is assembled of that by the thread that puts something, and kept: whoever must end the
+// program takes the one that is there. What is costly of a point (its sum of two parts, the verifier, its
+// times at eight sizes) is found out once, and remembered by its address.
 //
 // Assembling has points without schedules, which are filled in for who asks; sums are made for costs that
 // nothing dominates only. Where puts come faster than they are assembled some are left out, and the next, or
@@ -64,7 +64,8 @@ bool is_small(const Point& point) {
   return sends <= kMostSends;
 }
 
-// The phases of an AllReduce first, what holds for any chunk count before what holds for one: whichever thread was first.
+// The phases of an AllReduce first, what holds for any chunk count before what holds for one: whichever
+// thread was first.
 std::vector<Claim> in_order(std::vector<Claim> claims) {
   const auto place = [](const Claim& claim) {
     const int phase = claim.collective == CollectiveKind::ReduceScatter ? 0
@@ -147,8 +148,9 @@ void Findings::time() {
   assemble(true);
 }
 
-// Of a phase a point may be cut as fine as the other phase is, so one is worse than another only if its chunk count is a multiple of the
-// other's. With a k both phases share it, and which share is best is known together only.
+// Of a phase a point may be cut as fine as the other phase is, so one is worse than another only if its chunk
+// count is a multiple of the other's. With a k both phases share it, and which share is best is known
+// together only.
 void Findings::keep_phase(std::vector<SharedPoint>& kept, const SharedPoint& point) const {
   const bool shares = empty_.space.extra_rounds != kAnyRounds;
   const auto as_good = [&](const Cost& a, const Cost& b) {
@@ -197,7 +199,8 @@ bool Findings::inside(const Cost& cost) const {
   return cost.steps <= space.max_steps && cost.rounds <= most_rounds(space, cost.steps);
 }
 
-// Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody could use it.
+// Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody
+// could use it.
 std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
   constexpr long long kMostComposed = 1 << 22;
   std::vector<Composition> all;
@@ -242,8 +245,8 @@ double Findings::least_rate(const Parts& parts) const {
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
 }
 
-// Compositions are made for costs that nothing dominates only, and large ones not for a trifle, since each has to be made and verified;
-// once the search is stopped, those alone that take no time.
+// Compositions are made for costs that nothing dominates only, and large ones not for a trifle, since each
+// has to be made and verified; once the search is stopped, those alone that take no time.
 ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
   ParetoSet merged = parts.direct;
   if (!is_allreduce()) return merged;

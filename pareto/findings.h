@@ -23,8 +23,8 @@ class Findings {
  public:
   Findings(const Topology&, const Collective& asked, const FrontierOptions&);
 
-  // A point of what was asked for, or of a phase of an AllReduce: of the collective of that kind with the chunks of its cost.
-  // `verified`: construct/ has done so.
+  // A point of what was asked for, or of a phase of an AllReduce: of the collective of that kind with the
+  // chunks of its cost. `verified`: construct/ has done so.
   void put(CollectiveKind, const SharedPoint&, bool verified = false);
   // Kept unless what is claimed already says as much.
   void put(const Claim&);
@@ -36,7 +36,8 @@ class Findings {
 
   // What nothing beats by now, compositions included.
   ParetoSet frontier() const;
-  // What nothing beats of a phase that is cut into so many chunks. Nothing with a k, which the other phase shares.
+  // What nothing beats of a phase that is cut into so many chunks. Nothing with a k, which the other phase
+  // shares.
   ParetoSet phase(CollectiveKind, int chunks) const;
   // By how much rounds exceed steps at most, in points of a phase with just these chunks; -1 without any.
   int most_extra(CollectiveKind, int chunks) const;

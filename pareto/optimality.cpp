@@ -20,7 +20,8 @@ Rate reduced(long long rounds, long long chunks) {
   return {.rounds = rounds / divisor, .chunks = chunks / divisor};
 }
 
-// From `steps` steps on, until the next tread: at least so many rounds per chunk; of a chunk count, so many rounds.
+// From `steps` steps on, until the next tread: at least so many rounds per chunk; of a chunk count, so many
+// rounds.
 struct Tread {
   int steps = 0;
   int rounds = 0;
@@ -76,9 +77,9 @@ Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   return limited(stairs, result.space);
 }
 
-// The same of any chunk count, by what is claimed of all of them. With more steps than a claim speaks of nothing follows:
-// that each step has a round says little of many chunks. The space limits rounds, of which there are the fewest with the
-// fewest chunks.
+// The same of any chunk count, by what is claimed of all of them. With more steps than a claim speaks of
+// nothing follows: that each step has a round says little of many chunks. The space limits rounds, of which
+// there are the fewest with the fewest chunks.
 Staircase claimed_of_any(const Result& result, const std::vector<const Claim*>& claims) {
   std::set<int> starts = {0};
   for (const Claim* claim : claims)
@@ -156,7 +157,8 @@ std::vector<Left> left_of(const Result& result, int count) {
   return all;
 }
 
-// What messages alone show of an AllReduce holds for those that gather, too. A refutation is of schedules with one value a rank.
+// What messages alone show of an AllReduce holds for those that gather, too. A refutation is of schedules
+// with one value a rank.
 std::vector<Left> left_of_any(const Result& result) {
   std::vector<const Claim*> direct, gathered;
   for (const Claim& claim : result.claims) {

@@ -9,9 +9,10 @@
 //                                chunks
 //   gather+local_reduce          an Allgather of everybody's whole vector in c chunks; sums are local
 //
-// Of spaces without a most chunk count (kAnyChunks) only claims about any chunk count say something: a schedule of C chunks
-// is one of kC chunks, so what is possible for one count says little, and what is impossible says nothing of others. Then
-// compositions are among the direct schedules, which may have any chunk count.
+// Of spaces without a most chunk count (kAnyChunks) only claims about any chunk count say something: a
+// schedule of C chunks is one of kC chunks, so what is possible for one count says little, and what is
+// impossible says nothing of others. Then compositions are among the direct schedules, which may have any
+// chunk count.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ namespace chorale {
 // with `chunks` chunks; kNoSchedule if none is possible.
 int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
-// Does the claim say more than those of the result? One about any chunk count is held against others of these only.
+// Does the claim say more than those of the result? One about any chunk count is held against others of these
+// only.
 bool says_more(const std::vector<Claim>& known, const Claim&);
 
 // Does the point's cost lie in the searched space?

@@ -1,16 +1,17 @@
-// The idea: one portfolio of attempts, from what is there at once to what takes long. Engine: schedules of whatever chunk
-// count pays (construct/engine.h). Bounds: what no chunk count beats. Solver: what is left of single chunk counts. Of an
-// AllReduce each attempt is made of its phases, too. All is put into one place (Findings), which composes, merges and marks;
-// after each attempt the search ends if nothing is open.
+// The idea: one portfolio of attempts, from what is there at once to what takes long. Engine: schedules of
+// whatever chunk count pays (construct/engine.h). Bounds: what no chunk count beats. Solver: what is left of
+// single chunk counts. Of an AllReduce each attempt is made of its phases, too. All is put into one place
+// (Findings), which composes, merges and marks; after each attempt the search ends if nothing is open.
 //
-// Invariants: an attempt looks only at what the attempts before it have found, whatever the threads, so that the same question has
-// the same answer; a later attempt takes nothing away; what an attempt may do is counted in work or conflicts. So more
-// chunks, more work or a later stop find no less. Findings has an answer at any time and for any thread. What leaves has
-// passed the verifier.
+// Invariants: an attempt looks only at what the attempts before it have found, whatever the threads, so that
+// the same question has the same answer; a later attempt takes nothing away; what an attempt may do is
+// counted in work or conflicts. So more chunks, more work or a later stop find no less. Findings has an
+// answer at any time and for any thread. What leaves has passed the verifier.
 //
-// What lost: a search for each chunk count from the smallest on. 64 ranks had nothing but one chunk at the time limit, and more chunks
-// to try meant less found. With a k, phases searched with all of it and then split: two phases share the k, and which
-// share is best is known only when they are put together: hub:6 AllReduce --k 3 found less than --k 2.
+// What lost: a search for each chunk count from the smallest on. 64 ranks had nothing but one chunk at the
+// time limit, and more chunks to try meant less found. With a k, phases searched with all of it and then
+// split: two phases share the k, and which share is best is known only when they are put together: hub:6
+// AllReduce --k 3 found less than --k 2.
 #include "pareto/search.h"
 
 #include <algorithm>
@@ -43,17 +44,17 @@ namespace {
 constexpr long long kQuickWork = kEngineWork / 100;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
 constexpr int kMostFast = 8;
-// Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has had its turn. The
-// least count is then asked without that limit.
+// Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has
+// had its turn. The least count is then asked without that limit.
 constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
-// Before the engine has taken its time, on machines of so many links times chunks times contributions: mesh:4x4 AllReduce is
-// one, and takes half a second.
+// Before the engine has taken its time, on machines of so many links times chunks times contributions:
+// mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 2'000;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
-// Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so many numbers of
-// steps.
+// Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
+// many numbers of steps.
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
@@ -137,7 +138,8 @@ class FrontierSearch {
         put(kind, std::move(point));
   }
 
-  // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come first.
+  // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
+  // first.
   void bound_all() {
     for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
@@ -156,8 +158,8 @@ class FrontierSearch {
     if (const Claim any = of_any_chunks(topology_, of, claim); any.rounds > 0) found_->put(any);
   }
 
-  // The rate of as few steps as points have, up to the first number of steps that has the rate of any. Vectors that are gathered
-  // have bounds of their own. Of one chunk whole rounds would hide most of it.
+  // The rate of as few steps as points have, up to the first number of steps that has the rate of any.
+  // Vectors that are gathered have bounds of their own. Of one chunk whole rounds would hide most of it.
   void bound_steps() {
     const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
     const ParetoSet frontier = found_->frontier();
@@ -232,8 +234,9 @@ class FrontierSearch {
       });
   }
 
-  // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or rounds are known, of
-  // which the engine tells nothing else: compositions and hand-written ones, of the chunk counts that are known to be good.
+  // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or
+  // rounds are known, of which the engine tells nothing else: compositions and hand-written ones, of the
+  // chunk counts that are known to be good.
   void take_fast(bool composed) {
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
@@ -278,7 +281,8 @@ class FrontierSearch {
     return space_.min_chunks + more - 1;
   }
 
-  // A second's worth, of small machines: there solvers find the fewest rounds of few steps, which nothing constructs.
+  // A second's worth, of small machines: there solvers find the fewest rounds of few steps, which nothing
+  // constructs.
   void close_little() {
     const Collective one = of_kind(asked_, asked_.kind, 1);
     const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
@@ -292,8 +296,8 @@ class FrontierSearch {
 
   void solve_rest() { solve_all(most_solved(), -1, true); }
 
-  // Chunk counts up to this, of so many conflicts a question. The direct search of an AllReduce comes after its phases, since
-  // what they are composed to is what it has to beat.
+  // Chunk counts up to this, of so many conflicts a question. The direct search of an AllReduce comes after
+  // its phases, since what they are composed to is what it has to beat.
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
@@ -387,6 +391,7 @@ ParetoSet constructed(const Topology& topology, const Collective& one_chunk, con
     if (points.put(shared)) found(shared);
   };
   const Collective collective = with_chunks(one_chunk, asked.chunks);
+  if (fewest_steps(topology, collective).steps == 0) return points;  // nothing moves
   construct({.topology = topology,
              .one = one_chunk,
              .min_chunks = asked.chunks,

@@ -3,8 +3,8 @@
 //
 // Invariant: possible() falls as steps rise, in every family, and what the space does not allow is kImpossible.
 //
-// Where the space has no most chunk count, the row is of any_possible(): rates, by claims about any chunk count alone. A claim
-// about C chunks never says something of C + 1, however many such claims there are.
+// Where the space has no most chunk count, the row is of any_possible(): rates, by claims about any chunk
+// count alone. A claim about C chunks never says something of C + 1, however many such claims there are.
 //
 // What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to get wrong.
 // They are what is checked. A table costs its steps, so claims about more steps than kMostSteps are refused; the search
@@ -133,9 +133,10 @@ class SpaceCheck {
     return rounds;
   }
 
-  // By number of steps: the lowest rate possible of whatever chunk count, by what is claimed of all of them, without refutations if
-  // `messages`: what these say is of schedules with one value a rank. With more steps than a claim names nothing of it is
-  // left. Where the fewest chunks have too many rounds for the space, all have.
+  // By number of steps: the lowest rate possible of whatever chunk count, by what is claimed of all of them,
+  // without refutations if `messages`: what these say is of schedules with one value a rank. With more steps
+  // than a claim names nothing of it is left. Where the fewest chunks have too many rounds for the space, all
+  // have.
   Rates any_possible(const std::vector<CollectiveKind>& kinds, bool messages) const {
     Rates rates(last_step_ + 1);
     for (int steps = 0; steps <= last_step_; ++steps) {
@@ -221,8 +222,8 @@ class SpaceCheck {
     lower_by(rates, Method::Gathered, chunks);
   }
 
-  // Against this the frontier is held, made when it is first asked for: all families, all chunk counts. Compositions are direct
-  // schedules of other chunk counts, where these have no limit.
+  // Against this the frontier is held, made when it is first asked for: all families, all chunk counts.
+  // Compositions are direct schedules of other chunk counts, where these have no limit.
   const Rates& everywhere() {
     if (!everywhere_.empty()) return everywhere_;
     everywhere_ = nothing();

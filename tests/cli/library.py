@@ -273,6 +273,7 @@ with sqlite3.connect(work / "weak.db") as file:
 
 def concluded(answer):
     """The answer with what its claims show of its points, by the judge."""
+    answer = {key: value for key, value in answer.items() if key != "complete_chunks"}  # an older file states none
     space = judge.Space(answer)
     known = list(judge.families(answer, answer["topology"]["ranks"], space, False))
     pair = lambda rate: [None, 1] if rate == judge.NEVER else [rate.numerator, rate.denominator]
@@ -295,7 +296,6 @@ def worse(file):
     for key, question, blob in file.execute("SELECT key, question, answer FROM answers").fetchall():
         answer = json.loads(unpacked(blob))
         if answer["collective"]["collective"] == "allgather" and answer["topology"]["ranks"] == 6:
-            answer.pop("complete_chunks")
             answer = concluded({**answer, "complete": False, "claims": [], "stopped": "size limit"})
             file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
             file.execute("INSERT INTO measured VALUES (?, 'mpi', 0, 1024, 1, 1, 1, 1)", (key,))

@@ -87,8 +87,8 @@ for path in sorted((source / "examples").glob("*.json")):
 WRITTEN = [
     ("result", ["frontier", "dgx1", "allgather", "--max-chunks", "2", "--json", "a.json"]),
     ("result", ["frontier", "mesh:2x3", "allreduce", "--max-chunks", "2", "--json", "b.json"]),
-    ("result", ["frontier", "leaf-spine:2x2x1", "broadcast", "--switches-multicast", "--json", "c.json"]),
-    ("result", ["frontier", "ring:4", source / "examples/three_of_four.json", "--json", "-"]),
+    ("result", ["frontier", "leaf-spine:2x2x1", "broadcast", "--switches-multicast", "--max-chunks", "4", "--json", "c.json"]),
+    ("result", ["frontier", "ring:4", source / "examples/three_of_four.json", "--max-chunks", "4", "--json", "-"]),
     ("result", ["frontier", "ring:3", "alltoall", "--max-chunks", "2", "--no-bounds", "--json", "e.json"]),
     ("result", ["synthesize", "line:3", "scatter", "--steps", "1", "--json", "f.json"]),
     ("result", ["classic", "ring_allreduce", "dgx1", "--json", "g.json"]),

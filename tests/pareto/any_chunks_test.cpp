@@ -34,8 +34,8 @@ void expect_sound(const Result& result) {
   EXPECT_EQ(report.undecided, 0);
 }
 
-// Each rank takes in and passes on 7/8 of the vector over six links: twice 7/(8*6) rounds per chunk, which the classic tables have
-// for 48 chunks. Fewer steps than six with as few rounds are excluded by nothing.
+// Each rank takes in and passes on 7/8 of the vector over six links: twice 7/(8*6) rounds per chunk, which
+// the classic tables have for 48 chunks. Fewer steps than six with as few rounds are excluded by nothing.
 TEST(AnyChunks, Dgx1AllReduceByDefault) {
   const Result result = search("dgx1", "allreduce");
   expect_sound(result);
@@ -47,7 +47,8 @@ TEST(AnyChunks, Dgx1AllReduceByDefault) {
   EXPECT_GE(result.complete_chunks, 1);
 }
 
-// Three foreign blocks come over two links, and half of one may come either way: 3/2 in two steps, which the distance takes.
+// Three foreign blocks come over two links, and half of one may come either way: 3/2 in two steps, which the
+// distance takes.
 TEST(AnyChunks, CompleteIsOfAllOfThem) {
   const Result result = search("ring:4", "allgather");
   expect_sound(result);
@@ -99,7 +100,8 @@ TEST(AnyChunks, AskingForMoreFindsNoLess) {
     }
 }
 
-// A claim about one chunk count says nothing of another, however many there are; and what is said of all has to be shown so.
+// A claim about one chunk count says nothing of another, however many there are; and what is said of all has
+// to be shown so.
 TEST(AnyChunks, FalseClaimsAreFound) {
   Result result = search("ring:4", "allgather");
   ASSERT_TRUE(result.complete);
@@ -141,7 +143,8 @@ TEST(AnyChunks, FalseClaimsAreFound) {
 TEST(AnyChunks, WhatDoesNotScaleIsRefused) {
   const Topology hub = flatten(named_topology("hub:8"));
   const Collective one = make_collective("broadcast", 8, 1);
-  // One rank more sends in each round at most: three rounds double it to eight. With many chunks a round is enough for each.
+  // One rank more sends in each round at most: three rounds double it to eight. With many chunks a round is
+  // enough for each.
   const Claim claim = fewest_rounds_in(hub, one, 3);
   ASSERT_EQ(claim.certificate.kind, Certificate::Kind::Growth);
   EXPECT_EQ(fault(hub, one, claim), std::nullopt);
@@ -197,7 +200,8 @@ TEST(AnyChunks, Marks) {
   with({{2, 3, 2}, {3, 7, 6}});
   EXPECT_TRUE(result.complete);
   EXPECT_TRUE(result.points[0].proven && result.points[1].proven);
-  // In three steps of one chunk: 2 rounds at least, of two 3, of six 7. Only from six chunks on something better is left.
+  // In three steps of one chunk: 2 rounds at least, of two 3, of six 7. Only from six chunks on something
+  // better is left.
   with({{2, 3, 2}});
   EXPECT_FALSE(result.complete);
   EXPECT_TRUE(result.points[0].proven);
@@ -210,7 +214,8 @@ TEST(AnyChunks, Marks) {
   EXPECT_FALSE(result.complete);
   with({});
   EXPECT_EQ(result.complete_chunks, 0);
-  // With k = 0 two rounds take two steps, which one chunk has at least; in the space of as few steps there is nothing.
+  // With k = 0 two rounds take two steps, which one chunk has at least; in the space of as few steps there is
+  // nothing.
   result.space.extra_rounds = 0;
   result.space.max_steps = 1;
   mark(result);

@@ -252,6 +252,16 @@ TEST(SearchFrontier, AZeroStepPointHasItsChunks) {
   EXPECT_EQ(result.points[0].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 2}));
 }
 
+// A machine without links ended the program where nothing has to move.
+TEST(SearchSynthesis, WhatNeedNotMoveNeedsNoLinks) {
+  const Topology alone{.name = "alone", .ranks = 8};
+  const Collective stays{.custom_name = "stay", .ranks = 8, .chunks = {{.pre = {4, 5, 7}, .post = {7}}}};
+  const SynthesisResult answer = search_synthesis(alone, stays, {}, {});
+  EXPECT_EQ(answer.verdict, Verdict::Sat);
+  EXPECT_EQ(answer.result.points.at(0).cost.steps, 0);
+  EXPECT_EQ(search_frontier(alone, stays, {}).points.at(0).cost.steps, 0);
+}
+
 // Found by random machines. A sum without a schedule that was constructed for its fewest steps; parts that share
 // the k of their composition; a sum that is complete at a relay before it is spread.
 TEST(SearchSynthesis, EndsWhereNothingWasConstructed) {
