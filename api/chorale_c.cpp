@@ -57,6 +57,9 @@ FrontierOptions options_of(const chorale_question& question) {
   };
   FrontierOptions options;
   options.min_chunks = std::max(1, not_negative(question.min_chunks, "min_chunks"));
+  if (question.max_chunks == kAnyChunks)
+    throw InputError("max_chunks", std::to_string(kAnyChunks) + " is out of range",
+                     "use 1 to 4096, or 0 for any number");
   if (not_negative(question.max_chunks, "max_chunks") > 0) options.max_chunks = question.max_chunks;
   if (not_negative(question.max_steps, "max_steps") > 0) options.max_steps = question.max_steps;
   if (not_negative(question.conflicts, "conflicts") > 0)

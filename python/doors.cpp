@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "bindings.h"
 #include "watched.h"
@@ -243,7 +244,11 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
   FrontierOptions options = search_options(asked, stop);
   options.min_chunks = keyword<int>(asked, "min_chunks");
-  options.max_chunks = keyword<std::optional<int>>(asked, "max_chunks").value_or(kAnyChunks);
+  const auto most = keyword<std::optional<int>>(asked, "max_chunks");
+  if (most == kAnyChunks)
+    throw InputError("max_chunks", std::to_string(kAnyChunks) + " is out of range",
+                     "use 1 to 4096, or None for any number");
+  options.max_chunks = most.value_or(kAnyChunks);
   const auto k = keyword<std::optional<int>>(asked, "k"),
              steps = keyword<std::optional<int>>(asked, "max_steps");
   require_between("k", k, 0, kMostStepsAsked);

@@ -42,7 +42,7 @@ def run(*arguments):
     assert done.returncode == 0, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
 
-run("frontier", "dgx1", "allgather", "--max-chunks", "2", "--json", "show.json")
+run("frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "show.json")
 run("show", "show.json", "--html", "show.html")
 run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4GB", "--algo", "ring", "--strategies", "3", "--html", "place.html")
 run("tune", examples / "adam.chorale", "--machine", "ring:4", "--html", "tune.html")
