@@ -13,6 +13,7 @@ void TimedPrices::dearer_later(double by, TimedPrices& into) const {
 }
 
 TimedTree::Roads::Roads(const Topology& topology, bool turned) : first(topology.ranks + 1, 0) {
+  for (const Link& link : topology.links) to.push_back(turned ? link.src : link.dst);
   const auto from = [&](const Link& link) { return turned ? link.dst : link.src; };
   for (const Link& link : topology.links) ++first[from(link) + 1];
   for (Rank n = 0; n < topology.ranks; ++n) first[n + 1] += first[n];
@@ -73,10 +74,28 @@ std::optional<double> TimedTree::grow(const RankSet& roots, const RankSet& targe
     }
     for (const auto& [n, layer] : path_) take(n, layer);
   }
+  prune(ways);
   double sum = 0;
   for (const Way& way : ways)
     if (way.link >= 0) sum += price(way.link, way.layer);
   return sum;
+}
+
+// A relay whose target was reached over others since has nothing to pass on.
+void TimedTree::prune(std::vector<Way>& ways) const {
+  const auto above = [&](Rank n) {
+    return turned_ ? forwards_.to[ways[n].link] : backwards_.to[ways[n].link];
+  };
+  std::vector<int> below(ranks_, 0);
+  for (Rank n = 0; n < ranks_; ++n)
+    if (ways[n].link >= 0) ++below[above(n)];
+  for (Rank first = 0; first < ranks_; ++first)
+    for (Rank n = first; !wanted_[n] && below[n] == 0 && ways[n].link >= 0;) {
+      const Rank next = above(n);
+      ways[n] = {};
+      --below[next];
+      n = next;
+    }
 }
 
 // Something was cheaper since, or as cheap and earlier.

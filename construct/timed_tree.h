@@ -69,6 +69,7 @@ class TimedTree {
     Roads(const Topology&, bool turned);
     std::vector<Road> all = {};
     std::vector<int> first = {};
+    std::vector<Rank> to = {};  // [link]
   };
   struct Arrival {
     LinkId link = -1;  // none: it was there before
@@ -87,6 +88,7 @@ class TimedTree {
   bool is_stale(const Offer&) const;
   int lower(Rank, int layer, double cost);
   void spread(Rank, int layer, int most);
+  void prune(std::vector<Way>&) const;
 
   int ranks_;
   Roads forwards_, backwards_;

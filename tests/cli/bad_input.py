@@ -294,8 +294,9 @@ for name, (arguments, word) in places.items():
 (work / "wrong.xml").write_text('<algo name="x" ngpus="2"></algo>')
 (work / "machine.json").write_text('{"alpha_us": 1, "topology": "pair", "ranks": 2, "links": [{"src": 0, "dst": 1, "both_ways": true}]}')
 (work / "many.json").write_text("[" * 100)
-whole = next(i for i, point in enumerate(good["points"]) if point["chunks"] == 1)  # relays without pieces
-assert chorale_runs("emit", "good.json", "--target", "mscclpp", "--point", str(whole)).returncode == 0
+assert chorale_runs("frontier", "ring:4", "allgather", "--max-chunks", "1", "--json", "whole.json").returncode == 0
+whole = 0  # relays without pieces
+assert chorale_runs("emit", "whole.json", "--target", "mscclpp", "--point", str(whole)).returncode == 0
 plan_path = work / f"ring_4_allgather_{whole}.plan.json"
 
 

@@ -26,7 +26,7 @@ def run(*arguments, code=0):
 
 def asked(*arguments):
     """The collective of a question, by the result of a short search."""
-    run("frontier", *arguments, "--conflicts", "100", "--json", "asked.json")
+    run("frontier", *arguments, "--max-chunks", "1", "--conflicts", "100", "--json", "asked.json")
     return json.loads((work / "asked.json").read_text())
 
 
