@@ -150,7 +150,7 @@ int main(void) {
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "no chunk count from 3 to 2"));
   question.min_chunks = 0, question.max_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "max_chunks: 2147483647 is out of range; use 1 to 4096"));
-  question.min_chunks = INT_MAX;
+  question.max_chunks = 0, question.min_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "min_chunks: 2147483647 is out of range"));
   assert(chorale_best("{}", 1024) == -1 && strstr(chorale_last_error(), "result"));
   char* const found = chorale_frontier("ring:3", "broadcast", 0);
