@@ -14,7 +14,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kIterations = 50'000;  // of the simplex method
+constexpr int kCoverIterations = 50'000;  // of the simplex method
 
 // A minimum vertex cover, with the links as edges between out-ports and in-ports: again a minimum cut. A
 // link has three that can pay for it, its out-port, itself and its in-port, which lie on its way from the
@@ -58,7 +58,7 @@ Prices cover_by_program(const Topology& topology, const std::vector<bool>& links
   for (int z = 0; z < static_cast<int>(topology.limits.size()); ++z)
     for (const LinkId l : topology.limits[z].links)
       if (row[l] >= 0) program.entries.push_back({.row = row[l], .column = count + z, .value = 1});
-  const LpSolution solution = solve_by_colours(program, refine_colours(program), kIterations);
+  const LpSolution solution = solve_by_colours(program, refine_colours(program), kCoverIterations);
   std::vector<Prices> prices = integer_prices({solution.values}, count);
   if (!prices.empty()) return std::move(prices.front());
   return {.links = std::vector<int>(links.size(), 1), .limits = std::vector<int>(topology.limits.size(), 0)};

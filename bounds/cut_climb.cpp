@@ -16,10 +16,10 @@ namespace {
 
 using Set = std::vector<bool>;  // by rank: is it inside?
 
-constexpr long long kMostWork = 20'000'000;  // links and classes looked at: a tenth of a second
-constexpr double kLeastGain = 1e-9;
-constexpr int kTurns = 6;
-constexpr int kKicks = 40;
+constexpr long long kMostSetWork = 20'000'000;  // links and classes looked at: a tenth of a second
+constexpr double kLeastSetGain = 1e-9;
+constexpr int kSetTurns = 6;
+constexpr int kSetKicks = 40;
 
 std::vector<bool> entering(const Topology& topology, const Set& set) {
   std::vector<bool> enters(topology.links.size());
@@ -72,7 +72,7 @@ class CutClimb {
         up_to.flip();
         from(up_to);
       }
-    for (int kick = 0; kick < kKicks && !over() && !best_set_.empty(); ++kick) {
+    for (int kick = 0; kick < kSetKicks && !over() && !best_set_.empty(); ++kick) {
       Set set = best_set_;
       for (int times = 1 + static_cast<int>(random_() % 3); times > 0; --times) {
         const Rank n = static_cast<Rank>(random_() % set.size());
@@ -105,10 +105,10 @@ class CutClimb {
     return wanted > 0 && held < (sums_ ? static_cast<int>(classes_[c].pre.size()) : 1);
   }
 
-  bool over() const { return work_ > kMostWork || (stop_ != nullptr && *stop_); }
+  bool over() const { return work_ > kMostSetWork || (stop_ != nullptr && *stop_); }
 
   void from(Set set) {
-    for (int turn = 0; turn < kTurns && !over(); ++turn) {
+    for (int turn = 0; turn < kSetTurns && !over(); ++turn) {
       const double before = best_;
       take(set);
       improve(set);
@@ -120,7 +120,7 @@ class CutClimb {
   void take(const Set& set) {
     measure(set);
     if (chunks_ == 0 || capacity_ <= 0 ||
-        static_cast<double>(chunks_) <= best_ * capacity_ * (1 + kLeastGain))
+        static_cast<double>(chunks_) <= best_ * capacity_ * (1 + kLeastSetGain))
       return;
     best_ = static_cast<double>(chunks_) / capacity_;
     best_set_ = set;
@@ -129,10 +129,10 @@ class CutClimb {
   void improve(Set& set) {
     measure(set);
     while (!over()) {
-      double most = kLeastGain;
+      double most = kLeastSetGain;
       Rank changed = -1;
       for (Rank n = 0; n < topology_.ranks; ++n)
-        if (const double gain = gained(n, set); gain > most + kLeastGain) {
+        if (const double gain = gained(n, set); gain > most + kLeastSetGain) {
           most = gain;
           changed = n;
         }
@@ -141,7 +141,7 @@ class CutClimb {
       set[changed] = !set[changed];
       measure(set);
       // Shares of limits are others now, and the gain may be none.
-      if (static_cast<double>(chunks_) - best_ * capacity_ > worth + kLeastGain) continue;
+      if (static_cast<double>(chunks_) - best_ * capacity_ > worth + kLeastSetGain) continue;
       set[changed] = !set[changed];
       measure(set);
       return;

@@ -103,7 +103,7 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 }  // namespace
 
-constexpr int kMostRanksOfSets = 1024;
+constexpr int kMostRanksOfSetSearch = 1024;
 
 class LowerBounds::Search {
  public:
@@ -200,7 +200,7 @@ class LowerBounds::Search {
 
   // Of sums with several destinations, for some ranks: copies from one end are of one contribution each.
   std::optional<PriceBound> summed_cut() const {
-    if (stopped() || topology_.underlay || topology_.ranks > kMostRanksOfSets || copyings_.size() < 2 ||
+    if (stopped() || topology_.underlay || topology_.ranks > kMostRanksOfSetSearch || copyings_.size() < 2 ||
         !for_some(copyings_.front()))
       return std::nullopt;
     return widest_summed_cut(topology_, chunk_classes(collective_), stop_);

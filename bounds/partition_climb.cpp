@@ -25,11 +25,11 @@ namespace {
 
 using Group = std::vector<int>;  // by rank
 
-constexpr double kLeastGain = 1e-9;    // of what rounding may look like
+constexpr double kLeastPartitionGain = 1e-9;  // of what rounding may look like
 constexpr int kMostCutStarts = 6;      // of the tree of cuts, besides what they are worth by themselves
-constexpr int kTurns = 8;              // of Newton's method from one start
+constexpr int kPartitionTurns = 8;     // of Newton's method from one start
 constexpr std::size_t kMostTried = 8;  // changes that seem to gain, before a partition is left as it is
-constexpr int kKicks = 60;             // from the best partition, when all starts have been climbed from
+constexpr int kPartitionKicks = 60;    // from the best partition, when all starts have been climbed from
 
 int groups_in(const Group& group) {
   return static_cast<int>(std::set<int>(group.begin(), group.end()).size());
@@ -59,7 +59,7 @@ class Climb {
       if (over()) return;
       from(start);
     }
-    for (int kick = 0; kick < kKicks && !over() && !best_group_.empty(); ++kick) {
+    for (int kick = 0; kick < kPartitionKicks && !over() && !best_group_.empty(); ++kick) {
       Group group = kicked(best_group_);
       improve(group);
       ask(group);
@@ -91,7 +91,7 @@ class Climb {
   void from(const Group& start) {
     Group group = best_on_the_way(start);
     ask(group);
-    for (int turn = 0; turn < kTurns && !over(); ++turn) {
+    for (int turn = 0; turn < kPartitionTurns && !over(); ++turn) {
       const double before = best_;
       improve(group);
       ask(group);
@@ -100,9 +100,9 @@ class Climb {
   }
 
   void ask(const Group& group) {
-    if (groups_in(group) < 2 || ratio(group) <= best_ * (1 + kLeastGain)) return;
+    if (groups_in(group) < 2 || ratio(group) <= best_ * (1 + kLeastPartitionGain)) return;
     const double known = consider_(group);
-    if (known > best_ * (1 + kLeastGain) || best_group_.empty()) best_group_ = group;
+    if (known > best_ * (1 + kLeastPartitionGain) || best_group_.empty()) best_group_ = group;
     best_ = std::max(best_, known);
   }
 
@@ -132,7 +132,7 @@ class Climb {
     while (!over() && groups_in(group) > 2) {
       set(group);
       if (!merge_best(group, most)) break;
-      if (const double now = ratio(group); now > most * (1 + kLeastGain)) {
+      if (const double now = ratio(group); now > most * (1 + kLeastPartitionGain)) {
         most = now;
         best = group;
       }
@@ -154,7 +154,7 @@ class Climb {
         Group changed = group;
         apply(changes[i], changed);
         set(changed);
-        if (const double now = worth_of(changed); now > worth + kLeastGain) {
+        if (const double now = worth_of(changed); now > worth + kLeastPartitionGain) {
           worth = now;
           group = std::move(changed);
           better = true;
@@ -232,7 +232,7 @@ class Climb {
     std::pair<int, int> merged = {-1, -1};
     for (const auto& [pair, capacity] : between_) {
       const double gain = at * capacity - static_cast<double>(lost(pair.first, pair.second, group));
-      if (gain > most + kLeastGain) {
+      if (gain > most + kLeastPartitionGain) {
         most = gain;
         merged = pair;
       }
@@ -248,7 +248,7 @@ class Climb {
     if (between_.size() < 2) return changes;
     for (const auto& [pair, capacity] : between_)
       if (const double gain = best_ * capacity - static_cast<double>(lost(pair.first, pair.second, group));
-          gain > kLeastGain)
+          gain > kLeastPartitionGain)
         changes.push_back({.gain = gain, .from = pair.second, .to = pair.first});
     return changes;
   }
@@ -269,7 +269,7 @@ class Climb {
       for (const auto& [g, capacity] : with) {
         if (g == group[n]) continue;
         const double gain = best_ * (capacity - stays) + static_cast<double>(gained(n, g, group));
-        if (gain > kLeastGain) changes.push_back({.gain = gain, .rank = n, .to = g});
+        if (gain > kLeastPartitionGain) changes.push_back({.gain = gain, .rank = n, .to = g});
       }
     }
   }

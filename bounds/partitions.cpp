@@ -21,7 +21,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostRanks = 512;  // of the weakest partition: a few flows a rank
+constexpr int kMostRanksParted = 512;  // of the weakest partition: a few flows a rank
 
 using Group = std::vector<int>;  // by rank
 
@@ -35,7 +35,7 @@ class PartitionSearch {
     std::iota(singletons.begin(), singletons.end(), 0);
     consider(singletons);
     for (const Group& group : connected_by_fast_links()) consider(group);
-    if (topology_.ranks <= kMostRanks && !stopped())
+    if (topology_.ranks <= kMostRanksParted && !stopped())
       for (const Group& group : weak_partitions(topology_)) consider(group);
     if (crossings_.has_wide_trees() && !weakest_is_best()) search();
     return std::move(best_);
@@ -46,7 +46,7 @@ class PartitionSearch {
 
   // On large machines the sides of their numbers alone.
   void search() {
-    if (topology_.ranks > kMostRanks) {
+    if (topology_.ranks > kMostRanksParted) {
       for (const Group& group : number_partitions(topology_.ranks)) consider(group);
       return;
     }

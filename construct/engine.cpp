@@ -29,14 +29,15 @@
 namespace chorale {
 namespace {
 
-constexpr double kNear = 0.002;  // over the bound: nothing is left to be found
+constexpr double kNearBound = 0.002;  // over the bound: nothing is left to be found
 constexpr double kNearFraction = 0.003;
 constexpr double kMostComposed = 2e4;            // sends: composing looks at each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
-constexpr double kHoped = 0.99;    // of the rounds of fractions: these are not the best that there are
-constexpr double kFar = 1.5;       // times the rounds of fractions: a packing that is not repeated
-constexpr double kTrifle = 0.002;  // a better rate by less is no reason for one more point
+constexpr double kHopedOfFractions =
+    0.99;                            // of the rounds of fractions: these are not the best that there are
+constexpr double kFarPacking = 1.5;  // times the rounds of fractions: a packing that is not repeated
+constexpr double kTrifle = 0.002;    // a better rate by less is no reason for one more point
 constexpr double kNearer =
     0.85;  // nor one that leaves more than this part of what another of fewer steps is over the bound
 constexpr std::size_t kLarge = 5'000;  // sends
@@ -90,10 +91,6 @@ const std::vector<Level>& levels() {
   return all;
 }
 
-bool starts_somewhere(const Collective& collective) {
-  return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
-}
-
 bool is_fixed(const Collective& collective) {
   return collective.combining && collective.order.kind == SumOrder::Kind::Fixed;
 }
@@ -137,8 +134,8 @@ class Construction::Engine {
   };
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
-  double rate() const { return std::max(bound_, kHoped * fraction_); }
-  bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNear); }
+  double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
+  bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
 
   // That so many chunks per block may fit into.
   long long fewest_rounds(int chunks, double slack) const {
@@ -284,13 +281,13 @@ class Construction::Engine {
     // Large packings are few, and each is worth being put into steps.
     Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
-    if (static_cast<double>(needed_rounds(network_, packing)) > kFar * fraction_ * chunks) return;
+    if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
     Effort repeating(budget_ / 6 + kOfEach * jobs.count(), question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
       return is_better(steps, total / (chunks * copies), jobs.count() * static_cast<double>(copies) > kLarge);
     };
-    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps, 1 + kNear,
-             repeating, worth, keep);
+    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps,
+             1 + kNearBound, repeating, worth, keep);
   }
 
   struct Cheap {

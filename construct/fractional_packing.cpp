@@ -11,7 +11,7 @@ namespace chorale {
 namespace {
 
 constexpr int kBlocks = 64;
-constexpr double kSharper = 1.04, kSharpest = 2000;
+constexpr double kSharper = 1.04, kSharpestMaximum = 2000;
 constexpr double kLittle = 0.3;      // gained in a sweep, over the sharpness: then it is raised
 constexpr int kMostSweepsIdle = 40;  // that gain less than kGain: all that there is to be had
 constexpr double kGain = 2e-4;
@@ -179,7 +179,7 @@ bool FractionalPacking::sweep(double hop, Effort& effort) {
 bool FractionalPacking::improve(double target, double near, double hop, Effort& effort) {
   const bool first = blocks_.empty() || blocks_.back().shares.empty();
   double before = first ? std::numeric_limits<double>::infinity() : fullest(), best = before;
-  for (int idle = 0; idle < kMostSweepsIdle && sharpness_ < kSharpest;) {
+  for (int idle = 0; idle < kMostSweepsIdle && sharpness_ < kSharpestMaximum;) {
     if (before <= target * (1 + near)) return true;
     if (!sweep(hop, effort))
       return std::ranges::all_of(blocks_, [](const Block& block) { return !block.shares.empty(); });

@@ -153,10 +153,6 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
   return sound;
 }
 
-bool starts_somewhere(const Collective& collective) {
-  return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
-}
-
 // What was made so far, none worse than another, and by what.
 class Portfolio {
  public:
@@ -193,6 +189,10 @@ bool has_dual(const Collective& collective) {
 }
 
 }  // namespace
+
+bool starts_somewhere(const Collective& collective) {
+  return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
+}
 
 std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
                               const std::atomic<bool>* stop, int extra) {

@@ -11,6 +11,9 @@
 
 namespace chorale {
 
+// Does each chunk start at some rank?
+bool starts_somewhere(const Collective&);
+
 // Schedules that need no solver, of just this collective with just its chunks, by steps: none is worse than
 // another in both steps and rounds or as good in both. Each has passed the referee, and says by what it was
 // made. There is at least one wherever every destination can be reached by what it wants; there is none

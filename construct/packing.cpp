@@ -8,17 +8,17 @@
 namespace chorale {
 namespace {
 
-constexpr int kDrawn = 24;      // trees looked at for each chunk
-constexpr int kPatience = 300;  // turns without less that is over
-constexpr double kFirstPressure = 24, kMostPressure = 120, kMorePressure = 1.05;
-constexpr double kHistory = 0.1, kHistoryOfExcess = 3;
+constexpr int kDrawn = 24;              // trees looked at for each chunk
+constexpr int kRoundingPatience = 300;  // turns without less that is over
+constexpr double kFirstPressure = 24, kMostRoundingPressure = 120, kMoreRoundingPressure = 1.05;
+constexpr double kHistoryOfBin = 0.1, kHistoryOfExcess = 3;
 // Lower prices of depth alone let repaired trees become deep, 34 to 52 hops where 10 do; higher ones alone leave more rounds (AllReduce on
 // a random graph of 40 ranks, 192 chunks: 68 for 64, and 66 with a tenth).
 constexpr double kLeastHop = 0.3;
 constexpr double kHopToShorten = 1;
-constexpr double kSlack = 0.005;  // of the rounds, which shallower trees may take
-constexpr double kTooFull = 1e6;  // price of a bin without room
-constexpr int kPasses = 2;        // over all chunks, to shorten them
+constexpr double kSlack = 0.005;      // of the rounds, which shallower trees may take
+constexpr double kTooFull = 1e6;      // price of a bin without room
+constexpr int kShorteningPasses = 2;  // over all chunks, to shorten them
 
 void jitter(std::vector<double>& prices, std::mt19937& random) {
   for (double& price : prices)
@@ -167,7 +167,8 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
                          hop < kLeastHop ? 0 : kLeastHop};
   double pressure = kFirstPressure;
   long long least = std::numeric_limits<long long>::max();
-  for (int idle = 0; effort.affords(1); pressure = std::min(kMostPressure, pressure * kMorePressure)) {
+  for (int idle = 0; effort.affords(1);
+       pressure = std::min(kMostRoundingPressure, pressure * kMoreRoundingPressure)) {
     std::vector<char> overfull(network_.bins(), false);
     long long excess = 0;
     for (int b = 0; b < network_.bins(); ++b) {
@@ -176,12 +177,12 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
       overfull[b] = true;
       excess += load_[b] - most;
       history_[b] +=
-          kHistory + kHistoryOfExcess * static_cast<double>(load_[b] - most) / static_cast<double>(most);
+          kHistoryOfBin + kHistoryOfExcess * static_cast<double>(load_[b] - most) / static_cast<double>(most);
     }
     if (excess == 0) return true;
     idle = excess < least ? 0 : idle + 1;
     least = std::min(least, excess);
-    if (idle > kPatience) return false;
+    if (idle > kRoundingPatience) return false;
     std::vector<int> met;
     for (int i = 0; i < std::ssize(pieces_); ++i)
       if (meets(pieces_[i].tree, overfull)) met.push_back(i);
@@ -205,7 +206,7 @@ void Rounding::shorten(long long rounds, Effort& effort) {
   std::vector<std::pair<int, int>> by_depth;
   for (int i = 0; i < std::ssize(pieces_); ++i) by_depth.push_back({depth(network_, pieces_[i].tree), i});
   ChunkTree tree;
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < kShorteningPasses; ++pass) {
     std::ranges::sort(by_depth, std::greater<>());
     for (auto& [deep, i] : by_depth) {
       if (!effort.affords(1)) return;

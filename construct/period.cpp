@@ -16,13 +16,13 @@
 namespace chorale {
 namespace {
 
-constexpr int kTurns = 40, kPatience = 12;
-constexpr int kPasses = 4;       // over all jobs, to shorten what waits
+constexpr int kSlotTurns = 40, kSlotPatience = 12;
+constexpr int kSlotPasses = 4;   // over all jobs, to shorten what waits
 constexpr double kExtra = 0.02;  // of the rounds: a period that is a little longer packs more easily
 constexpr double kFewerCopies = 1.7;
 constexpr double kFewerSteps = 0.8;
-constexpr double kMostPlaces = 4e6;  // slots times jobs: a second of negotiation
-constexpr int kWindow = 2;           // latencies within which holes are filled
+constexpr double kMostSlotPlaces = 4e6;  // slots times jobs: a second of negotiation
+constexpr int kWindow = 2;               // latencies within which holes are filled
 
 struct Slots {
   int period = 1;              // slots
@@ -123,7 +123,7 @@ class SlotSearch {
   void negotiate() {
     double least = std::numeric_limits<double>::infinity();
     std::vector<int> met;
-    for (int turn = 0, idle = 0; turn < kTurns && idle < kPatience && effort_.affords(1); ++turn) {
+    for (int turn = 0, idle = 0; turn < kSlotTurns && idle < kSlotPatience && effort_.affords(1); ++turn) {
       double excess = 0;
       for (int k = 0; k < period_; ++k)
         for (int b = 0; b < network_.bins(); ++b)
@@ -166,7 +166,7 @@ class SlotSearch {
   }
 
   void shorten() {
-    for (int pass = 0; pass < kPasses && effort_.affords(1); ++pass) {
+    for (int pass = 0; pass < kSlotPasses && effort_.affords(1); ++pass) {
       bool moved = false;
       for (const int j : jobs_.in_order()) {
         const int k = slot_[j] % period_, first = after(j);
@@ -289,7 +289,7 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
     for (long long width = 1; width == 1 || width / 2 < rounds; width *= 2) {
       if (!effort.affords(1)) break;
       const int period = static_cast<int>(std::max<long long>(1, (rounds + longer) / width));
-      if (static_cast<double>(period) * jobs.count() > kMostPlaces) continue;
+      if (static_cast<double>(period) * jobs.count() > kMostSlotPlaces) continue;
       if (all.empty() || all.back().period != period) all.push_back(search.find(rounds + longer, period));
     }
   }

@@ -78,9 +78,9 @@ class Forest {
   std::vector<int> depth_;
 };
 
-class Packing {
+class MatroidPacking {
  public:
-  Packing(int ranks, const std::vector<Edge>& edges, int trees)
+  MatroidPacking(int ranks, const std::vector<Edge>& edges, int trees)
       : ranks_(ranks), edges_(edges), clumps_(ranks) {
     // More copies than trees are of no use: a tree has an edge once.
     for (std::size_t e = 0; e < edges.size(); ++e) {
@@ -221,7 +221,7 @@ class Packing {
 
 TreePacking pack_spanning_trees(int ranks, const std::vector<Edge>& edges, int trees) {
   assert(ranks > 0 && trees > 0);
-  return Packing(ranks, edges, trees).run();
+  return MatroidPacking(ranks, edges, trees).run();
 }
 
 }  // namespace chorale

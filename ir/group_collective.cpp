@@ -17,8 +17,8 @@
 namespace chorale {
 namespace {
 
-constexpr long long kMostChunks = 1'000'000;  // of a collective in a file, too
-constexpr std::size_t kLongestListed = 24;    // letters of ranks that a name lists
+constexpr long long kMostGroupChunks = 1'000'000;  // of a collective in a file, too
+constexpr std::size_t kLongestListed = 24;         // letters of ranks that a name lists
 
 int count_of(const GroupQuestion& asked, std::size_t group, int s, int d) {
   if (asked.counts.empty()) return 1;
@@ -59,7 +59,7 @@ void require_room(const GroupQuestion& asked) {
     for (const Who who : {row.before, row.after}) named += of_group * (who == Who::All ? n : 1);
   }
   if (chunks == 0) throw InputError("--counts", "are all 0: nothing is sent", "give a rank some");
-  if (chunks > kMostChunks || bytes_of(chunks, members, named) > kMostCollectiveBytes)
+  if (chunks > kMostGroupChunks || bytes_of(chunks, members, named) > kMostCollectiveBytes)
     throw InputError(asked.counts.empty() ? "--groups" : "--counts",
                      fmt::format("make {:.0f} chunks with {:.0f} positions", chunks, named),
                      "count in larger units: the command's options cut them into more");

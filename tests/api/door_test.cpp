@@ -62,7 +62,8 @@ TEST(Door, CollectivesAreOfMachinesWithSwitchesToo) {
   for (Rank n = 0; n < 3; ++n) star.links.push_back({.src = n, .dst = 3});
   star.links.push_back({.src = 3, .dst = 0});
   EXPECT_EQ(communication("gather", star, {.root = 0}).ranks, 3);
-  EXPECT_THROW(communication("broadcast", star, {.root = 0}), InputError);  // nothing comes out to ranks 1 and 2
+  EXPECT_THROW(communication("broadcast", star, {.root = 0}),
+               InputError);  // nothing comes out to ranks 1 and 2
 }
 
 // Three ranks give 5, 5 and 5 elements, and each has their sums: 1 + 10 + 100 times the index.
