@@ -153,7 +153,8 @@ int main(void) {
   question.max_chunks = 0, question.min_chunks = INT_MAX;
   assert(!chorale_frontier("ring:3", "allgather", &question) && strstr(chorale_last_error(), "min_chunks: 2147483647 is out of range"));
   assert(chorale_best("{}", 1024) == -1 && strstr(chorale_last_error(), "result"));
-  char* const found = chorale_frontier("ring:3", "broadcast", 0);
+  question.min_chunks = 0, question.max_chunks = 1;
+  char* const found = chorale_frontier("ring:3", "broadcast", &question);
   assert(found && chorale_best(found, 0) == -1 && chorale_best(found, 1024) == 0);
   assert(!chorale_compile(found, 7, "mpi", ".") && strstr(chorale_last_error(), "no point 7"));
   assert(!chorale_compile(found, 0, "mpl", ".") && strstr(chorale_last_error(), "did you mean 'mpi'?"));
