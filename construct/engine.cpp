@@ -260,22 +260,22 @@ class Construction::Engine {
 
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
-    const std::optional<Packing> packing = tree_union(topology_, chunks);
+    const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
     if (packing && united_.insert(packing->chunks).second) put_in_steps(*packing, "tree_union");
   }
 
   void pack(int chunks, double slack) {
     Effort whole(budget_ / 8, question_.stop);
-    const Packing packing = Rounding(network_, classes_, one_.combining)
-                                .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
+    const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
+                                     .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
     if (!stopped()) put_in_steps(packing, "packing");
   }
 
-  void put_in_steps(const Packing& packing, const char* construction) {
+  void put_in_steps(const ChunkPacking& packing, const char* construction) {
     const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
     const int most_steps = std::min(kMostSteps, question_.max_steps);
-    const auto keep = [&](int copies, const StepPlan& plan) {
+    const auto keep = [&](int copies, const StepAssignment& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
     // Large packings are few, and each is worth being put into steps.
@@ -306,7 +306,7 @@ class Construction::Engine {
   // What it has more than the least that there can be, as far as is known.
   double over(double rate) const { return std::max(0.0, rate - this->rate()); }
 
-  void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepPlan& plan) {
+  void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepAssignment& plan) {
     const auto steps = static_cast<int>(plan.rounds.size());
     const double rate = static_cast<double>(plan.total_rounds()) / chunks;
     const bool large = plan.step_of.size() > kLarge;

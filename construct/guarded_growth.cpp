@@ -1,7 +1,7 @@
 // A step is tried with a number of rounds: what a link offers in them is used or lost, what it offers in the rounds after
 // them stays for everything else. The widest step is taken after which everything can still be had, which the guard says
 // (guard.h). Depth by depth, and no tree is finished before another: so trees are low, and the steps of a schedule are
-// their depths. Packing trees first and then sending over them in a pipeline, as is usual, lost: depths that are full
+// their depths. ChunkPacking trees first and then sending over them in a pipeline, as is usual, lost: depths that are full
 // together are no property of a packing (mesh:8x8 in 38 steps 18 % above what this reaches in 14).
 //
 // Two ways to try a step:

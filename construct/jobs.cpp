@@ -16,11 +16,11 @@ std::vector<ChunkClass> moving_classes(const Collective& collective) {
   return classes;
 }
 
-long long StepPlan::total_rounds() const {
+long long StepAssignment::total_rounds() const {
   return std::accumulate(rounds.begin(), rounds.end(), 0LL);
 }
 
-Jobs::Jobs(const Network& network, const Packing& packing)
+Jobs::Jobs(const Network& network, const ChunkPacking& packing)
     : network_(network),
       packing_(packing),
       load_(network.bins(), 0),
@@ -78,7 +78,7 @@ void Jobs::add(const ChunkTree& tree, Piece piece) {
   }
 }
 
-Schedule Jobs::schedule(const Collective& whole, int copies, const StepPlan& plan) const {
+Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignment& plan) const {
   const std::vector<ChunkClass> classes = moving_classes(whole);
   Schedule schedule{.steps = std::vector<Step>(plan.rounds.size())};
   for (int copy = 0; copy < copies; ++copy)

@@ -20,7 +20,7 @@ std::vector<ChunkClass> moving_classes(const Collective&);
 Schedule tidy_sums(const Topology&, const Collective&, Schedule);
 
 // Which step each job is in, and how many rounds each step has; jobs of a packing that is repeated, copy after copy.
-struct StepPlan {
+struct StepAssignment {
   std::vector<int> step_of = {};  // [copy * jobs + job]
   std::vector<int> rounds = {};   // [step]
   long long total_rounds() const;
@@ -29,7 +29,7 @@ struct StepPlan {
 class Jobs {
  public:
   // Both must outlive this.
-  Jobs(const Network&, const Packing&);
+  Jobs(const Network&, const ChunkPacking&);
 
   int count() const { return static_cast<int>(links_.size()); }
   int pieces() const { return static_cast<int>(of_.size()); }
@@ -43,13 +43,13 @@ class Jobs {
   }
   const std::vector<int>& in_order() const { return in_order_; }  // each after those that it waits for
   const Network& network() const { return network_; }
-  const Packing& packing() const { return packing_; }
+  const ChunkPacking& packing() const { return packing_; }
   // Jobs over each bin.
   const std::vector<double>& load() const { return load_; }
 
   // As a schedule of `whole`, which has chunks * copies per block. Where a rank has no contribution of its own, what it is
   // sent first of a sum is stored, not added.
-  Schedule schedule(const Collective& whole, int copies, const StepPlan&) const;
+  Schedule schedule(const Collective& whole, int copies, const StepAssignment&) const;
 
  private:
   struct Piece {
@@ -60,7 +60,7 @@ class Jobs {
   void add(const ChunkTree&, Piece);
 
   const Network& network_;
-  const Packing& packing_;
+  const ChunkPacking& packing_;
   std::vector<Piece> of_ = {};
   std::vector<LinkId> links_ = {};
   std::vector<int> piece_ = {}, height_ = {}, waits_ = {}, after_ = {}, first_after_ = {}, in_order_ = {};

@@ -2,7 +2,7 @@
 // comes from another tree, which takes the one given up, where that joins its two halves again. Packings without a free copy
 // are what the weakest partition makes, so most moves are such exchanges.
 //
-// Packing alone leaves trees twice as high as need be (mesh:8x8 13 for 8): matroid union does not look at heights.
+// ChunkPacking alone leaves trees twice as high as need be (mesh:8x8 13 for 8): matroid union does not look at heights.
 #include "construct/low_trees.h"
 
 #include <algorithm>

@@ -65,7 +65,7 @@ class ListScheduling {
   ListScheduling(const Jobs& jobs, int copies, const std::vector<double>& places, Effort& effort)
       : jobs_(jobs), network_(jobs.network()), copies_(copies), places_(places), effort_(effort) {}
 
-  bool run(const Widths& widths, int most_steps, StepPlan& plan) {
+  bool run(const Widths& widths, int most_steps, StepAssignment& plan) {
     const int n = jobs_.count();
     const std::size_t all = static_cast<std::size_t>(n) * copies_;
     left_ = jobs_.load();
@@ -176,7 +176,7 @@ class ListScheduling {
 void order(const Jobs& jobs, int copies, int most_steps, Effort& effort, const FoundPlan& found) {
   const std::vector<double> places = balanced_places(jobs, effort);
   ListScheduling scheduling(jobs, copies, places, effort);
-  StepPlan plan;
+  StepAssignment plan;
   const auto attempt = [&](const Widths& widths) {
     if (effort.affords(1) && scheduling.run(widths, most_steps, plan)) found(copies, plan);
   };

@@ -19,7 +19,7 @@ struct Widths {
 };
 
 // Told of each plan, with the number of copies of the packing that it has.
-using FoundPlan = std::function<void(int copies, const StepPlan&)>;
+using FoundPlan = std::function<void(int copies, const StepAssignment&)>;
 
 // A plan for each of some widths: of few wide steps, of more narrow ones, and between. None for widths that the effort or
 // `most_steps` ends. `copies` of the packing follow each other.

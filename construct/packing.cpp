@@ -62,7 +62,7 @@ int depth(const Network& network, const ChunkTree& tree) {
   return most;
 }
 
-long long needed_rounds(const Network& network, const Packing& packing) {
+long long needed_rounds(const Network& network, const ChunkPacking& packing) {
   std::vector<long long> load(network.bins(), 0);
   for (const std::vector<ChunkTree>& trees : packing.trees)
     for (const ChunkTree& tree : trees)
@@ -243,8 +243,8 @@ void Rounding::shorten(long long rounds, Effort& effort) {
   }
 }
 
-Packing Rounding::round(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks,
-                        long long least, double hop, Effort& effort) {
+ChunkPacking Rounding::round(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks,
+                             long long least, double hop, Effort& effort) {
   draw(shares, chunks);
   // The least first, then halfway to what is known.
   long long known = rounds();
@@ -264,7 +264,7 @@ Packing Rounding::round(const std::vector<std::vector<FractionalPacking::Share>>
   pieces_ = std::move(best);
   load_ = std::move(load);
   shorten(known + static_cast<long long>(static_cast<double>(known) * kSlack), effort);
-  Packing packing{.chunks = chunks, .trees = std::vector<std::vector<ChunkTree>>(classes_.size())};
+  ChunkPacking packing{.chunks = chunks, .trees = std::vector<std::vector<ChunkTree>>(classes_.size())};
   for (Piece& piece : pieces_) packing.trees[piece.of].push_back(std::move(piece.tree));
   pieces_.clear();
   return packing;

@@ -13,13 +13,13 @@
 namespace chorale {
 
 // By class and number within the class: the tree of each chunk, of `chunks` per block.
-struct Packing {
+struct ChunkPacking {
   int chunks = 1;
   std::vector<std::vector<ChunkTree>> trees = {};  // [class][chunk]
 };
 
 // That the fullest link or shared limit needs.
-long long needed_rounds(const Network&, const Packing&);
+long long needed_rounds(const Network&, const ChunkPacking&);
 
 // Turns shares into whole chunks and repairs what does not fit: chunks over an overfull bin are grown again, at prices that
 // rise with what the bin has been over before (negotiated congestion; PathFinder, McMurchie and Ebeling 1995).
@@ -31,8 +31,8 @@ class Rounding {
   // Trees drawn from the shares, evenly along them, for `chunks` per block; negotiated for `least` rounds, or as near to them
   // as is found; then deep trees are made shallower where the rounds allow it. `hop` as in FractionalPacking. Without
   // effort left, as they were drawn.
-  Packing round(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks, long long least,
-                double hop, Effort&);
+  ChunkPacking round(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks, long long least,
+                     double hop, Effort&);
 
  private:
   struct Piece {

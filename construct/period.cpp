@@ -205,7 +205,7 @@ class Pipelining {
       if (jobs.waits_for(j) == 0) first_.push_back(j);
   }
 
-  bool run(const Slots& slots, int copies, int most_steps, StepPlan& plan) {
+  bool run(const Slots& slots, int copies, int most_steps, StepAssignment& plan) {
     const int n = jobs_.count();
     const std::size_t all = static_cast<std::size_t>(n) * copies;
     const int last = (copies - 1) * slots.period + slots.latency - 1;
@@ -301,7 +301,7 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
   for (const Slots& slots : all) latency = std::min(latency, slots.latency_rounds());
   const double worth = latency / static_cast<double>(rounds) / std::max(1e-4, enough - 1);
   Pipelining pipelining(jobs, effort);
-  StepPlan plan;
+  StepAssignment plan;
   // The same numbers of copies whatever the most is, so that more of them may be asked for and nothing is lost.
   std::vector<int> numbers;
   for (double copies = 1; copies <= most_copies && copies <= kFewerCopies * worth;

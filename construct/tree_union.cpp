@@ -209,7 +209,7 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   return packed;
 }
 
-std::optional<Packing> tree_union(const Topology& topology, int chunks) {
+std::optional<ChunkPacking> tree_union(const Topology& topology, int chunks) {
   const std::optional<SumTrees> packed = sum_trees(topology, chunks);
   if (!packed) return std::nullopt;
   const int rounds = packed->rounds / (chunks / packed->different);
@@ -218,7 +218,7 @@ std::optional<Packing> tree_union(const Topology& topology, int chunks) {
     const Link& link = topology.links[l];
     lanes[{link.src, link.dst}].push_back({.link = l, .room = 1LL * rounds * link.bandwidth});
   }
-  Packing packing{.chunks = packed->different, .trees = {{}}};
+  ChunkPacking packing{.chunks = packed->different, .trees = {{}}};
   for (int i = 0; i < packed->different; ++i)
     packing.trees.front().push_back(from_middle(topology.ranks, packed->edges, packed->trees[i], lanes));
   return packing;

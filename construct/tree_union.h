@@ -27,6 +27,6 @@ std::optional<SumTrees> sum_trees(const Topology&, int chunks);
 
 // The same as a packing of an AllReduce, each tree up to its middle and down again; of as many chunks as there are different
 // trees, of which `chunks` are a multiple.
-std::optional<Packing> tree_union(const Topology&, int chunks);
+std::optional<ChunkPacking> tree_union(const Topology&, int chunks);
 
 }  // namespace chorale

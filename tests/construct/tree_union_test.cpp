@@ -92,7 +92,7 @@ TEST(TreeUnion, PackingLoadsNoLinkBeyondItsRounds) {
     std::mt19937 random(seed);
     const Topology t = random_machine(random);
     const int chunks = 1 + static_cast<int>(random() % 7);
-    const std::optional<Packing> packing = tree_union(t, chunks);
+    const std::optional<ChunkPacking> packing = tree_union(t, chunks);
     ASSERT_TRUE(packing.has_value());
     EXPECT_EQ(chunks % packing->chunks, 0);
     EXPECT_EQ(needed_rounds(Network(t), *packing) * (chunks / packing->chunks), sum_trees(t, chunks)->rounds);
