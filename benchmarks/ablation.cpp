@@ -1,6 +1,7 @@
-// What each construction brings beside all others: every question is answered by all of them, at the same chunk counts, and
-// then without each in turn. A loss is how much more rounds per chunk the best point of at most so many steps has, in the mean
-// over 1, 1.5, 2, 3, 5, 10, 30 times the fewest steps and any number of them.
+// What each construction brings beside all others: every question is answered by all of them, at the same
+// chunk counts, and then without each in turn. A loss is how much more rounds per chunk the best point of at
+// most so many steps has, in the mean over 1, 1.5, 2, 3, 5, 10, 30 times the fewest steps and any number of
+// them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

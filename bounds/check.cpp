@@ -7,8 +7,8 @@
 // prices whatever. So nobody is asked where they come from: a certificate that was forged, rounded or made
 // for another machine can be weak, and cannot be false.
 //
-// Where links are chosen ways through switches, prices are of the machine below (Topology::underlay): a send pays what the
-// links of its way cost, whichever way that is, so what is shown holds for all ways.
+// Where links are chosen ways through switches, prices are of the machine below (Topology::underlay): a send
+// pays what the links of its way cost, whichever way that is, so what is shown holds for all ways.
 //
 // Cost: one run over the links for each set of sources that chunks name, times the steps where prices have
 // steps.
@@ -292,8 +292,8 @@ std::string misfit(const Topology& topology, const Collective& collective) {
   return "";
 }
 
-// Steps that a value needs from the nearest rank of `from` to each node, -1 where it never arrives; a switch passes on in
-// the step that it is reached in. Our own search: the finders use ir/'s.
+// Steps that a value needs from the nearest rank of `from` to each node, -1 where it never arrives; a switch
+// passes on in the step that it is reached in. Our own search: the finders use ir/'s.
 std::vector<int> steps_to_all(const Topology& given, const RankSet& from) {
   const Topology topology = with_switches(given);
   std::vector<std::vector<Node>> next(topology.ranks + topology.switches);

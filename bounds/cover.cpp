@@ -1,6 +1,6 @@
-// Where limits are ports, a minimum cut. Over any limits: a linear program, whose best prices may be fractions (three limits,
-// each two of which share a link: a half on each), so that a link costs 2 or more once they are integers (docs/bounds.md
-// has m for that).
+// Where limits are ports, a minimum cut. Over any limits: a linear program, whose best prices may be
+// fractions (three limits, each two of which share a link: a half on each), so that a link costs 2 or more
+// once they are integers (docs/bounds.md has m for that).
 #include "bounds/cover.h"
 
 #include <algorithm>

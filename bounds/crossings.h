@@ -1,8 +1,10 @@
-// How often the chunks of a collective cross between the groups of a partition at least (docs/bounds.md, "Partition").
+// How often the chunks of a collective cross between the groups of a partition at least (docs/bounds.md,
+// "Partition").
 //
-// Most chunks are *trees*: whatever connects a set of ranks, their terminals, crosses one time less than there are groups
-// with a terminal. So does a copy from one rank (the terminals are the source and all destinations), and a sum for one;
-// a sum of some ranks for the same ranks does so twice. What is no tree is counted from its classes.
+// Most chunks are *trees*: whatever connects a set of ranks, their terminals, crosses one time less than
+// there are groups with a terminal. So does a copy from one rank (the terminals are the source and all
+// destinations), and a sum for one; a sum of some ranks for the same ranks does so twice. What is no tree is
+// counted from its classes.
 #pragma once
 
 #include <cstdint>

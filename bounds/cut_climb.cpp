@@ -1,7 +1,8 @@
-// The same climb as of partitions (partition_climb.h), over sets: Newton's method for the ratio of chunks to capacity, ranks
-// that come in or go out one at a time as long as chunks - ratio * capacity grows, and changes at random from the best set,
-// with a fixed seed. It begins with single ranks, all but one, and sides of rank numbers: in the rows of a mesh all chunks
-// of all rows enter its first column, and no single rank shows more than a row's share of that.
+// The same climb as of partitions (partition_climb.h), over sets: Newton's method for the ratio of chunks to
+// capacity, ranks that come in or go out one at a time as long as chunks - ratio * capacity grows, and
+// changes at random from the best set, with a fixed seed. It begins with single ranks, all but one, and sides
+// of rank numbers: in the rows of a mesh all chunks of all rows enter its first column, and no single rank
+// shows more than a row's share of that.
 #include "bounds/cut_climb.h"
 
 #include <algorithm>
@@ -99,8 +100,8 @@ class CutClimb {
     int wants = 0, holds = 0;  // 1 or 0
   };
 
-  // Must chunks enter that so many ranks inside want, and so many have? Copies if none has it, sums if not all that
-  // contribute are there.
+  // Must chunks enter that so many ranks inside want, and so many have? Copies if none has it, sums if not
+  // all that contribute are there.
   bool enters(int c, int wanted, int held) const {
     return wanted > 0 && held < (sums_ ? static_cast<int>(classes_[c].pre.size()) : 1);
   }
@@ -148,7 +149,8 @@ class CutClimb {
     }
   }
 
-  // Of each class how many of its ranks are inside, the chunks that enter, and what the links into the set carry.
+  // Of each class how many of its ranks are inside, the chunks that enter, and what the links into the set
+  // carry.
   void measure(const Set& set) {
     wanted_.assign(classes_.size(), 0);
     held_.assign(classes_.size(), 0);
@@ -170,7 +172,8 @@ class CutClimb {
              static_cast<long long>(classes_.size());
   }
 
-  // By a rank that comes in, or goes out. Links that do not enter now have the share that they have when all count.
+  // By a rank that comes in, or goes out. Links that do not enter now have the share that they have when all
+  // count.
   double gained(Rank n, const Set& set) {
     const bool leaves = set[n];
     const int more = leaves ? -1 : 1;

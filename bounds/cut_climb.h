@@ -1,6 +1,7 @@
-// Looks for sets of ranks that many chunks must enter, for what the links into them carry: a chunk that starts outside, and
-// is wanted by some rank inside, enters once. cuts.h has the best set before one rank, which is the best of all where
-// everyone wants what it has not; where some ranks want a chunk, others another one, it is a set before several.
+// Looks for sets of ranks that many chunks must enter, for what the links into them carry: a chunk that
+// starts outside, and is wanted by some rank inside, enters once. cuts.h has the best set before one rank,
+// which is the best of all where everyone wants what it has not; where some ranks want a chunk, others
+// another one, it is a set before several.
 #pragma once
 
 #include <atomic>
@@ -10,9 +11,9 @@
 
 namespace chorale {
 
-// Prices that charge what leads into the best set that was found, and what is owed at least: entries times what the cheapest of
-// these links costs. None where no chunk must enter one. A bound whatever the limits are. Work is counted; once `stop` is
-// true: of those looked at.
+// Prices that charge what leads into the best set that was found, and what is owed at least: entries times
+// what the cheapest of these links costs. None where no chunk must enter one. A bound whatever the limits
+// are. Work is counted; once `stop` is true: of those looked at.
 std::optional<PriceBound> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 

@@ -1,6 +1,6 @@
-// The graph is built once; flows to one rank after the other change capacities only. On large machines the flows together
-// have a limit in work, and ranks that look alike come after one of each kind, so that what is left out then is likely to
-// say nothing new.
+// The graph is built once; flows to one rank after the other change capacities only. On large machines the
+// flows together have a limit in work, and ranks that look alike come after one of each kind, so that what is
+// left out then is likely to say nothing new.
 //
 // Invariant: owed / per_round is the ratio of a cut that was met, `prices_` are that cut's if it was met by a
 // flow, and a flow is asked whether any cut before v beats it: with supplies of chunks * per_round and
@@ -23,9 +23,10 @@ __extension__ typedef __int128 Wide;
 constexpr long long kMostWork = 100'000'000;                // arcs looked at, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
-// The machine's wires (wires.h), a node for each class with several sources, and the source of all chunks. A class with
-// several sources may leave from any of them, so it is joined to all, without limit: a cut with the class before it has all
-// of them before it. Every way of a chunk over links is a way over wires, so whatever the limits are, it passes the cut.
+// The machine's wires (wires.h), a node for each class with several sources, and the source of all chunks. A
+// class with several sources may leave from any of them, so it is joined to all, without limit: a cut with
+// the class before it has all of them before it. Every way of a chunk over links is a way over wires, so
+// whatever the limits are, it passes the cut.
 class CutNetwork {
  public:
   CutNetwork(const Topology& topology, const std::vector<ChunkClass>& classes)

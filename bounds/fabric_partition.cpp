@@ -1,7 +1,8 @@
-// A send between groups takes some way through switches, which leaves its group over what must be cut to part the group from
-// all others: a minimum cut, that of its ranks against the other ranks. All these cuts together, a price 1 on each of their
-// links, make every send between groups pay at least 1, whichever way it takes; and so do the cuts of what comes in. Ways end at
-// the first rank, but a flow that went on through another rank would only make the cut wider, and the bound weaker.
+// A send between groups takes some way through switches, which leaves its group over what must be cut to part
+// the group from all others: a minimum cut, that of its ranks against the other ranks. All these cuts
+// together, a price 1 on each of their links, make every send between groups pay at least 1, whichever way it
+// takes; and so do the cuts of what comes in. Ways end at the first rank, but a flow that went on through
+// another rank would only make the cut wider, and the bound weaker.
 #include "bounds/fabric_partition.h"
 
 #include <algorithm>
@@ -100,7 +101,8 @@ Groups connected(const Topology& machine, const Joins& joins) {
   return renamed(by_node, machine.ranks);
 }
 
-// Leaves, pods and so on: what switches of at most some distance from ranks join. And what fast links connect.
+// Leaves, pods and so on: what switches of at most some distance from ranks join. And what fast links
+// connect.
 std::set<Groups> families(const Topology& machine) {
   Groups alone(machine.ranks);
   std::iota(alone.begin(), alone.end(), 0);
@@ -120,8 +122,8 @@ std::set<Groups> families(const Topology& machine) {
 
 }  // namespace
 
-// What the chosen ways carry, the machine carries, so a climb over these names every partition that may be the best. The
-// prices are of the machine.
+// What the chosen ways carry, the machine carries, so a climb over these names every partition that may be
+// the best. The prices are of the machine.
 std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective& collective,
                                                const std::atomic<bool>* stop) {
   const Topology machine = with_switches(ways);

@@ -1,15 +1,15 @@
-// Sums are turned into copies before anything is priced: those with one destination by the dual, others by what one end of
-// them needs. Cheap bounds come first, and a dear one is tried only where the cheap ones leave something to be said;
-// what was found for any number of steps is kept, and holds for few.
+// Sums are turned into copies before anything is priced: those with one destination by the dual, others by
+// what one end of them needs. Cheap bounds come first, and a dear one is tried only where the cheap ones
+// leave something to be said; what was found for any number of steps is kept, and holds for few.
 //
 // Why parts of a sum bound the whole: in any schedule of an AllReduce, what one rank contributes gets to all
 // destinations over sends that happened, and what all contribute gets to one destination. Each is a copy (the
 // second turned round) that the schedule contains, so prices charge it as they would charge a Broadcast. That
 // each destination needs all contributions at once is what partitions say.
 //
-// Where links are chosen ways, bounds are of the machine below. A schedule on it, over any ways, is one of the machine whose
-// switches are ranks that nobody asks anything of, so prices of that hold; partitions have finders of their own
-// (fabric_partition.h).
+// Where links are chosen ways, bounds are of the machine below. A schedule on it, over any ways, is one of
+// the machine whose switches are ranks that nobody asks anything of, so prices of that hold; partitions have
+// finders of their own (fabric_partition.h).
 //
 // Invariant: what leaves has been accepted by check.cpp for the collective and the machine that were asked,
 // not for their duals; a bound that is refused is a bug and stops.
@@ -137,8 +137,8 @@ class LowerBounds::Search {
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
     if (const std::optional<PriceBound> cut = summed_cut(); cut && cut->per_round > 0)
       best.consider(kAnySteps, *cut, {.kind = Certificate::Kind::Weights, .prices = cut->prices});
-    // Where every chunk has one destination the flow program has said all; without shared limits and switches cuts say
-    // what copies for everyone need, and partitions what copies for some do, whom others may relay.
+    // Where every chunk has one destination the flow program has said all; without shared limits and switches
+    // cuts say what copies for everyone need, and partitions what copies for some do, whom others may relay.
     const bool sums = collective_.combining && copyings_.size() > 1;
     if (!stopped() && (sums || ways || !topology_.limits.empty() || for_some(copyings_.front())))
       if (const std::optional<PartitionBound> found = ways ? fabric_partition(topology_, collective_, stop_)

@@ -1,14 +1,15 @@
-// Starts are single ranks, sides of a grid of rank numbers, and the pieces into which a tree of minimum cuts (Gomory and Hu,
-// by Gusfield's way) falls when its lightest edges go; from each the search agglomerates to two groups, since the best
-// partition may lie behind worse ones, and climbs from the best that it passed.
+// Starts are single ranks, sides of a grid of rank numbers, and the pieces into which a tree of minimum cuts
+// (Gomory and Hu, by Gusfield's way) falls when its lightest edges go; from each the search agglomerates to
+// two groups, since the best partition may lie behind worse ones, and climbs from the best that it passed.
 //
-// The invariant that makes merges cheap: crossings are a sum over trees (crossings.h), so to merge two groups loses a
-// tree's weight where both have a terminal of it, and to move a rank looks at that rank's trees alone. Capacity is a sum
-// over links, by their fair shares of shared limits; these are what a cover of the crossing links must pay at least, so
-// no partition is better than its ratio by shares, and the exact price is asked only of partitions that could win.
+// The invariant that makes merges cheap: crossings are a sum over trees (crossings.h), so to merge two groups
+// loses a tree's weight where both have a terminal of it, and to move a rank looks at that rank's trees
+// alone. Capacity is a sum over links, by their fair shares of shared limits; these are what a cover of the
+// crossing links must pay at least, so no partition is better than its ratio by shares, and the exact price
+// is asked only of partitions that could win.
 //
-// What lost: merging by the gain alone, without agglomeration: two dense halves that one link joins are behind a hill. All
-// is counted in the same order on the same input; work is counted, not timed.
+// What lost: merging by the gain alone, without agglomeration: two dense halves that one link joins are
+// behind a hill. All is counted in the same order on the same input; work is counted, not timed.
 #include "bounds/partition_climb.h"
 
 #include <algorithm>
@@ -140,8 +141,8 @@ class Climb {
     return best;
   }
 
-  // Merges and moves as long as crossings - best ratio * capacity grows. What a limit has left when some of its links
-  // are inside goes to the others, so there a gain may be none, and the next ones are tried.
+  // Merges and moves as long as crossings - best ratio * capacity grows. What a limit has left when some of
+  // its links are inside goes to the others, so there a gain may be none, and the next ones are tried.
   void improve(Group& group) {
     set(group);
     double worth = worth_of(group);
@@ -298,8 +299,8 @@ class Climb {
 
   // --- where it starts ---
 
-  // A tree of minimum cuts, links taken for both directions: the cut between two ranks is the lightest edge between them.
-  // Its pieces without the k lightest edges, for the k that are worth the most.
+  // A tree of minimum cuts, links taken for both directions: the cut between two ranks is the lightest edge
+  // between them. Its pieces without the k lightest edges, for the k that are worth the most.
   std::vector<Group> cut_pieces() {
     const int n = topology_.ranks;
     MaxFlow flow(n);
@@ -352,7 +353,8 @@ class Climb {
     return result;
   }
 
-  // Ranks of the tree (a parent comes before its children or is 0 at the end of every way up) without the cut edges.
+  // Ranks of the tree (a parent comes before its children or is 0 at the end of every way up) without the cut
+  // edges.
   static Group pieces_without(const std::vector<bool>& cut, const std::vector<Rank>& parent) {
     Group group(parent.size(), -1);
     for (Rank v = 0; v < std::ssize(parent); ++v) {

@@ -1,7 +1,8 @@
-// Looks for partitions of the ranks that chunks must cross often for what the crossings can carry: crossings / capacity.
-// For an AllReduce without shared limits strength.h has the best one; which partition is the best for chunks of some ranks
-// (Steiner trees) is NP-hard, so this is a search: Newton's method for the ratio (Dinkelbach), and for each guess at it a
-// climb that merges groups and moves ranks as long as crossings - ratio * capacity grows.
+// Looks for partitions of the ranks that chunks must cross often for what the crossings can carry: crossings
+// / capacity. For an AllReduce without shared limits strength.h has the best one; which partition is the best
+// for chunks of some ranks (Steiner trees) is NP-hard, so this is a search: Newton's method for the ratio
+// (Dinkelbach), and for each guess at it a climb that merges groups and moves ranks as long as crossings -
+// ratio * capacity grows.
 #pragma once
 
 #include <atomic>
@@ -18,13 +19,14 @@ struct ClimbLimits {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Tells `consider` of every partition that may be the best so far (groups by rank, named by a number below the ranks);
-// it returns the best ratio that it knows, exactly counted.
+// Tells `consider` of every partition that may be the best so far (groups by rank, named by a number below
+// the ranks); it returns the best ratio that it knows, exactly counted.
 void climb_partitions(const Topology&, const Crossings&,
                       const std::function<double(const std::vector<int>& group)>& consider,
                       const ClimbLimits& = {});
 
-// The sides of a grid of rank numbers, for each divisor of the ranks: n / d, and n % d. Rows and columns are among them.
+// The sides of a grid of rank numbers, for each divisor of the ranks: n / d, and n % d. Rows and columns are
+// among them.
 std::vector<std::vector<int>> number_partitions(int ranks);
 
 }  // namespace chorale

@@ -19,9 +19,9 @@ struct PartitionBound {
   PriceBound bound = {};        // one entry of prices
 };
 
-// The best of the single ranks, of what is connected by fast links, of the weak partitions (strength.h: for AllReduce
-// without shared limits of all partitions), and of what a search finds for other chunks and under limits
-// (partition_climb.h). None if no chunk must cross. Once `stop` is true: of those looked at.
+// The best of the single ranks, of what is connected by fast links, of the weak partitions (strength.h: for
+// AllReduce without shared limits of all partitions), and of what a search finds for other chunks and under
+// limits (partition_climb.h). None if no chunk must cross. Once `stop` is true: of those looked at.
 std::optional<PartitionBound> best_partition(const Topology&, const Collective&,
                                              const std::atomic<bool>* stop = nullptr);
 

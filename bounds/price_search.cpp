@@ -1,8 +1,9 @@
-// Three ways to prices, by size. Small programs of flows are solved as they are, shrunk by their own symmetry; of equal ones
-// one is. Beyond that, one commodity in few steps is solved by its cuts (timed_cuts.h), for one rank of each colour of the
-// machine; and many commodities in any number of steps with prices that are equal for links that look alike
-// (colour_prices.h). What is left then is the volume. Clp on what lies between was tried: ring:256 has 49,000 columns
-// even when shrunk, and no answer after a minute.
+// Three ways to prices, by size. Small programs of flows are solved as they are, shrunk by their own
+// symmetry; of equal ones one is. Beyond that, one commodity in few steps is solved by its cuts
+// (timed_cuts.h), for one rank of each colour of the machine; and many commodities in any number of steps
+// with prices that are equal for links that look alike (colour_prices.h). What is left then is the volume.
+// Clp on what lies between was tried: ring:256 has 49,000 columns even when shrunk, and no answer after a
+// minute.
 //
 // Invariant: `best_` is a bound of all chunks, whatever it was found for: everything found is priced again by
 // pay(). So what is left out, by size, by work, by colours that only look alike, costs strength and never
@@ -127,7 +128,8 @@ class PriceSearch {
         charge(choice);
   }
 
-  // Chunks for some ranks, and others for others: a set of ranks may have to be entered more often than one of them says.
+  // Chunks for some ranks, and others for others: a set of ranks may have to be entered more often than one
+  // of them says.
   bool worth_sets() const {
     if (steps_ > 0 || stopped() || topology_.ranks > kMostRanksOfSets || one_destination_each() ||
         everyone_wants_the_same())

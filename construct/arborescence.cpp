@@ -1,6 +1,6 @@
-// Each vertex takes its cheapest arc in. Cycles of these become vertices of a smaller graph, in which an arc into a cycle costs what it
-// costs more than the arc that it replaces; what is cheapest there says where each cycle is opened. All cycles of a level are contracted at
-// once, so there are few levels.
+// Each vertex takes its cheapest arc in. Cycles of these become vertices of a smaller graph, in which an arc
+// into a cycle costs what it costs more than the arc that it replaces; what is cheapest there says where each
+// cycle is opened. All cycles of a level are contracted at once, so there are few levels.
 #include "construct/arborescence.h"
 
 namespace chorale {
@@ -17,7 +17,8 @@ std::vector<int> cheapest_in(int vertices, int root, const std::vector<WeightedA
   return in;
 }
 
-// By vertex its number when cycles of the chosen arcs are contracted: cycles first. Returns how many cycles there are.
+// By vertex its number when cycles of the chosen arcs are contracted: cycles first. Returns how many cycles
+// there are.
 int contract(int vertices, const std::vector<int>& in, const std::vector<WeightedArc>& arcs,
              std::vector<int>& to, int& contracted) {
   std::vector<int> seen(vertices, -1);

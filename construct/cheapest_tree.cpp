@@ -1,5 +1,5 @@
-// A rank that joins the tree is offered again, at the cost of going on from it. A rank that is no target joins when a
-// path to a target goes over it.
+// A rank that joins the tree is offered again, at the cost of going on from it. A rank that is no target
+// joins when a path to a target goes over it.
 #include "construct/cheapest_tree.h"
 
 #include <algorithm>

@@ -12,26 +12,27 @@
 
 namespace chorale {
 
-// The links that one chunk takes. The first `ups` sum its contributions up at one rank, each link out of a rank
-// after all links into it; the others copy it from there (of a sum with several destinations), or from where it
-// starts (of a copy), each after the one into its source.
+// The links that one chunk takes. The first `ups` sum its contributions up at one rank, each link out of a
+// rank after all links into it; the others copy it from there (of a sum with several destinations), or from
+// where it starts (of a copy), each after the one into its source.
 struct ChunkTree {
   std::vector<LinkId> links = {};
   int ups = 0;
 };
 
-// Grows trees over links at prices >= 0: the cheapest target to reach is joined by its cheapest path, and the next
-// path may begin anywhere on the tree (Takahashi and Matsuyama 1980; where every rank is a target this is Prim's
-// algorithm on a directed graph). One Dijkstra search does all of a tree. Two further costs keep trees shallow: a
-// path that begins at depth d of the tree costs d * per_hop, and each of its links per_hop. Where hops cost nothing and every
-// rank is a target the tree is the cheapest that there is (construct/arborescence.h): near the optimum the greedy one is not
-// cheap enough, and a packing for AllReduce on random graphs stays 1.6 % above it.
+// Grows trees over links at prices >= 0: the cheapest target to reach is joined by its cheapest path, and the
+// next path may begin anywhere on the tree (Takahashi and Matsuyama 1980; where every rank is a target this
+// is Prim's algorithm on a directed graph). One Dijkstra search does all of a tree. Two further costs keep
+// trees shallow: a path that begins at depth d of the tree costs d * per_hop, and each of its links per_hop.
+// Where hops cost nothing and every rank is a target the tree is the cheapest that there is
+// (construct/arborescence.h): near the optimum the greedy one is not cheap enough, and a packing for
+// AllReduce on random graphs stays 1.6 % above it.
 class CheapestTree {
  public:
   explicit CheapestTree(const Network&);
 
-  // A tree for chunks of the class: a path where there is one target; for a sum, of some roots the best. Its cost is
-  // that of its links; negative where a target cannot be reached, and then the tree is no good.
+  // A tree for chunks of the class: a path where there is one target; for a sum, of some roots the best. Its
+  // cost is that of its links; negative where a target cannot be reached, and then the tree is no good.
   // `random` picks the roots to try.
   template <class Random>
   double grow(const ChunkClass&, bool sum, std::span<const double> prices, double per_hop, Random& random,

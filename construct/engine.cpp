@@ -1,6 +1,6 @@
-// The recipe: fractional packing -> whole chunks -> steps, in levels of growing effort. A level goes on where the one before
-// ended: its fractions are nearer to the optimum, its chunk counts are larger. Each schedule is kept only if it is better by
-// more than a trifle, so that a frontier stays readable.
+// The recipe: fractional packing -> whole chunks -> steps, in levels of growing effort. A level goes on where
+// the one before ended: its fractions are nearer to the optimum, its chunk counts are larger. Each schedule
+// is kept only if it is better by more than a trifle, so that a frontier stays readable.
 #include "construct/engine.h"
 
 #include <algorithm>
@@ -47,7 +47,8 @@ constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
 
-// Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack few chunks fit at once.
+// Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
+// few chunks fit at once.
 struct Count {
   int most = 1;
   double slack = 0;

@@ -1,5 +1,5 @@
-// One engine for any communication on any machine. Trees are packed at prices, as fractions first and then as whole
-// chunks; their sends are put into steps. How many chunks a block is cut into is its own choice.
+// One engine for any communication on any machine. Trees are packed at prices, as fractions first and then as
+// whole chunks; their sends are put into steps. How many chunks a block is cut into is its own choice.
 #pragma once
 
 #include <atomic>
@@ -24,15 +24,17 @@ struct EngineQuestion {
   int extra_rounds = kAnyRounds;  // k-synchronous: rounds <= steps + k
   Rate bound = {};                // no schedule has fewer rounds per chunk; of 0 rounds: nothing is known
   const std::atomic<bool>* stop = nullptr;
-  // Links looked at and sends placed, about 10 ns each: levels of growing effort that this does not reach are left out.
+  // Links looked at and sends placed, about 10 ns each: levels of growing effort that this does not reach are
+  // left out.
   long long work = kEngineWork;
 };
 
-// Calls `found` for each schedule that is better than all before in steps or in rounds per chunk: verified, its construction named, its
-// collective with_chunks(one, cost.chunks). What is quick comes first. The calls for less work, an earlier stop or a lower max_chunks are
-// among those for more, or what these find is as good; of schedules of more than some 5,000 sends one is left out where another of fewer
-// steps has a rate within 0.2 %, or has not much more over the bound. Nothing is found where a destination cannot be reached, and of
-// chunks that start nowhere.
+// Calls `found` for each schedule that is better than all before in steps or in rounds per chunk: verified,
+// its construction named, its collective with_chunks(one, cost.chunks). What is quick comes first. The calls
+// for less work, an earlier stop or a lower max_chunks are among those for more, or what these find is as
+// good; of schedules of more than some 5,000 sends one is left out where another of fewer steps has a rate
+// within 0.2 %, or has not much more over the bound. Nothing is found where a destination cannot be reached,
+// and of chunks that start nowhere.
 void construct(const EngineQuestion&, const std::function<void(Point)>& found);
 
 // The same in parts, each of a chunk count, so that several questions are answered side by side.

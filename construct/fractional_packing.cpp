@@ -1,6 +1,6 @@
-// Prices are exp(sharpness * (load / fullest - 1)) / capacity, free of scale; the maximum gets sharper only when a sweep
-// gains little. A step goes as far toward the cheapest tree as the soft maximum falls. Of chunks with one target each that
-// begin at the same ranks one search gives all the paths.
+// Prices are exp(sharpness * (load / fullest - 1)) / capacity, free of scale; the maximum gets sharper only
+// when a sweep gains little. A step goes as far toward the cheapest tree as the soft maximum falls. Of chunks
+// with one target each that begin at the same ranks one search gives all the paths.
 #include "construct/fractional_packing.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Which share of its chunks each class should send along which tree, so that the fullest link or shared limit is as
-// little full as possible: the linear relaxation of a schedule without steps. Its optimum is the rate that schedules
-// of many chunks come near to.
+// Which share of its chunks each class should send along which tree, so that the fullest link or shared limit
+// is as little full as possible: the linear relaxation of a schedule without steps. Its optimum is the rate
+// that schedules of many chunks come near to.
 #pragma once
 
 #include <random>
@@ -13,9 +13,9 @@
 
 namespace chorale {
 
-// Frank and Wolfe's method, one block at a time, on a soft maximum of the loads. A class is cut into blocks (a
-// class alone into 64), each with trees of its own, so that what early prices chose is forgotten block by block: as one
-// mixture a Broadcast stays 20 to 34 % above the optimum.
+// Frank and Wolfe's method, one block at a time, on a soft maximum of the loads. A class is cut into blocks
+// (a class alone into 64), each with trees of its own, so that what early prices chose is forgotten block by
+// block: as one mixture a Broadcast stays 20 to 34 % above the optimum.
 class FractionalPacking {
  public:
   struct Share {
@@ -23,12 +23,13 @@ class FractionalPacking {
     ChunkTree tree = {};
   };
 
-  // `classes` of one chunk per block; copies (sum false), or sums with several destinations. They must outlive this.
+  // `classes` of one chunk per block; copies (sum false), or sums with several destinations. They must
+  // outlive this.
   FractionalPacking(const Network&, const std::vector<ChunkClass>& classes, bool sum);
 
-  // Sweeps over all blocks until the fullest is within `near` of `target` (rounds), no more is gained, or the effort
-  // ends; begins with the trees that there are. `hop`: the price of a hop of depth, in mean prices of a link. Returns
-  // false where a target cannot be reached or the first sweep could not be ended.
+  // Sweeps over all blocks until the fullest is within `near` of `target` (rounds), no more is gained, or the
+  // effort ends; begins with the trees that there are. `hop`: the price of a hop of depth, in mean prices of
+  // a link. Returns false where a target cannot be reached or the first sweep could not be ended.
   bool improve(double target, double near, double hop, Effort&);
 
   double rounds() const { return fullest(); }  // per chunk of a block, in a whole sweep's trees

@@ -1,8 +1,9 @@
-// A step is tried with a number of rounds: what a link offers in them is used or lost, what it offers in the rounds after
-// them stays for everything else. The widest step is taken after which everything can still be had, which the guard says
-// (guard.h). Depth by depth, and no tree is finished before another: so trees are low, and the steps of a schedule are
-// their depths. ChunkPacking trees first and then sending over them in a pipeline, as is usual, lost: depths that are full
-// together are no property of a packing (mesh:8x8 in 38 steps 18 % above what this reaches in 14).
+// A step is tried with a number of rounds: what a link offers in them is used or lost, what it offers in the
+// rounds after them stays for everything else. The widest step is taken after which everything can still be
+// had, which the guard says (guard.h). Depth by depth, and no tree is finished before another: so trees are
+// low, and the steps of a schedule are their depths. ChunkPacking trees first and then sending over them in a
+// pipeline, as is usual, lost: depths that are full together are no property of a packing (mesh:8x8 in 38
+// steps 18 % above what this reaches in 14).
 //
 // Two ways to try a step:
 // - With one representative for many ranks, what it picks all of its orbit picks, so only the whole can be guarded. Where
@@ -204,7 +205,8 @@ class AloneStep {
     return true;
   }
 
-  // As many as can come now, such that the others have room later on short ways, as far as this rank alone can tell.
+  // As many as can come now, such that the others have room later on short ways, as far as this rank alone
+  // can tell.
   void choose(Rank v, int rounds, long long later, std::vector<Lacked>& lacked) const {
     const int entries = static_cast<int>(ground_.entries(v).size());
     const int funnel = Funnel::nodes(ground_, v), first = 2 + 2 * funnel;

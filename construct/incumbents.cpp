@@ -1,5 +1,5 @@
-// Asks everything that this room has: the catalogue of hand-written algorithms, tried and thrown away where the
-// machine or the number of chunks does not fit, and the constructions that fit everywhere.
+// Asks everything that this room has: the catalogue of hand-written algorithms, tried and thrown away where
+// the machine or the number of chunks does not fit, and the constructions that fit everywhere.
 //
 // Only what is left of them goes through the referee, which costs more than making them.
 #include "construct/incumbents.h"
@@ -32,14 +32,16 @@ namespace {
 // Sends looked at by all constructions together: about a second. What is made first is made in any case.
 constexpr long long kEffort = 3'000'000;
 
-// By chunk and rank we keep an int or two, and what has hand-written and routed schedules for sums looks at all contributions.
+// By chunk and rank we keep an int or two, and what has hand-written and routed schedules for sums looks at
+// all contributions.
 bool too_large(const Topology& topology, const Collective& collective) {
   const double held = static_cast<double>(collective.chunks.size()) * topology.ranks;
   return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;
 }
 
-// What grows keeps little but sends: a dozen bytes in each of a few schedules, and as much for the referee, who has one chunk at a
-// time (semantics/verify.h). So many are 2 GiB. A chunk that goes to one rank is halfway across the machine on average.
+// What grows keeps little but sends: a dozen bytes in each of a few schedules, and as much for the referee,
+// who has one chunk at a time (semantics/verify.h). So many are 2 GiB. A chunk that goes to one rank is
+// halfway across the machine on average.
 bool too_many_sends(const Topology& topology, const Collective& collective) {
   constexpr double kMostSends = 1 << 25;
   double sends = 0;
@@ -72,7 +74,8 @@ std::vector<Point> constructed(const Topology& topology, const Collective& colle
   return points;
 }
 
-// Most of what is made here counts every send; where switches multicast or reduce, steps may need fewer rounds.
+// Most of what is made here counts every send; where switches multicast or reduce, steps may need fewer
+// rounds.
 std::vector<Point> recounted(const Topology& topology, std::vector<Point> points) {
   if (!abilities_of(topology).any()) return points;
   for (Point& point : points) {
@@ -131,8 +134,8 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
 }
 
 // What is left of them when no other is as good, by steps, after the referee; of equal ones the first, so
-// that a name that people know goes before one of ours. Those that do not add up in the order that is asked for
-// are dropped, and what they have hidden comes back.
+// that a name that people know goes before one of ours. Those that do not add up in the order that is asked
+// for are dropped, and what they have hidden comes back.
 std::vector<Point> sound(const Topology& topology, const Collective& collective, std::vector<Point> points,
                          const std::atomic<bool>* stop, int extra) {
   // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must

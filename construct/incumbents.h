@@ -16,27 +16,29 @@ bool starts_somewhere(const Collective&);
 
 // Schedules that need no solver, of just this collective with just its chunks, by steps: none is worse than
 // another in both steps and rounds or as good in both. Each has passed the referee, and says by what it was
-// made. There is at least one wherever every destination can be reached by what it wants; there is none
-// where one cannot, where the referee would need more than a GiB for what the ranks hold, and when `stop` was
-// set before the first was found. Where nothing has to move, it has no steps. With `extra` >= 0 their rounds exceed
-// their steps by at most so many: k-synchronous, for k = extra; there is one just as well.
-// Takes milliseconds for 16 ranks. Requires a topology without switches, for as many ranks as the collective.
+// made. There is at least one wherever every destination can be reached by what it wants; there is none where
+// one cannot, where the referee would need more than a GiB for what the ranks hold, and when `stop` was set
+// before the first was found. Where nothing has to move, it has no steps. With `extra` >= 0 their rounds
+// exceed their steps by at most so many: k-synchronous, for k = extra; there is one just as well. Takes
+// milliseconds for 16 ranks. Requires a topology without switches, for as many ranks as the collective.
 std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
                               int extra = kAnyRounds);
 
-// The one of the fewest steps alone, for who is out of time and has nothing: in about a tenth of a second, and none where it would
-// take longer.
+// The one of the fewest steps alone, for who is out of time and has nothing: in about a tenth of a second,
+// and none where it would take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
-// What is exact for some collectives, or good in few steps, beside the packings of the engine (construct/engine.h):
+// What is exact for some collectives, or good in few steps, beside the packings of the engine
+// (construct/engine.h):
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
 //   and with few more rounds for fewer steps (construct/tree_growth.h); in few steps where boxes meet in few wires
 //   (construct/mixed_trees.h);
 // - of Alltoall, Scatter, Gather and what else brings each chunk to one rank: mostly in as few rounds as the bound says
 //   (construct/fitted_ways.h);
 // - of all, where that leaves something to be found: trees in time (construct/timed_trees.h).
-// None on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024 ranks whose digits turn
-// (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they are asked only where they are needed.
+// None on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024
+// ranks whose digits turn (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they
+// are asked only where they are needed.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&, LowerBounds& bounds,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,

@@ -15,11 +15,12 @@ namespace chorale {
 // The classes of chunks of which something has to move; by pre, then post.
 std::vector<ChunkClass> moving_classes(const Collective&);
 
-// Without empty steps, sends sorted, each step with the rounds that it needs; and where a rank has no contribution of its own, what
-// it is sent first of a sum is stored, not added.
+// Without empty steps, sends sorted, each step with the rounds that it needs; and where a rank has no
+// contribution of its own, what it is sent first of a sum is stored, not added.
 Schedule tidy_sums(const Topology&, const Collective&, Schedule);
 
-// Which step each job is in, and how many rounds each step has; jobs of a packing that is repeated, copy after copy.
+// Which step each job is in, and how many rounds each step has; jobs of a packing that is repeated, copy
+// after copy.
 struct StepAssignment {
   std::vector<int> step_of = {};  // [copy * jobs + job]
   std::vector<int> rounds = {};   // [step]
@@ -47,8 +48,8 @@ class Jobs {
   // Jobs over each bin.
   const std::vector<double>& load() const { return load_; }
 
-  // As a schedule of `whole`, which has chunks * copies per block. Where a rank has no contribution of its own, what it is
-  // sent first of a sum is stored, not added.
+  // As a schedule of `whole`, which has chunks * copies per block. Where a rank has no contribution of its
+  // own, what it is sent first of a sum is stored, not added.
   Schedule schedule(const Collective& whole, int copies, const StepAssignment&) const;
 
  private:

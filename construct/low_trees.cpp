@@ -1,8 +1,9 @@
-// Simulated annealing. A tree takes an edge and gives up one of the circle that it closes; if no copy of the new edge is free, it
-// comes from another tree, which takes the one given up, where that joins its two halves again. Packings without a free copy
-// are what the weakest partition makes, so most moves are such exchanges.
+// Simulated annealing. A tree takes an edge and gives up one of the circle that it closes; if no copy of the
+// new edge is free, it comes from another tree, which takes the one given up, where that joins its two halves
+// again. Packings without a free copy are what the weakest partition makes, so most moves are such exchanges.
 //
-// ChunkPacking alone leaves trees twice as high as need be (mesh:8x8 13 for 8): matroid union does not look at heights.
+// ChunkPacking alone leaves trees twice as high as need be (mesh:8x8 13 for 8): matroid union does not look
+// at heights.
 #include "construct/low_trees.h"
 
 #include <algorithm>

@@ -1,11 +1,12 @@
-// The idea: how wide steps should be, and which trees are good together, is a question about shares, which is easy
-// (timed_mixture.h); then each chunk takes one of the trees that were mixed, or another, and they negotiate (congestion.h) for fewer and
-// fewer rounds.
+// The idea: how wide steps should be, and which trees are good together, is a question about shares, which is
+// easy (timed_mixture.h); then each chunk takes one of the trees that were mixed, or another, and they
+// negotiate (congestion.h) for fewer and fewer rounds.
 //
-// Growth depth by depth (tree_growth.h) asks whether what is left can still come to every rank by itself: over time, too, that
-// does not see that what comes in late cannot be spread any more to several ranks at once, and it has no say in how wide a step is best.
-// On dgx1 x 2 it has nothing, and negotiation alone, from steps of equal width (timed_trees.h), comes to 13.5 rounds a chunk in 3
-// steps; here they are 8.8, where shares say 8.6.
+// Growth depth by depth (tree_growth.h) asks whether what is left can still come to every rank by itself:
+// over time, too, that does not see that what comes in late cannot be spread any more to several ranks at
+// once, and it has no say in how wide a step is best. On dgx1 x 2 it has nothing, and negotiation alone, from
+// steps of equal width (timed_trees.h), comes to 13.5 rounds a chunk in 3 steps; here they are 8.8, where
+// shares say 8.6.
 //
 // Invariant: trees_ are always a whole schedule; what is negotiated in vain is given up.
 #include "construct/mixed_trees.h"
@@ -198,8 +199,9 @@ class WholeTrees {
   std::mt19937 random_{1};
 };
 
-// Classes are fewer under a group, and mixed sooner; but of one or two of them few different trees are mixed, and whole chunks
-// want a choice: with the group of dgx-a100:2, 13 chunks take 21 rounds in 2 steps, and 20 without, which is the bound.
+// Classes are fewer under a group, and mixed sooner; but of one or two of them few different trees are mixed,
+// and whole chunks want a choice: with the group of dgx-a100:2, 13 chunks take 21 rounds in 2 steps, and 20
+// without, which is the bound.
 std::vector<std::vector<Rank>> group_for(const Topology& topology, const Collective& collective) {
   std::vector<std::vector<Rank>> alone = identity_alone(topology.ranks);
   if (collective.kind != CollectiveKind::Allgather) return alone;
@@ -285,8 +287,8 @@ class TreeMixing {
     }
   }
 
-  // As many of each tree as its share is, or one more; which ones these are differs along the orbit, so that what is too much
-  // here is too little there.
+  // As many of each tree as its share is, or one more; which ones these are differs along the orbit, so that
+  // what is too much here is too little there.
   void tell_first(const TimedMixture& mixture, const Family& family, std::vector<WholeTrees::Choice>& choices,
                   std::vector<TimedSends>& first) const {
     const int wanted = classes_[family.of].chunks * together_;

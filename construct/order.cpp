@@ -1,7 +1,8 @@
-// What is urgent is counted in rounds: when its chunk is due, plus what must still follow it at the pace of the steps, plus how far
-// behind the fullest of its bins is. Chunks of a class are due one after the other, in an order in which each prefix of them loads all
-// bins evenly (vector balancing). The classic choice, the longest way first, lets all deep trees start at once and starve each
-// other later: up to 12 % more on the same packing; due dates without balance: 1.301 in place of 1.175.
+// What is urgent is counted in rounds: when its chunk is due, plus what must still follow it at the pace of
+// the steps, plus how far behind the fullest of its bins is. Chunks of a class are due one after the other,
+// in an order in which each prefix of them loads all bins evenly (vector balancing). The classic choice, the
+// longest way first, lets all deep trees start at once and starve each other later: up to 12 % more on the
+// same packing; due dates without balance: 1.301 in place of 1.175.
 #include "construct/order.h"
 
 #include <algorithm>

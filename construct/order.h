@@ -1,4 +1,5 @@
-// Jobs put into steps, by list scheduling: in a step each link takes, of what may go over it, what is most urgent.
+// Jobs put into steps, by list scheduling: in a step each link takes, of what may go over it, what is most
+// urgent.
 #pragma once
 
 #include <functional>
@@ -10,8 +11,8 @@
 
 namespace chorale {
 
-// How wide steps are: each has max(least, share of what the fullest bin still needs) rounds, and, `by_supply`, no more than what is
-// ready at the bins that are nearly the fullest can use.
+// How wide steps are: each has max(least, share of what the fullest bin still needs) rounds, and,
+// `by_supply`, no more than what is ready at the bins that are nearly the fullest can use.
 struct Widths {
   int least = 1;
   double share = 0;
@@ -21,8 +22,8 @@ struct Widths {
 // Told of each plan, with the number of copies of the packing that it has.
 using FoundPlan = std::function<void(int copies, const StepAssignment&)>;
 
-// A plan for each of some widths: of few wide steps, of more narrow ones, and between. None for widths that the effort or
-// `most_steps` ends. `copies` of the packing follow each other.
+// A plan for each of some widths: of few wide steps, of more narrow ones, and between. None for widths that
+// the effort or `most_steps` ends. `copies` of the packing follow each other.
 void order(const Jobs&, int copies, int most_steps, Effort&, const FoundPlan&);
 
 }  // namespace chorale

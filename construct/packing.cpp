@@ -12,8 +12,8 @@ constexpr int kDrawn = 24;              // trees looked at for each chunk
 constexpr int kRoundingPatience = 300;  // turns without less that is over
 constexpr double kFirstPressure = 24, kMostRoundingPressure = 120, kMoreRoundingPressure = 1.05;
 constexpr double kHistoryOfBin = 0.1, kHistoryOfExcess = 3;
-// Lower prices of depth alone let repaired trees become deep, 34 to 52 hops where 10 do; higher ones alone leave more rounds (AllReduce on
-// a random graph of 40 ranks, 192 chunks: 68 for 64, and 66 with a tenth).
+// Lower prices of depth alone let repaired trees become deep, 34 to 52 hops where 10 do; higher ones alone
+// leave more rounds (AllReduce on a random graph of 40 ranks, 192 chunks: 68 for 64, and 66 with a tenth).
 constexpr double kLeastHop = 0.3;
 constexpr double kHopToShorten = 1;
 constexpr double kSlack = 0.005;      // of the rounds, which shallower trees may take
@@ -201,7 +201,8 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
   return false;
 }
 
-// Deep trees are grown again where hops cost something and full bins are closed; kept where they are shallower.
+// Deep trees are grown again where hops cost something and full bins are closed; kept where they are
+// shallower.
 void Rounding::shorten(long long rounds, Effort& effort) {
   std::vector<std::pair<int, int>> by_depth;
   for (int i = 0; i < std::ssize(pieces_); ++i) by_depth.push_back({depth(network_, pieces_[i].tree), i});

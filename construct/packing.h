@@ -21,16 +21,17 @@ struct ChunkPacking {
 // That the fullest link or shared limit needs.
 long long needed_rounds(const Network&, const ChunkPacking&);
 
-// Turns shares into whole chunks and repairs what does not fit: chunks over an overfull bin are grown again, at prices that
-// rise with what the bin has been over before (negotiated congestion; PathFinder, McMurchie and Ebeling 1995).
+// Turns shares into whole chunks and repairs what does not fit: chunks over an overfull bin are grown again,
+// at prices that rise with what the bin has been over before (negotiated congestion; PathFinder, McMurchie
+// and Ebeling 1995).
 class Rounding {
  public:
   // `classes` of one chunk per block, as in FractionalPacking; they must outlive this.
   Rounding(const Network&, const std::vector<ChunkClass>& classes, bool sum);
 
-  // Trees drawn from the shares, evenly along them, for `chunks` per block; negotiated for `least` rounds, or as near to them
-  // as is found; then deep trees are made shallower where the rounds allow it. `hop` as in FractionalPacking. Without
-  // effort left, as they were drawn.
+  // Trees drawn from the shares, evenly along them, for `chunks` per block; negotiated for `least` rounds, or
+  // as near to them as is found; then deep trees are made shallower where the rounds allow it. `hop` as in
+  // FractionalPacking. Without effort left, as they were drawn.
   ChunkPacking round(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks, long long least,
                      double hop, Effort&);
 

@@ -1,11 +1,13 @@
-// Slots of a period are classes: a send may take any, and goes in the first step of that class after what it waits for. So a choice
-// of classes decides only how long one copy takes, never whether copies fit beside each other. First fit, in the order in which jobs wait
-// for each other; then overfull pairs of class and bin are negotiated, dearer in each turn; then what waits long moves to earlier classes
-// that have room. Greedy slots by time, without negotiation, gave 119 rounds for 88 on six full boxes with NICs.
+// Slots of a period are classes: a send may take any, and goes in the first step of that class after what it
+// waits for. So a choice of classes decides only how long one copy takes, never whether copies fit beside
+// each other. First fit, in the order in which jobs wait for each other; then overfull pairs of class and bin
+// are negotiated, dearer in each turn; then what waits long moves to earlier classes that have room. Greedy
+// slots by time, without negotiation, gave 119 rounds for 88 on six full boxes with NICs.
 //
-// A job is due in step copy * slots + slot. In each step all that is due goes, which fits; the step is as wide as that needs, and holes
-// take what is due later, within two latencies. So the pipe fills and empties in narrower steps by itself: 1.021 of the bound where without
-// holes it is 1.037 (Broadcast on a random regular graph of 24 ranks).
+// A job is due in step copy * slots + slot. In each step all that is due goes, which fits; the step is as
+// wide as that needs, and holes take what is due later, within two latencies. So the pipe fills and empties
+// in narrower steps by itself: 1.021 of the bound where without holes it is 1.037 (Broadcast on a random
+// regular graph of 24 ranks).
 #include "construct/period.h"
 
 #include <algorithm>
@@ -302,7 +304,8 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
   const double worth = latency / static_cast<double>(rounds) / std::max(1e-4, enough - 1);
   Pipelining pipelining(jobs, effort);
   StepAssignment plan;
-  // The same numbers of copies whatever the most is, so that more of them may be asked for and nothing is lost.
+  // The same numbers of copies whatever the most is, so that more of them may be asked for and nothing is
+  // lost.
   std::vector<int> numbers;
   for (double copies = 1; copies <= most_copies && copies <= kFewerCopies * worth;
        copies = std::ceil(copies * kFewerCopies))

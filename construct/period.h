@@ -1,5 +1,5 @@
-// A small packing repeated: its jobs get slots of a period once, and each copy follows the one before by a period
-// (software pipelining; modulo scheduling, Rau 1994).
+// A small packing repeated: its jobs get slots of a period once, and each copy follows the one before by a
+// period (software pipelining; modulo scheduling, Rau 1994).
 #pragma once
 
 #include <functional>
@@ -13,8 +13,9 @@ namespace chorale {
 // Is a plan of so many copies, steps and rounds, or a little more of each, of use?
 using WorthPlan = std::function<bool(int copies, int steps, double rounds)>;
 
-// Plans of more and fewer copies, none of more than `most_copies` or `most_steps`. `enough`: beyond so many rounds per copy over
-// those of the packing (1.002: 0.2 %) more copies are not tried. A period of the packing's rounds has from one slot to one a round.
+// Plans of more and fewer copies, none of more than `most_copies` or `most_steps`. `enough`: beyond so many
+// rounds per copy over those of the packing (1.002: 0.2 %) more copies are not tried. A period of the
+// packing's rounds has from one slot to one a round.
 void pipeline(const Jobs&, long long rounds, int most_copies, int most_steps, double enough, Effort&,
               const WorthPlan&, const FoundPlan&);
 

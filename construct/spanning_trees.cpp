@@ -1,11 +1,12 @@
-// Matroid union with cyclic scanning (Roskind and Tarjan 1985). A copy of an edge goes into a forest where it closes no circle. If
-// it closes one everywhere, each edge of the circle in the first forest could make room by moving to the next one, where it
-// may close a circle again: breadth first through these exchanges to an edge that finds a place, then all move up. If none
-// does, the ends of all edges that were looked at are a clump, full in every forest: no copy within it is tried again, and
-// if trees are missing in the end, clumps are the groups of the partition.
+// Matroid union with cyclic scanning (Roskind and Tarjan 1985). A copy of an edge goes into a forest where it
+// closes no circle. If it closes one everywhere, each edge of the circle in the first forest could make room
+// by moving to the next one, where it may close a circle again: breadth first through these exchanges to an
+// edge that finds a place, then all move up. If none does, the ends of all edges that were looked at are a
+// clump, full in every forest: no copy within it is tried again, and if trees are missing in the end, clumps
+// are the groups of the partition.
 //
-// Forests begin as trees grown breadth first from the middle of the network while copies last, one after the other: what is
-// completed from nothing was twice as high (mesh:8x8 13 for 8 after an annealing of seconds).
+// Forests begin as trees grown breadth first from the middle of the network while copies last, one after the
+// other: what is completed from nothing was twice as high (mesh:8x8 13 for 8 after an annealing of seconds).
 #include "construct/spanning_trees.h"
 
 #include <algorithm>
@@ -100,7 +101,8 @@ class MatroidPacking {
     const long long wanted = static_cast<long long>(forests_.size()) * (ranks_ - 1);
     const auto placed = std::ranges::count_if(copies_, [](const Copy& copy) { return copy.forest >= 0; });
     if (placed < wanted) {
-      // Ends of what every tree can have are one group: its copies are as many as the crossings that are not counted any more.
+      // Ends of what every tree can have are one group: its copies are as many as the crossings that are not
+      // counted any more.
       for (const Edge& edge : edges_)
         if (edge.copies >= std::ssize(forests_)) clumps_.join(edge.a, edge.b);
       packing.group = clumps_.representatives();

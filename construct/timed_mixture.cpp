@@ -1,6 +1,6 @@
-// Frank and Wolfe's method, class by class: the rounds of a step are the load of its fullest link or limit, told smoothly as
-// a norm of all loads; prices are its slope; each class moves some of its chunks to the tree that is cheapest. The norm
-// becomes steeper and the moves smaller.
+// Frank and Wolfe's method, class by class: the rounds of a step are the load of its fullest link or limit,
+// told smoothly as a norm of all loads; prices are its slope; each class moves some of its chunks to the tree
+// that is cheapest. The norm becomes steeper and the moves smaller.
 #include "construct/timed_mixture.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ constexpr double kFirstPower = 4;
 constexpr double kLastPower = 40;
 // Of what the fullest of its step costs: what is free is not wasted.
 constexpr double kLeastPrice = 1e-4;
-// A way that is as cheap earlier is of use to more that come after, which who looks for the next rank alone does not see: so trees
-// are grown with time as it is and dearer with time, and the cheapest one is taken. Without it dgx1 x 2 takes 51 rounds a chunk
-// in 3 steps, and 8.6 with it.
+// A way that is as cheap earlier is of use to more that come after, which who looks for the next rank alone
+// does not see: so trees are grown with time as it is and dearer with time, and the cheapest one is taken.
+// Without it dgx1 x 2 takes 51 rounds a chunk in 3 steps, and 8.6 with it.
 constexpr double kDearerLater[] = {0, 0.1, 0.3, 1};
 
 int moves(int classes) {

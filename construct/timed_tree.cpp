@@ -113,7 +113,8 @@ int TimedTree::lower(Rank n, int layer, double cost) {
   return layer;
 }
 
-// Whoever has it there may send it on, in that layer or later ones before `most`, as long as having it costs the same.
+// Whoever has it there may send it on, in that layer or later ones before `most`, as long as having it costs
+// the same.
 void TimedTree::spread(Rank n, int layer, int most) {
   const double* const cost = &cost_[at(n, 0)];
   int end = layer;

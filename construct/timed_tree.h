@@ -32,13 +32,13 @@ class TimedPrices {
   std::vector<double> of_ = {};  // by link, and in each by step
 };
 
-// Grows one tree away from a rank: whoever is cheapest to reach is joined by its cheapest way, and all of the tree is where the next
-// way may begin (as Takahashi and Matsuyama 1980 have it). Backwards: time and links are turned round. One Dijkstra's, which goes on from
-// cost 0 wherever the tree comes to: of all ways that may be taken next only those are looked at that cost less than the one
-// that is taken.
+// Grows one tree away from a rank: whoever is cheapest to reach is joined by its cheapest way, and all of the
+// tree is where the next way may begin (as Takahashi and Matsuyama 1980 have it). Backwards: time and links
+// are turned round. One Dijkstra's, which goes on from cost 0 wherever the tree comes to: of all ways that
+// may be taken next only those are looked at that cost less than the one that is taken.
 //
-// Invariant: a rank is reached once. A way that passes a rank before it was reached becomes its way; the one that it had is
-// given up, or a contribution would be counted twice.
+// Invariant: a rank is reached once. A way that passes a rank before it was reached becomes its way; the one
+// that it had is given up, or a contribution would be counted twice.
 class TimedTree {
  public:
   static constexpr double kDearest = std::numeric_limits<double>::infinity();
@@ -51,8 +51,9 @@ class TimedTree {
   explicit TimedTree(const Topology& topology)
       : ranks_(topology.ranks), forwards_(topology, false), backwards_(topology, true) {}
 
-  // From ranks that have it to all targets; prices are greater than 0. The first layer is the step `start`, or, backwards, the one before it.
-  // By rank how it is reached (no link where it is not, and of roots), and what all ways cost; nothing where some target is out of reach.
+  // From ranks that have it to all targets; prices are greater than 0. The first layer is the step `start`,
+  // or, backwards, the one before it. By rank how it is reached (no link where it is not, and of roots), and
+  // what all ways cost; nothing where some target is out of reach.
   std::optional<double> grow(const RankSet& roots, const RankSet& targets, int start, int layers,
                              bool backwards, const TimedPrices& prices, std::vector<Way>& ways);
 

@@ -1,16 +1,18 @@
-// A chunk that is added up has a rank and a time where it is whole; one that is copied is where it starts. From there it grows a tree
-// forwards in time, and one backwards over links turned round: at each turn the rank that is cheapest to reach is joined by its
-// cheapest way, and all of the tree is where the next may begin. First trees spread out: a step has as many rounds as its fullest link,
-// and prices say what one more send would add to them (smooth_load.h), sharper from turn to turn; a tree is replaced by a cheaper
-// one from another rank and time, if one is found. Then a few rounds are taken away and those that meet in what is overfull negotiate
-// (congestion.h), until that does not succeed. Of many chunks a tree stands for several, with rounds as many times.
+// A chunk that is added up has a rank and a time where it is whole; one that is copied is where it starts.
+// From there it grows a tree forwards in time, and one backwards over links turned round: at each turn the
+// rank that is cheapest to reach is joined by its cheapest way, and all of the tree is where the next may
+// begin. First trees spread out: a step has as many rounds as its fullest link, and prices say what one more
+// send would add to them (smooth_load.h), sharper from turn to turn; a tree is replaced by a cheaper one from
+// another rank and time, if one is found. Then a few rounds are taken away and those that meet in what is
+// overfull negotiate (congestion.h), until that does not succeed. Of many chunks a tree stands for several,
+// with rounds as many times.
 //
-// What lost: to negotiate for each number of rounds from
-// the beginning, which took five times as long for 22; to replace trees also by dearer ones (22); and to relax all ways after each rank
-// that is joined, which looks at ten times as many links as Dijkstra's does.
+// What lost: to negotiate for each number of rounds from the beginning, which took five times as long for 22;
+// to replace trees also by dearer ones (22); and to relax all ways after each rank that is joined, which
+// looks at ten times as many links as Dijkstra's does.
 //
-// Invariant: a rank is reached once in each tree. A way that passes a rank before it was reached becomes its way; the one
-// that it had is given up, or its contribution would be counted twice.
+// Invariant: a rank is reached once in each tree. A way that passes a rank before it was reached becomes its
+// way; the one that it had is given up, or its contribution would be counted twice.
 #include "construct/timed_trees.h"
 
 #include <algorithm>
@@ -33,18 +35,20 @@
 namespace chorale {
 namespace {
 
-// Links looked at, by all numbers of steps together: half a second; and, about, by a turn, for which a tree stands for as many chunks as
-// needed.
+// Links looked at, by all numbers of steps together: half a second; and, about, by a turn, for which a tree
+// stands for as many chunks as needed.
 constexpr long long kMostLooksForTrees = 20'000'000;
 constexpr double kMostLooksOfTurn = 3e5;
 // Few chunks have more turns, as many as do not take longer than many chunks do.
 constexpr double kMostLooksOfFit = 3e6;
 constexpr int kFewestTurns = 12, kMostTurns = 60;
-// From there to fewer rounds: a part of them less at once, links looked at by a try, and turns of it without less that is over.
+// From there to fewer rounds: a part of them less at once, links looked at by a try, and turns of it without
+// less that is over.
 constexpr int kPartLess = 25;
 constexpr long long kMostLooksToNegotiate = 400'000;
 constexpr int kPatience = 8;
-// Few chunks, whose rounds are few, are fitted from nothing as well: on two DGX-1 with a NIC each 16 chunks in 4 steps take 46 rounds and not 51.
+// Few chunks, whose rounds are few, are fitted from nothing as well: on two DGX-1 with a NIC each 16 chunks
+// in 4 steps take 46 rounds and not 51.
 constexpr double kMostLooksFromNothing = 6e4;
 constexpr int kFailuresOfSteps = 2;
 // Behind one NIC all is a hop away, and should come in one after the other.
@@ -328,8 +332,8 @@ class TreeFitting {
     }
   }
 
-  // A rank that contributes, so that the sum is whole there and nowhere before, and after how many steps, so that all can come and
-  // it can go to all.
+  // A rank that contributes, so that the sum is whole there and nowhere before, and after how many steps, so
+  // that all can come and it can go to all.
   std::pair<Rank, int> place(const ChunkClass& chunks) {
     for (;;) {
       const Rank n = chunks.pre[random_() % chunks.pre.size()];

@@ -1,13 +1,14 @@
-// On links that are as wide both ways, a chunk that goes up a tree as partial sums and down again as the whole one loads each
-// of the tree's edges once each way, whatever the root: so trees that fit side by side as undirected edges do as links
-// (spanning_trees.h), and the fewest rounds are those of the weakest partition. Trees by prices mostly come to as few
-// (spread_trees.h); where they do not, the fewest rounds are found from below by matroid union: where trees do not fit, the
-// partition says by how much. They are made for as few chunks as have the same rate, made low (low_trees.h), and used again for the
-// others: rounds that it takes to fill and to empty them are twice their height. Where that would be too many trees, as few rounds as
-// fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
+// On links that are as wide both ways, a chunk that goes up a tree as partial sums and down again as the
+// whole one loads each of the tree's edges once each way, whatever the root: so trees that fit side by side
+// as undirected edges do as links (spanning_trees.h), and the fewest rounds are those of the weakest
+// partition. Trees by prices mostly come to as few (spread_trees.h); where they do not, the fewest rounds are
+// found from below by matroid union: where trees do not fit, the partition says by how much. They are made
+// for as few chunks as have the same rate, made low (low_trees.h), and used again for the others: rounds that
+// it takes to fill and to empty them are twice their height. Where that would be too many trees, as few
+// rounds as fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
 //
-// The root of a tree is its middle: random roots lost. What the engine packs at prices needs more rounds where trees are many and all links
-// are full: mesh:16x16 1.27 of the bound, and 1.03 from here.
+// The root of a tree is its middle: random roots lost. What the engine packs at prices needs more rounds
+// where trees are many and all links are full: mesh:16x16 1.27 of the bound, and 1.03 from here.
 #include "construct/tree_union.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@
 namespace chorale {
 namespace {
 
-// Beyond this, trees times ranks, packing takes more than a second or two, and to spread trees some tenths of a second.
+// Beyond this, trees times ranks, packing takes more than a second or two, and to spread trees some tenths of
+// a second.
 constexpr int kMostPlaces = 1 << 13;
 constexpr int kMostSpread = 1 << 15;
 
@@ -95,8 +97,8 @@ Share share_across(const std::vector<Edge>& edges, const std::vector<int>& group
   return {.rounds = crossings / common, .trees = between / common};
 }
 
-// What the weakest partition asks for: a partition's share is packed, and where that fails there is a weaker one (Dinkelbach's
-// method). Nothing where that would be too many trees.
+// What the weakest partition asks for: a partition's share is packed, and where that fails there is a weaker
+// one (Dinkelbach's method). Nothing where that would be too many trees.
 std::optional<Share> weakest_share(int ranks, const std::vector<Edge>& edges) {
   std::vector<int> group(ranks);
   std::iota(group.begin(), group.end(), 0);
@@ -184,8 +186,8 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   const auto least = [&](int of) {  // rounds, that the weakest partition says
     return weakest ? static_cast<int>((of * weakest->rounds + weakest->trees - 1) / weakest->trees) : 0;
   };
-  // The fewest trees that say all: where a divisor of the chunks needs no more rounds than its share, each of its trees
-  // is that of several chunks.
+  // The fewest trees that say all: where a divisor of the chunks needs no more rounds than its share, each of
+  // its trees is that of several chunks.
   int fewest = least(chunks);
   int trees = 0;
   Weakest best;

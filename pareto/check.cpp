@@ -1,9 +1,9 @@
 // Three kinds of statements, three kinds of evidence: schedules are run by the referee; bounds are weighed by
-// checkers that know nothing of how they were found; refutations are solved again, with a proof that is checked. A
-// proof shows that a formula has no model, not that the formula asks the question: so a refutation is tried from
-// the plain formula first, which says the referee's rules and nothing else. To check the derivation of the
-// search's formula from the plain one instead, clause by clause, was not done: most of its clauses are about
-// counters of another kind.
+// checkers that know nothing of how they were found; refutations are solved again, with a proof that is
+// checked. A proof shows that a formula has no model, not that the formula asks the question: so a refutation
+// is tried from the plain formula first, which says the referee's rules and nothing else. To check the
+// derivation of the search's formula from the plain one instead, clause by clause, was not done: most of its
+// clauses are about counters of another kind.
 //
 // Points come first, then claims, and only where all of these hold what the result says of its points by its
 // claims (pareto/space_check.h). What cannot be decided within the limits is counted as undecided and is
@@ -151,9 +151,9 @@ class Checker {
     return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
-  // Some number of its first steps is a ReduceScatter, and the others are an Allgather. An Allgather sends every
-  // chunk once to every rank but its owner, so the number of its sends says where it begins; steps without sends
-  // make no difference.
+  // Some number of its first steps is a ReduceScatter, and the others are an Allgather. An Allgather sends
+  // every chunk once to every rank but its owner, so the number of its sends says where it begins; steps
+  // without sends make no difference.
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
     if (chunks * ranks != point.cost.chunks) return false;

@@ -283,9 +283,9 @@ class ChunkSearch {
     result_.given_up.insert(why);
   }
 
-  // A schedule of fewer steps than asked may have too many rounds for the steps that it does have. With a step
-  // split it may lie in the space; it then has no more steps or rounds than `asked`. If that cannot be done the
-  // question is left: refutations are of all schedules, and say nothing of k-synchronous ones alone.
+  // A schedule of fewer steps than asked may have too many rounds for the steps that it does have. With a
+  // step split it may lie in the space; it then has no more steps or rounds than `asked`. If that cannot be
+  // done the question is left: refutations are of all schedules, and say nothing of k-synchronous ones alone.
   bool take_answer(Point point) {
     const Cost found = point.cost;
     if (!allowed(found)) {

@@ -69,9 +69,9 @@ struct ChunkQuestion {
 // By bounds and solvers; nothing is constructed.
 ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 
-// One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of the
-// fewest possible with these steps. `steps`: the number that was searched. Unknown may come with a point: what
-// was found until then.
+// One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of
+// the fewest possible with these steps. `steps`: the number that was searched. Unknown may come with a point:
+// what was found until then.
 struct BudgetAnswer {
   Verdict verdict = Verdict::Unknown;
   int steps = 0;

@@ -39,8 +39,8 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
   if (!wrong.empty()) throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
 }
 
-// Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the small ones, where
-// the beaten ones win.
+// Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the
+// small ones, where the beaten ones win.
 constexpr std::size_t kMostSends = 20'000;
 constexpr double kFaster = 0.999;  // less is no reason to show one point more
 
@@ -48,7 +48,8 @@ double rate_of(const Cost& cost) {
   return static_cast<double>(cost.rounds) / cost.chunks;
 }
 
-// Has a composition of many chunks hardly a better rate than what takes fewer steps? As construct/engine.h has it.
+// Has a composition of many chunks hardly a better rate than what takes fewer steps? As construct/engine.h
+// has it.
 constexpr int kManyChunks = 512;
 constexpr double kTrifle = 1.002, kNearer = 0.85;
 bool is_trifle(const Cost& cost, const ParetoSet& known, double bound) {

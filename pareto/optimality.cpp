@@ -1,7 +1,7 @@
 // The idea: for each family and chunk count the claims are one falling staircase, the fewest rounds by the
-// steps, and so is what was found. A point is proven where its rate lies on the lowest of these staircases and
-// one step less is a higher tread; the result is complete where what was found lies nowhere above it. Stairs
-// and not a loop over the steps, since a claim may speak of any number of them.
+// steps, and so is what was found. A point is proven where its rate lies on the lowest of these staircases
+// and one step less is a higher tread; the result is complete where what was found lies nowhere above it.
+// Stairs and not a loop over the steps, since a claim may speak of any number of them.
 #include "pareto/optimality.h"
 
 #include <algorithm>

@@ -195,8 +195,8 @@ class FrontierSearch {
     if (options_.us) take_fast(true);
   }
 
-  // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed for smaller ones,
-  // too: two phases share it.
+  // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
+  // for smaller ones, too: two phases share it.
   void construct_all(long long work) {
     struct Attempt {
       CollectiveKind kind = CollectiveKind::Custom;

@@ -1,14 +1,16 @@
-// The idea: at each number of steps, one after the other up to the last at which anything can change, the lowest rate that
-// the claims leave possible and the lowest that was found; all that a result says of itself follows from these two rows.
+// The idea: at each number of steps, one after the other up to the last at which anything can change, the
+// lowest rate that the claims leave possible and the lowest that was found; all that a result says of itself
+// follows from these two rows.
 //
-// Invariant: possible() falls as steps rise, in every family, and what the space does not allow is kImpossible.
+// Invariant: possible() falls as steps rise, in every family, and what the space does not allow is
+// kImpossible.
 //
 // Where the space has no most chunk count, the row is of any_possible(): rates, by claims about any chunk
 // count alone. A claim about C chunks never says something of C + 1, however many such claims there are.
 //
-// What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to get wrong.
-// They are what is checked. A table costs its steps, so claims about more steps than kMostSteps are refused; the search
-// makes none.
+// What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to
+// get wrong. They are what is checked. A table costs its steps, so claims about more steps than kMostSteps
+// are refused; the search makes none.
 #include "pareto/space_check.h"
 
 #include <fmt/format.h>
@@ -107,10 +109,9 @@ class SpaceCheck {
     return rounds;
   }
 
-  // By number of steps: the fewest rounds possible of that collective with that many chunks; kImpossible where
-  // there is no schedule in the space.
-  // A claim says "at least `rounds`" of schedules within its steps; of those with more, that either no more are
-  // used, or every step has a round.
+  // By number of steps: the fewest rounds possible of that collective with that many chunks; kImpossible
+  // where there is no schedule in the space. A claim says "at least `rounds`" of schedules within its steps;
+  // of those with more, that either no more are used, or every step has a round.
   std::vector<long long> possible(CollectiveKind kind, int chunks) const {
     std::vector<long long> up_to(last_step_ + 1, 0), from(last_step_ + 1, 0);
     const auto regard = [&](const std::vector<const Claim*>& claims) {

@@ -1,5 +1,6 @@
-// The engine on machines and communications that nobody named: the verifier agrees (construct() throws where it does not), no bound is broken,
-// more work or chunks never give less, and where the optimum is known by hand it is met.
+// The engine on machines and communications that nobody named: the verifier agrees (construct() throws where
+// it does not), no bound is broken, more work or chunks never give less, and where the optimum is known by
+// hand it is met.
 #include "construct/engine.h"
 
 #include <gmock/gmock.h>
@@ -148,8 +149,8 @@ TEST(Engine, StopsAtOnce) {
   EXPECT_THAT(constructed({.topology = t, .one = one, .stop = &stop}), IsEmpty());
 }
 
-// dgx1 Allgather: 7 foreign chunks over 6 units of bandwidth into a rank. AllReduce: no partition leaves less than 7/24, which trees
-// meet. Two DGX-1: 8 foreign blocks over one NIC of one unit into a box.
+// dgx1 Allgather: 7 foreign chunks over 6 units of bandwidth into a rank. AllReduce: no partition leaves less
+// than 7/24, which trees meet. Two DGX-1: 8 foreign blocks over one NIC of one unit into a box.
 TEST(Engine, MeetsKnownBounds) {
   struct Known {
     const char* machine;

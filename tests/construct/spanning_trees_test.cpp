@@ -1,4 +1,5 @@
-// Trees side by side, held against all partitions of small networks, some of whose edges are wider than trees are many.
+// Trees side by side, held against all partitions of small networks, some of whose edges are wider than trees
+// are many.
 #include "construct/spanning_trees.h"
 
 #include <gtest/gtest.h>
@@ -92,8 +93,8 @@ TEST(SpanningTrees, AreThereWherePartitionsAllow) {
   EXPECT_GT(refused, 50);
 }
 
-// Of as many chunks as all bandwidths have common multiples for, the rounds are what the weakest partition asks for, and trees are as
-// few as it has crossings in lowest terms.
+// Of as many chunks as all bandwidths have common multiples for, the rounds are what the weakest partition
+// asks for, and trees are as few as it has crossings in lowest terms.
 TEST(SpanningTrees, MeetTheWeakestPartitionWithFewDifferentOnes) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -157,7 +158,8 @@ TEST(SpreadTrees, AreNearTheWeakestPartition) {
   EXPECT_GE(as_few + one_more, static_cast<int>(kNetworks) * 95 / 100);
 }
 
-// A corner is 62 links from its opposite, 32 from the middle: 32 trees take 17 rounds, which no 32 can do with less.
+// A corner is 62 links from its opposite, 32 from the middle: 32 trees take 17 rounds, which no 32 can do
+// with less.
 TEST(SpreadTrees, OfALargeMesh) {
   const std::optional<SumTrees> packed = sum_trees(load_topology("mesh:32x32"), 64);
   ASSERT_TRUE(packed.has_value());

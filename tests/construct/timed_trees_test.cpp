@@ -50,8 +50,8 @@ TEST(TimedTrees, OnRandomMachines) {
   }
 }
 
-// A tree has 15 of the 31 pairs of links that are left, so 31 chunks take 15 rounds at least. In 8 steps, four to a rank and
-// four back, trees that are packed first need 35 rounds.
+// A tree has 15 of the 31 pairs of links that are left, so 31 chunks take 15 rounds at least. In 8 steps,
+// four to a rank and four back, trees that are packed first need 35 rounds.
 TEST(TimedTrees, FewStepsWhereALinkFailed) {
   Topology t = load_topology("torus:4x4");
   std::erase_if(t.links, [](const Link& link) { return link.src + link.dst == 1; });
@@ -72,7 +72,8 @@ TEST(TimedTrees, OnAMeshTreesAreBetterThanTheHalves) {
   EXPECT_LT(points.back().cost.rounds, 60);  // the halves
 }
 
-// Of many chunks one tree stands for several, and in 11 steps there is what a pipeline over packed trees needs 23 for.
+// Of many chunks one tree stands for several, and in 11 steps there is what a pipeline over packed trees
+// needs 23 for.
 TEST(TimedTrees, OfManyChunksATreeStandsForSeveral) {
   Topology t = load_topology("torus:4x4");
   std::erase_if(t.links, [](const Link& link) { return link.src + link.dst == 1; });
@@ -101,8 +102,8 @@ double plain_price(const LinkOrbits& orbits, const Step& step, LinkId l, double 
   return sum;
 }
 
-// Held against counting the sends of each step, where links share limits, some with other weights; also where prices are so sharp
-// that a full step makes an empty one as good as free.
+// Held against counting the sends of each step, where links share limits, some with other weights; also where
+// prices are so sharp that a full step makes an empty one as good as free.
 TEST(SmoothLoad, CountsWhatStepsNeedAndPricesByTheFormula) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -147,7 +148,8 @@ TEST(SmoothLoad, CountsWhatStepsNeedAndPricesByTheFormula) {
   }
 }
 
-// Found by tests/doors: rank 0, which contributes nothing, was to pass on what then came to the root over others.
+// Found by tests/doors: rank 0, which contributes nothing, was to pass on what then came to the root over
+// others.
 TEST(TimedTrees, RelaysThatAreNotNeededAnyMoreSendNothing) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -181,8 +183,8 @@ TEST(TimedTrees, NoneOfWhatTheyAreNotFor) {
   EXPECT_THAT(fit_trees(test::ring(4), make_collective("allreduce", 4, 1), {}, never, &stop), IsEmpty());
 }
 
-// Two DGX-1 with a NIC each: a node lacks 8 chunks, and one comes in a round. They must be told to the others of the node, too, the
-// last one in a round of its own.
+// Two DGX-1 with a NIC each: a node lacks 8 chunks, and one comes in a round. They must be told to the others
+// of the node, too, the last one in a round of its own.
 TEST(TimedTrees, BehindOneNic) {
   const Topology t = flatten(load_topology("dgx1:2"));
   for (const std::string name : {"allgather", "reducescatter"}) {
@@ -195,7 +197,8 @@ TEST(TimedTrees, BehindOneNic) {
   }
 }
 
-// Pairs of dies that are wide between them, and narrow to the others: what grows by shortest ways alone needs 11 rounds.
+// Pairs of dies that are wide between them, and narrow to the others: what grows by shortest ways alone needs
+// 11 rounds.
 TEST(TimedTrees, OnAMi250) {
   const std::vector<Point> points =
       grown_incumbents(load_topology("mi250:1"), make_collective("allgather", 16, 5));

@@ -32,7 +32,8 @@ Topology random_machine(std::mt19937& random) {
   return t;
 }
 
-// Slow and obvious: of every partition into k groups, k - 1 crossings a chunk over what is between the groups.
+// Slow and obvious: of every partition into k groups, k - 1 crossings a chunk over what is between the
+// groups.
 int rounds_by_all_partitions(const Topology& t, int chunks) {
   int most = 0;
   std::vector<int> group(t.ranks, 0);
@@ -75,8 +76,8 @@ TEST(TreeUnion, AsManyAsAnyPartitionAllows) {
   }
 }
 
-// Numbers of trees per round: mesh:4x4 8/5 (four corners with two links, twelve others; 24 edges for 15 of a tree),
-// torus:4x4 32/15, dgx1 24/7 (24 units of edges, 7 of a tree).
+// Numbers of trees per round: mesh:4x4 8/5 (four corners with two links, twelve others; 24 edges for 15 of a
+// tree), torus:4x4 32/15, dgx1 24/7 (24 units of edges, 7 of a tree).
 TEST(TreeUnion, NamedMachines) {
   EXPECT_EQ(sum_trees(load_topology("mesh:4x4"), 8)->rounds, 5);
   EXPECT_EQ(sum_trees(load_topology("torus:4x4"), 32)->rounds, 15);
@@ -85,7 +86,8 @@ TEST(TreeUnion, NamedMachines) {
   EXPECT_EQ(sum_trees(load_topology("mesh:8x8"), 16)->rounds, 9);
 }
 
-// Each tree spans all ranks once up and once down, and together they need the rounds that they were packed for, parallel links included.
+// Each tree spans all ranks once up and once down, and together they need the rounds that they were packed
+// for, parallel links included.
 TEST(TreeUnion, PackingLoadsNoLinkBeyondItsRounds) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
