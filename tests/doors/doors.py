@@ -15,7 +15,7 @@ import forgeries
 import judge
 import random_input
 from random_input import flip
-from session import (NOTHING, NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine, check, cost, covered, engine_of, frontier_of, judge_result, machine_of, no_path,
+from session import (NOTHING, NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine, check, cost, covered, engine_of, few_of_any, frontier_of, judge_result, machine_of, no_path,
                      options, possible, question)
 
 FORGERIES = 25  # a result
@@ -59,19 +59,6 @@ def tiny(session, case, rng):
             session.fault("frontier: a point that is better than possible", f"{cost(p)}, {truth}")
     for _ in range(2):
         single(session, case, rng, machine, asked)
-
-
-def few_of_any(session, result, truth, space):
-    """What is said of the least chunk counts of a frontier of any."""
-    closed = result["complete_chunks"]
-    session.counts["any number of chunks against exhaustive search"] += 1
-    for steps, rounds, chunks in truth:
-        surely = closed is None or closed >= space.chunks[-1]
-        if surely and not covered({"steps": steps, "rounds": rounds, "chunks": chunks}, result["points"]):
-            session.fault("frontier: lacks what it is complete for", f"{steps} steps, {rounds} rounds, {chunks} chunks")
-        for p in result["points"]:
-            if p["proven"] and judge.better(steps, rounds, chunks, p):
-                session.fault("frontier: a proven point is not the best", f"{cost(p)}; {steps} steps, {rounds} rounds, {chunks} chunks")
 
 
 def single(session, case, rng, machine, asked):

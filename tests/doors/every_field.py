@@ -130,7 +130,7 @@ GENUINE = {
     "uneven": lambda: made("frontier", uneven, "allgather", "--max-chunks", 2),
     "rooted": lambda: made("frontier", "line:3", "gather", "--root", 1),
     "dual": lambda: made("frontier", "torus:2x2", "reducescatter"),
-    "custom": lambda: made("frontier", uneven, pairs),
+    "custom": lambda: made("frontier", uneven, pairs, "--max-chunks", 2),
     "custom sums": lambda: made("frontier", "ring:3", sums, "--max-chunks", 2),
     "synthesis": lambda: made("synthesize", "ring:4", "allgather", "--chunks", 1),
     "algorithm": lambda: made("classic", "ring_allreduce", "ring:4"),

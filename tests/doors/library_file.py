@@ -61,7 +61,7 @@ def answers(question, answer, numbering):
     root = numbering["ranks"][answer["collective"]["root"]] if answer["collective"]["collective"] in judge.ROOTED else 0
     words = dict(zip(space.split()[0:1] + ["max"] + space.split()[3::2], space.split()[1:3] + space.split()[4::2]))
     infinite = lambda value: 2147483647 if value is None else value
-    mine = [answer["space"]["min_chunks"], answer["space"]["max_chunks"], *map(infinite, (answer["space"][key] for key in ("max_steps", "max_rounds", "extra_rounds")))]
+    mine = [infinite(answer["space"][key]) for key in ("min_chunks", "max_chunks", "max_steps", "max_rounds", "extra_rounds")]
     limits = effort[effort.index("conflicts"):].split()
     return (same and answer["kind"] == "frontier" and (answer["collective"]["collective"], root) == (asked["collective"], asked["root"]) and
             order_of(answer["collective"], numbering["ranks"]) == order_of(asked, range(machine["ranks"])) and

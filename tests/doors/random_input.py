@@ -249,6 +249,7 @@ def frontier_options(rng, tiny=False):
     effort = []
     if flip(rng, 0.1):
         effort += ["--no-bounds"]
+        space.setdefault("--max-chunks", 2)  # nothing else ends it
     if flip(rng, 0.15):
         effort += ["--no-symmetry"]
     if flip(rng, 0.15):

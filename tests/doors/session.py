@@ -246,6 +246,19 @@ def cost(point):
     return tuple(point[key] for key in ("steps", "rounds", "chunks"))
 
 
+def few_of_any(session, result, truth, space):
+    """What is said of the least chunk counts of a frontier of any."""
+    closed = result["complete_chunks"]
+    session.counts["any number of chunks against exhaustive search"] += 1
+    for steps, rounds, chunks in truth:
+        surely = closed is None or closed >= space.chunks[-1]
+        if surely and not covered({"steps": steps, "rounds": rounds, "chunks": chunks}, result["points"]):
+            session.fault("frontier: lacks what it is complete for", f"{steps} steps, {rounds} rounds, {chunks} chunks")
+        for p in result["points"]:
+            if p["on_frontier"] and p["proven"] and judge.better(steps, rounds, chunks, p):
+                session.fault("frontier: a proven point is not the best", f"{cost(p)}; {steps} steps, {rounds} rounds, {chunks} chunks")
+
+
 # The engines of the literature have no direct sums for several.
 def by_engine(engine):
     return NOTHING if engine == "sat" else "this engine knows|this engine counts every"
