@@ -38,8 +38,9 @@ constexpr double kHopedOfFractions =
     0.99;                            // of the rounds of fractions: these are not the best that there are
 constexpr double kFarPacking = 1.5;  // times the rounds of fractions: a packing that is not repeated
 constexpr double kTrifle = 0.002;    // a better rate by less is no reason for one more point
-constexpr double kNearer =
-    0.85;  // nor one that leaves more than this part of what another of fewer steps is over the bound
+// Nor is one that leaves more than this part of what another of fewer steps is over the bound.
+constexpr double kNearer = 0.85;
+constexpr int kFewChunks = 16;         // trifles count
 constexpr std::size_t kLarge = 5'000;  // sends
 constexpr int kMostChunks = 4096;
 constexpr long long kOfEach = 100;  // work for each send
@@ -285,7 +286,7 @@ class Construction::Engine {
     if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
     Effort repeating(budget_ / 6 + kOfEach * jobs.count(), question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
-      return is_better(steps, total / (chunks * copies), jobs.count() * static_cast<double>(copies) > kLarge);
+      return is_better(steps, total / (chunks * copies), is_large(chunks * copies, jobs.count() * copies));
     };
     pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps,
              1 + kNearBound, repeating, worth, keep);
@@ -296,11 +297,14 @@ class Construction::Engine {
     double rate = 0;
   };
 
-  // Is it better than what there is, and, if it is large, by more than a trifle?
+  static bool is_large(int chunks, std::size_t sends) { return chunks > kFewChunks || sends > kLarge; }
+
+  // Is it better than what there is, and, if it is large, by more than a trifle? To meet the bound is none.
   bool is_better(int steps, double rate, bool large) const {
     return std::ranges::none_of(kept_, [&](const Cheap& other) {
       if (other.steps > steps) return false;
-      if (!large || other.steps == steps) return other.rate <= rate * (1 + 1e-12);
+      const bool meets = rate <= bound_ * (1 + 1e-12);
+      if (!large || meets || other.steps == steps) return other.rate <= rate * (1 + 1e-12);
       return other.rate <= rate * (1 + kTrifle) || over(rate) > kNearer * over(other.rate);
     });
   }
@@ -310,7 +314,7 @@ class Construction::Engine {
   void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepAssignment& plan) {
     const auto steps = static_cast<int>(plan.rounds.size());
     const double rate = static_cast<double>(plan.total_rounds()) / chunks;
-    const bool large = plan.step_of.size() > kLarge;
+    const bool large = is_large(chunks, plan.step_of.size());
     if (chunks < question_.min_chunks || steps > question_.max_steps || !is_better(steps, rate, large))
       return;
     const Collective whole = with_chunks(question_.one, chunks);

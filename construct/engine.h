@@ -32,9 +32,9 @@ struct EngineQuestion {
 // Calls `found` for each schedule that is better than all before in steps or in rounds per chunk: verified,
 // its construction named, its collective with_chunks(one, cost.chunks). What is quick comes first. The calls
 // for less work, an earlier stop or a lower max_chunks are among those for more, or what these find is as
-// good; of schedules of more than some 5,000 sends one is left out where another of fewer steps has a rate
-// within 0.2 %, or has not much more over the bound. Nothing is found where a destination cannot be reached,
-// and of chunks that start nowhere.
+// good; of schedules of more than 16 chunks or some 5,000 sends one that does not meet the bound is left out
+// where another of fewer steps has a rate within 0.2 %, or has not much more over the bound. Nothing is found
+// where a destination cannot be reached, and of chunks that start nowhere.
 void construct(const EngineQuestion&, const std::function<void(Point)>& found);
 
 // The same in parts, each of a chunk count, so that several questions are answered side by side.
