@@ -43,7 +43,9 @@ namespace {
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
+// And deliveries of what is written by hand: one that has more wins at no small size.
 constexpr int kMostFast = 8;
+constexpr double kMostFastSends = 20'000;
 // Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has
 // had its turn. The least count is then asked without that limit.
 constexpr int kSolved = 4;
@@ -251,6 +253,9 @@ class FrontierSearch {
                                      .stop = options_.synthesis.limits.stop};
       if (composed && chunks <= kMostFast)
         for (ComposedPoint& each : compose_on(question, machine)) put_inside(std::move(each.point));
+      double sends = 0;
+      for (const ChunkSpec& chunk : whole.chunks) sends += static_cast<double>(chunk.post.size());
+      if (sends > kMostFastSends) continue;
       for (const ClassicEntry& entry : classic_catalogue())
         if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
     }
