@@ -139,9 +139,14 @@ void Findings::give_up(const std::set<Stopped>& why) {
   ++parts_.changes;
 }
 
+int Findings::changes() const {
+  const std::lock_guard lock(mutex_);
+  return parts_.changes;
+}
+
 void Findings::assemble_if_due() const {
   const std::unique_lock lock(assembling_, std::try_to_lock);
-  if (lock && steady_clock::now() >= next_) assemble(false);
+  if (lock && assembled_ != changes() && steady_clock::now() >= next_) assemble(false);
 }
 
 void Findings::time() {
@@ -358,11 +363,11 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
 
 void Findings::assemble(bool with_times) const {
   const auto begun = steady_clock::now();
-  Parts parts = this->parts();
+  const Parts parts = this->parts();
   auto fresh = std::make_shared<Assembled>();
   Result& marked = fresh->marked;
   marked.space = empty_.space;
-  marked.claims = in_order(std::move(parts.claims));
+  marked.claims = in_order(parts.claims);
   if (!parts.given_up.empty()) fresh->given_up = *parts.given_up.begin();
   std::vector<SharedPoint> beaten = parts.beaten;
   const ParetoSet frontier = merged(parts, us_ ? &beaten : nullptr);
@@ -440,8 +445,7 @@ Result Findings::result(Stopped stopped, double seconds) const {
 
 Result Findings::so_far(Stopped stopped, double seconds) const {
   if (const std::unique_lock lock(assembling_, std::try_to_lock); lock) {
-    const int changes = parts().changes;
-    if (assembled_ != changes) assemble(false);
+    if (assembled_ != changes()) assemble(false);
   }
   return filled(stopped, seconds);
 }

@@ -30,6 +30,7 @@
 #include "construct/composition.h"
 #include "construct/engine.h"
 #include "construct/incumbents.h"
+#include "construct/mirror.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/cubes.h"
@@ -79,7 +80,8 @@ class FrontierSearch {
         topology_(found_->question().topology),
         asked_(found_->question().collective),
         space_(found_->question().space),
-        kinds_({asked_.kind}) {
+        kinds_({asked_.kind}),
+        mirror_(mirror_of(topology_)) {
     if (found_->is_allreduce())
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
     if (options_.progress)
@@ -198,7 +200,7 @@ class FrontierSearch {
   }
 
   // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
-  // for smaller ones, too: two phases share it.
+  // for smaller ones, too: two phases share it. On its own mirror a machine does sums as it does copies.
   void construct_all(long long work) {
     struct Attempt {
       CollectiveKind kind = CollectiveKind::Custom;
@@ -207,6 +209,7 @@ class FrontierSearch {
     };
     std::vector<std::unique_ptr<Attempt>> attempts;
     for (const CollectiveKind kind : kinds_) {
+      if (mirror_ && found_->is_allreduce() && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
@@ -229,8 +232,13 @@ class FrontierSearch {
       std::erase_if(attempts, [&](const std::unique_ptr<Attempt>& attempt) {
         if (clock_.over() && !found_->frontier().empty()) return true;
         clock_.report(name_of(attempt->one) + ": constructing schedules");
+        found_->assemble_if_due();
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+          if (mirror_ && attempt->kind == CollectiveKind::Allgather && found_->is_allreduce()) {
+            constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
+            put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
+          }
           put(attempt->kind, std::move(point), true);
         });
       });
@@ -381,6 +389,7 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::set<int> priced_ = {};               // numbers of steps
+  const std::optional<std::vector<LinkId>> mirror_;
   std::mutex mutex_;
 };
 
