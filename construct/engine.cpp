@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "construct/composition.h"
@@ -111,13 +112,19 @@ class Construction::Engine {
       sends_ += static_cast<double>(chunks.count()) *
                 (static_cast<double>(chunks.post.size()) +
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
-    if (question.bound.rounds > 0)
-      bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
+    know(question.bound);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
     for (const int chunks : {question.min_chunks, question.min_chunks + 1})
       if (question.max_chunks == 0 || chunks <= question.max_chunks)
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
   }
+
+  void know(const Rate& bound) {
+    if (bound.rounds > 0)
+      bound_ = std::max(bound_, static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks));
+  }
+
+  std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
 
   bool advance(const std::function<void(Point)>& found) {
     if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
@@ -186,6 +193,7 @@ class Construction::Engine {
     fraction_ = nearest.rounds();
     shares_ = nearest.shares();
     hop_ = 0;
+    if (!one_.combining && fraction_ > bound_ * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
     for (const double hop : kHops) {
       Effort lower(budget / 6, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
@@ -196,6 +204,16 @@ class Construction::Engine {
       hop_ = hop;
       return;
     }
+  }
+
+  // The dearest is a million.
+  Prices whole(const std::vector<double>& bins) const {
+    const double unit = 1e6 / std::ranges::max(bins);
+    Prices prices;
+    for (int b = 0; b < network_.bins(); ++b)
+      (b < network_.links() ? prices.links : prices.limits)
+          .push_back(static_cast<int>(std::lround(bins[b] * unit)));
+    return prices;
   }
 
   // False where there is none left.
@@ -361,8 +379,9 @@ class Construction::Engine {
   const std::vector<Nesting> nestings_ = nestings(question_.topology);
   std::vector<std::vector<FractionalPacking::Share>> shares_ = {};  // [class], of the fractional packing
   double fraction_ = 0;                                             // its rounds
-  bool settled_ = false;                                            // more effort would not improve it
-  double sends_ = 0;                                                // of one chunk per block
+  std::optional<Prices> prices_ = {};
+  bool settled_ = false;  // more effort would not improve it
+  double sends_ = 0;      // of one chunk per block
   double bound_ = 0;
   double hop_ = 1;
   double best_rate_ = std::numeric_limits<double>::infinity();
@@ -379,6 +398,14 @@ Construction::~Construction() = default;
 
 bool Construction::advance(const std::function<void(Point)>& found) {
   return engine_->advance(found);
+}
+
+std::optional<Prices> Construction::take_prices() {
+  return engine_->take_prices();
+}
+
+void Construction::know(const Rate& bound) {
+  engine_->know(bound);
 }
 
 void construct(const EngineQuestion& question, const std::function<void(Point)>& found) {

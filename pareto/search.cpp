@@ -51,11 +51,13 @@ constexpr double kMostFastSends = 20'000;
 // had its turn. The least count is then asked without that limit.
 constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
-// Before the engine has taken its time, on machines of so many links times chunks times contributions:
-// mesh:4x4 AllReduce is one, and takes half a second.
+// Before the engine has taken its time, on machines of so many links times chunks times contributions, or times
+// ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 2'000;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
+// Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
+constexpr double kMostOfTrees = 3e8;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
 // many numbers of steps.
 constexpr long long kPriced = 32;
@@ -162,6 +164,16 @@ class FrontierSearch {
     if (const Claim any = of_any_chunks(topology_, of, claim); any.rounds > 0) found_->put(any);
   }
 
+  // Any prices show a bound, and those of a packing of trees one that no packing of trees can beat.
+  void bound_by_trees(const Collective& one, const Prices& prices) {
+    if (!options_.synthesis.use_bounds || topology_.underlay || abilities_of(topology_).any()) return;
+    const double looks = static_cast<double>(one.chunks.size()) * topology_.ranks *
+                         static_cast<double>(topology_.links.size());
+    if (looks > kMostOfTrees) return;
+    put_bound(
+        one, {.collective = one.kind, .certificate = {.kind = Certificate::Kind::Trees, .prices = {prices}}});
+  }
+
   // The rate of as few steps as points have, up to the first number of steps that has the rate of any.
   // Vectors that are gathered have bounds of their own. Of one chunk whole rounds would hide most of it.
   void bound_steps() {
@@ -233,6 +245,10 @@ class FrontierSearch {
         if (clock_.over() && !found_->frontier().empty()) return true;
         clock_.report(name_of(attempt->one) + ": constructing schedules");
         found_->assemble_if_due();
+        if (const std::optional<Prices> prices = attempt->construction->take_prices()) {
+          bound_by_trees(attempt->one, *prices);
+          attempt->construction->know(found_->rate_bound(attempt->kind));
+        }
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
           if (mirror_ && attempt->kind == CollectiveKind::Allgather && found_->is_allreduce()) {
@@ -298,8 +314,8 @@ class FrontierSearch {
   // constructs.
   void close_little() {
     const Collective one = of_kind(asked_, asked_.kind, 1);
-    const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
-                        (one.combining ? topology_.ranks : 1);
+    const double sent = static_cast<double>(one.chunks.size()) * (one.combining ? topology_.ranks : 1);
+    const double size = static_cast<double>(topology_.links.size()) * std::max(sent, 1.0 * topology_.ranks);
     if (size > kLittle) return;
     bound_steps();
     solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
