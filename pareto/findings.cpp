@@ -208,7 +208,7 @@ bool Findings::inside(const Cost& cost) const {
 // Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody
 // could use it.
 std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
-  constexpr long long kMostComposed = 1 << 22;
+  constexpr long long kMostComposed = 1 << 20;
   std::vector<Composition> all;
   const auto add = [&](Composition each) {
     // Where steps may be split the cost is known of the schedule only.
