@@ -43,7 +43,7 @@ constexpr double kTrifle = 0.002;    // a better rate by less is no reason for o
 constexpr double kNearer = 0.85;
 constexpr int kFewChunks = 16;         // trifles count
 constexpr std::size_t kLarge = 5'000;  // sends
-constexpr int kMostChunks = 4096;
+constexpr int kMostChunks = 1 << 14;
 constexpr long long kOfEach = 100;  // work for each send
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
@@ -74,6 +74,7 @@ const std::vector<Level>& levels() {
                                          {.exact = {4},
                                           .times = {2, 4},
                                           .most_exact = 4e4,
+                                          .most_sends = 6e5,
                                           .small = 8,
                                           .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
                                          {.exact = {8, 16},
