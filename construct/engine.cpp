@@ -47,6 +47,10 @@ constexpr long long kOfEach = 100;  // work for each send
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
+// Of the first level, at least: fewer leave a packing of a thousand classes far from its optimum.
+constexpr long long kSweeps = 30;
+constexpr double kManySends = 1e6;  // of what is made for its few steps
+constexpr double kMostRegular = 5e6;
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
 // few chunks fit at once.
@@ -115,9 +119,15 @@ class Construction::Engine {
     if (question.bound.rounds > 0)
       bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
-    for (const int chunks : {question.min_chunks, question.min_chunks + 1})
-      if (question.max_chunks == 0 || chunks <= question.max_chunks)
+    budget_ = std::max(budget_, kSweeps * sweep());
+    const int least = question.min_chunks;
+    for (const int chunks : {least, least + 1})
+      if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
+          (chunks == least || chunks * sends_ <= kManySends))
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
+    // Before what looks at each send by itself, where that takes long; behind what people know by name.
+    attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
+                     {.how = How::Regular, .chunks = least});
   }
 
   bool advance(const std::function<void(Point)>& found) {
@@ -128,12 +138,23 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Packed, Exact, Composed };
+  enum class How { Quick, Regular, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
     double slack = 0;
   };
+
+  bool is_large() const { return sends_ > kManySends / 10; }
+
+  // Work of a sweep over all classes, about.
+  long long sweep() const {
+    long long trees = 0;
+    for (std::size_t k = 0; k < classes_.size(); ++k)
+      if (one_.combining || k == 0 || classes_[k].post.size() > 1 || classes_[k].pre != classes_[k - 1].pre)
+        ++trees;
+    return trees * (network_.links() + 2LL * network_.bins());
+  }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
   double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
@@ -178,24 +199,36 @@ class Construction::Engine {
     return question_.max_chunks > 0 ? std::min(question_.max_chunks, most) : most;
   }
 
-  // First as near to the bound as trees come, then the lowest trees that come as near.
+  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that come
+  // as near.
   void pack_fractions(long long budget) {
+    const auto use = [&](const FractionalPacking& packing, double hop) {
+      fraction_ = fraction_ > 0 ? std::min(fraction_, packing.rounds()) : packing.rounds();
+      shares_ = packing.shares();
+      hop_ = hop;
+    };
+    double low = std::numeric_limits<double>::infinity();
+    if (level_ == 0 && bound_ > 0) {
+      Effort effort(budget / 3, question_.stop);
+      FractionalPacking packing(network_, classes_, one_.combining);
+      if (!packing.improve(bound_, kNearFraction, kHops[0], effort)) return;
+      use(packing, kHops[0]);
+      low = packing.rounds();
+      settled_ = low <= bound_ * (1 + kNearFraction);
+      if (settled_) return;
+    }
     Effort effort(budget / 3, question_.stop);
     FractionalPacking nearest(network_, classes_, one_.combining);
     if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
     settled_ = effort.affords(1);
     fraction_ = nearest.rounds();
-    shares_ = nearest.shares();
-    hop_ = 0;
+    if (low <= std::max(bound_, fraction_) * (1 + kLower)) return;
+    use(nearest, 0);
     for (const double hop : kHops) {
       Effort lower(budget / 6, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
-      if (packing.rounds() > std::max(bound_, fraction_) * (1 + kLower)) continue;
-      fraction_ = std::min(fraction_, packing.rounds());
-      shares_ = packing.shares();
-      hop_ = hop;
-      return;
+      if (packing.rounds() <= std::max(bound_, fraction_) * (1 + kLower)) return use(packing, hop);
     }
   }
 
@@ -205,9 +238,10 @@ class Construction::Engine {
     if (level_ >= 0) budget_ *= kMoreWork;
     if (++level_ == std::ssize(levels()) || budget_ > question_.work) return false;
     // The first ones also look for fewer steps, where a smaller space would.
-    if (met() && level_ >= kQuickLevels) return false;
+    if (met() && (level_ >= kQuickLevels || is_large())) return false;
     attempts_.clear();
     next_ = 0;
+    if (level_ == 0) add(How::Regular, {}, {1}, kMostRegular);
     if (!settled_) pack_fractions(budget_);
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
@@ -226,8 +260,9 @@ class Construction::Engine {
     if (!all.empty()) all.insert(question_.min_chunks);
     for (const int factor : times)
       all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
+    const int most = how == How::Regular && question_.max_chunks == 0 ? kMostChunks : most_chunks(level());
     for (const int chunks : all)
-      if (chunks >= 1 && chunks <= most_chunks(level()) && chunks * sends_ <= most_sends)
+      if (chunks >= 1 && chunks <= most && chunks * sends_ <= most_sends)
         attempts_.push_back({.how = how, .chunks = chunks});
   }
 
@@ -238,6 +273,10 @@ class Construction::Engine {
     switch (attempt.how) {
       case How::Quick:
         return take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      case How::Regular:
+        take(regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        if (is_large() && !kept_.empty()) next_ = attempts_.size();
+        return;
       case How::Packed:
         return pack(attempt.chunks, attempt.slack);
       case How::Exact:
