@@ -273,10 +273,12 @@ class Construction::Engine {
     switch (attempt.how) {
       case How::Quick:
         return take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
-      case How::Regular:
-        take(regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
-        if (is_large() && !kept_.empty()) next_ = attempts_.size();
-        return;
+      case How::Regular: {
+        std::vector<Point> points =
+            regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds);
+        if (is_large() && !points.empty()) next_ = attempts_.size();
+        return take(std::move(points));
+      }
       case How::Packed:
         return pack(attempt.chunks, attempt.slack);
       case How::Exact:
