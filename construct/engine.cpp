@@ -47,10 +47,11 @@ constexpr long long kOfEach = 100;  // work for each send
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
-// Of the first level, at least: fewer leave a packing of a thousand classes far from its optimum.
+// Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
 constexpr long long kSweeps = 30;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6;
+constexpr double kOfOneClass = 4;  // times the sends
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
 // few chunks fit at once.
@@ -119,7 +120,9 @@ class Construction::Engine {
     if (question.bound.rounds > 0)
       bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
-    budget_ = std::max(budget_, kSweeps * sweep());
+    // What less effort than a level has could not do, on so large a machine.
+    for (; budget_ < kSweeps * sweep() / 2; budget_ *= kMoreWork) ++first_level_;
+    level_ = first_level_;
     const int least = question.min_chunks;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
@@ -186,13 +189,15 @@ class Construction::Engine {
     for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level), count.slack);
     for (int c = 0; c < level.small; ++c) slack_of.try_emplace(question_.min_chunks + c, 0.0);
     std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(level); });
-    if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(level), 0.0);
+    if (slack_of.empty() && level_ == first_level_) slack_of.try_emplace(most_chunks(level), 0.0);
     return slack_of;
   }
 
-  // A level's schedules have no more sends than so.
+  // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
+  // for.
   int most_of_all(const Level& level) const {
-    return std::clamp(static_cast<int>(level.most_sends / std::max(1.0, sends_)), 1, kMostChunks);
+    const double most = level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1);
+    return std::clamp(static_cast<int>(most / std::max(1.0, sends_)), 1, kMostChunks);
   }
   int most_chunks(const Level& level) const {
     const int most = most_of_all(level);
@@ -208,7 +213,7 @@ class Construction::Engine {
       hop_ = hop;
     };
     double low = std::numeric_limits<double>::infinity();
-    if (level_ == 0 && bound_ > 0) {
+    if (level_ == first_level_ && bound_ > 0) {
       Effort effort(budget / 3, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(bound_, kNearFraction, kHops[0], effort)) return;
@@ -235,13 +240,17 @@ class Construction::Engine {
   // False where there is none left.
   bool begin_level() {
     if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
-    if (level_ >= 0) budget_ *= kMoreWork;
-    if (++level_ == std::ssize(levels()) || budget_ > question_.work) return false;
+    if (begun_) {
+      budget_ *= kMoreWork;
+      ++level_;
+    }
+    begun_ = true;
+    if (level_ >= std::ssize(levels()) || budget_ > question_.work) return false;
     // The first ones also look for fewer steps, where a smaller space would.
     if (met() && (level_ >= kQuickLevels || is_large())) return false;
     attempts_.clear();
     next_ = 0;
-    if (level_ == 0) add(How::Regular, {}, {1}, kMostRegular);
+    if (level_ == first_level_) add(How::Regular, {}, {1}, kMostRegular);
     if (!settled_) pack_fractions(budget_);
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
@@ -410,7 +419,8 @@ class Construction::Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   std::vector<Cheap> kept_ = {};
   std::set<int> united_ = {};  // chunk counts of tree unions
-  int level_ = -1;
+  int level_ = 0, first_level_ = 0;
+  bool begun_ = false;
   long long budget_ = kFirstWork;  // of the level
   std::vector<Attempt> attempts_ = {};
   std::size_t next_ = 0;
