@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "construct/composition.h"
+#include "construct/disjoint_trees.h"
 #include "construct/effort.h"
 #include "construct/fractional_packing.h"
 #include "construct/incumbents.h"
@@ -44,6 +45,7 @@ constexpr int kFewChunks = 16;         // trifles count
 constexpr std::size_t kLarge = 5'000;  // sends
 constexpr int kMostChunks = 4096;
 constexpr long long kOfEach = 100;  // work for each send
+constexpr long long kOfEachCopy = 8;
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
@@ -51,6 +53,7 @@ constexpr int kMoreWork = 6;  // times, from level to level
 constexpr long long kSweeps = 30;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6;
+constexpr long long kDisjointWork = 100'000'000;
 constexpr double kOfOneClass = 4;  // times the sends
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
@@ -141,7 +144,7 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Regular, Packed, Exact, Composed };
+  enum class How { Quick, Regular, Disjoint, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
@@ -196,12 +199,15 @@ class Construction::Engine {
   // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
   // for.
   int most_of_all(const Level& level) const {
-    const double most = level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1);
-    return std::clamp(static_cast<int>(most / std::max(1.0, sends_)), 1, kMostChunks);
+    return fitting(level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1));
   }
-  int most_chunks(const Level& level) const {
-    const int most = most_of_all(level);
-    return question_.max_chunks > 0 ? std::min(question_.max_chunks, most) : most;
+  int most_chunks(const Level& level) const { return most_asked(most_of_all(level)); }
+  // Chunks of so many sends.
+  int fitting(double sends) const {
+    return std::clamp(static_cast<int>(sends / std::max(1.0, sends_)), 1, kMostChunks);
+  }
+  int most_asked(int chunks) const {
+    return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
   }
 
   // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that come
@@ -250,7 +256,10 @@ class Construction::Engine {
     if (met() && (level_ >= kQuickLevels || is_large())) return false;
     attempts_.clear();
     next_ = 0;
-    if (level_ == first_level_) add(How::Regular, {}, {1}, kMostRegular);
+    if (level_ == first_level_) {
+      add(How::Regular, {}, {1}, kMostRegular);
+      if (!one_.combining && classes_.size() == 1 && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
+    }
     if (!settled_) pack_fractions(budget_);
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
@@ -269,7 +278,7 @@ class Construction::Engine {
     if (!all.empty()) all.insert(question_.min_chunks);
     for (const int factor : times)
       all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
-    const int most = how == How::Regular && question_.max_chunks == 0 ? kMostChunks : most_chunks(level());
+    const int most = how == How::Regular ? most_asked(kMostChunks) : most_chunks(level());
     for (const int chunks : all)
       if (chunks >= 1 && chunks <= most && chunks * sends_ <= most_sends)
         attempts_.push_back({.how = how, .chunks = chunks});
@@ -288,6 +297,8 @@ class Construction::Engine {
         if (is_large() && !points.empty()) next_ = attempts_.size();
         return take(std::move(points));
       }
+      case How::Disjoint:
+        return grow_disjoint(attempt.chunks);
       case How::Packed:
         return pack(attempt.chunks, attempt.slack);
       case How::Exact:
@@ -313,17 +324,26 @@ class Construction::Engine {
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
-    if (packing && united_.insert(packing->chunks).second) put_in_steps(*packing, "tree_union");
+    if (packing && united_.insert(packing->chunks).second)
+      put_in_steps(*packing, "tree_union", most_chunks(level()));
   }
 
   void pack(int chunks, double slack) {
     Effort whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
                                      .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (!stopped()) put_in_steps(packing, "packing");
+    if (!stopped()) put_in_steps(packing, "packing", most_chunks(level()));
   }
 
-  void put_in_steps(const ChunkPacking& packing, const char* construction) {
+  void grow_disjoint(int chunks) {
+    Effort effort(kDisjointWork, question_.stop);
+    const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
+    if (const std::optional<ChunkPacking> packing =
+            disjoint_trees(network_, classes_, chunks, rounds, effort))
+      put_in_steps(*packing, "disjoint_trees", most_asked(fitting(kMostRegular)));
+  }
+
+  void put_in_steps(const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
     const int most_steps = std::min(kMostSteps, question_.max_steps);
@@ -334,12 +354,13 @@ class Construction::Engine {
     Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
-    Effort repeating(budget_ / 6 + kOfEach * jobs.count(), question_.stop);
+    Effort repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
+                     question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
       return is_better(steps, total / (chunks * copies), is_large(chunks * copies, jobs.count() * copies));
     };
-    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps,
-             1 + kNearBound, repeating, worth, keep);
+    pipeline(jobs, needed_rounds(network_, packing), most / chunks, most_steps, 1 + kNearBound, repeating,
+             worth, keep);
   }
 
   struct Cheap {
