@@ -354,6 +354,7 @@ class Construction::Engine {
     Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
+    if (is_large() && most < 2 * chunks) return;
     Effort repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
                      question_.stop);
     const auto worth = [&](int copies, int steps, double total) {

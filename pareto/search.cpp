@@ -53,6 +53,8 @@ constexpr std::int64_t kSomeConflicts = 1'000;
 constexpr double kLittle = 2'000;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
+// Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
+constexpr double kMostSolved = 1 << 18;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
 // many numbers of steps.
 constexpr long long kPriced = 32;
@@ -163,7 +165,7 @@ class FrontierSearch {
   void bound_steps() {
     const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
     const ParetoSet frontier = found_->frontier();
-    if (frontier.empty() || !options_.synthesis.use_bounds) return;
+    if (frontier.empty() || !options_.synthesis.use_bounds || is_too_large()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
     const Collective of =
         of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
@@ -281,6 +283,10 @@ class FrontierSearch {
     return space_.min_chunks + more - 1;
   }
 
+  bool is_too_large() const {
+    return static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks > kMostSolved;
+  }
+
   // A second's worth, of small machines: there solvers find the fewest rounds of few steps, which nothing
   // constructs.
   void close_little() {
@@ -301,6 +307,10 @@ class FrontierSearch {
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
+    if (is_too_large()) {
+      if (last) found_->give_up({Stopped::SizeLimit});
+      return;
+    }
     most = std::min(most, space_.max_chunks);
     const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
       const ParetoSet known = found_->frontier();
