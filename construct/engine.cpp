@@ -52,9 +52,9 @@ constexpr int kMoreWork = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
 constexpr long long kSweeps = 30;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
-constexpr double kMostRegular = 5e6;
+constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
 constexpr long long kDisjointWork = 100'000'000;
-constexpr double kOfOneClass = 4;  // times the sends
+constexpr double kOfOneClass = 2;  // times the sends
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
 // few chunks fit at once.
@@ -151,7 +151,7 @@ class Construction::Engine {
     double slack = 0;
   };
 
-  bool is_large() const { return sends_ > kManySends / 10; }
+  bool is_large() const { return sends_ > kManySends / 20; }
 
   // Work of a sweep over all classes, about.
   long long sweep() const {
@@ -340,7 +340,7 @@ class Construction::Engine {
     const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
     if (const std::optional<ChunkPacking> packing =
             disjoint_trees(network_, classes_, chunks, rounds, effort))
-      put_in_steps(*packing, "disjoint_trees", most_asked(fitting(kMostRegular)));
+      put_in_steps(*packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
   }
 
   void put_in_steps(const ChunkPacking& packing, const char* construction, int most) {

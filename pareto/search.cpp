@@ -19,10 +19,12 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -68,6 +70,24 @@ std::optional<int> rounds_to_beat(const ParetoSet& found, int steps, int chunks)
   if (best == nullptr) return std::nullopt;
   const int equal = best->method == Method::Gathered ? 0 : 1;
   return static_cast<int>((static_cast<long long>(best->cost.rounds) * chunks - equal) / best->cost.chunks);
+}
+
+// By link, one that is like it and leads back, each once. None where there is none, or where links share limits.
+std::vector<LinkId> opposites(const Topology& topology) {
+  if (!topology.limits.empty() || topology.underlay) return {};
+  std::map<std::tuple<Rank, Rank, int, double, double>, std::vector<LinkId>> alike;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+    const Link& link = topology.links[l];
+    alike[{link.src, link.dst, link.bandwidth, link.alpha_us, link.beta_us_per_byte}].push_back(l);
+  }
+  std::vector<LinkId> opposite(topology.links.size());
+  for (const auto& [key, links] : alike) {
+    auto [src, dst, bandwidth, alpha, beta] = key;
+    const auto back = alike.find({dst, src, bandwidth, alpha, beta});
+    if (back == alike.end() || back->second.size() != links.size()) return {};
+    for (std::size_t i = 0; i < links.size(); ++i) opposite[links[i]] = back->second[i];
+  }
+  return opposite;
 }
 
 class FrontierSearch {
@@ -197,6 +217,23 @@ class FrontierSearch {
     if (options_.us) take_fast(true);
   }
 
+  // Of an AllReduce on a machine that is its own reverse: by link, the one that leads back. There a ReduceScatter
+  // is an Allgather backwards, and is not constructed again.
+  std::vector<LinkId> mirrored() const {
+    if (!found_->is_allreduce() || !has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
+      return {};
+    return opposites(topology_);
+  }
+
+  Point backwards(Point point, const std::vector<LinkId>& opposite) const {
+    for (Step& step : point.schedule.steps)
+      for (Send& send : step.sends) send.link = opposite[send.link];
+    point.schedule = reversed(point.schedule, true);
+    point.collective = of_kind(asked_, CollectiveKind::ReduceScatter, point.cost.chunks);
+    point.method = Method::Dual;
+    return point;
+  }
+
   // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
   // for smaller ones, too: two phases share it.
   void construct_all(long long work) {
@@ -206,7 +243,9 @@ class FrontierSearch {
       std::unique_ptr<Construction> construction = {};
     };
     std::vector<std::unique_ptr<Attempt>> attempts;
+    const std::vector<LinkId> opposite = mirrored();
     for (const CollectiveKind kind : kinds_) {
+      if (!opposite.empty() && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
@@ -231,6 +270,8 @@ class FrontierSearch {
         clock_.report(name_of(attempt->one) + ": constructing schedules");
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+          if (attempt->kind == CollectiveKind::Allgather && !opposite.empty())
+            put(CollectiveKind::ReduceScatter, backwards(point, opposite));
           put(attempt->kind, std::move(point), true);
         });
       });
@@ -243,6 +284,9 @@ class FrontierSearch {
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
+    const double entries =
+        static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks;
+    std::erase_if(counts, [&](int chunks) { return chunks * entries > kMostSolved; });
     const std::vector<Nesting> machine = nestings(topology_);
     for (const int chunks : counts) {
       if (clock_.over()) return;
