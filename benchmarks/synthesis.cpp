@@ -1,6 +1,6 @@
 // What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16 ranks is
-// within a minute a frontier, ours against the published encodings on the same questions in one run, and schedules for
-// 64 ranks. Prints tables; --json keeps them.
+// within a minute a frontier, and ours against the published encodings on the same questions in one run. Prints
+// tables; --json keeps them.
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
@@ -23,8 +23,6 @@
 #include "api/inputs.h"
 #include "api/search.h"
 #include "benchmarks/measure.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"

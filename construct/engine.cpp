@@ -50,7 +50,7 @@ constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
-constexpr long long kSweeps = 30;
+constexpr long long kSweeps = 30, kOfPath = 25;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
 constexpr long long kDisjointWork = 100'000'000;
@@ -153,13 +153,16 @@ class Construction::Engine {
 
   bool is_large() const { return sends_ > kManySends / 20; }
 
-  // Work of a sweep over all classes, about.
+  // Work of a sweep over all classes, about; of paths a part, since they are near after few.
   long long sweep() const {
-    long long trees = 0;
-    for (std::size_t k = 0; k < classes_.size(); ++k)
-      if (one_.combining || k == 0 || classes_[k].post.size() > 1 || classes_[k].pre != classes_[k - 1].pre)
-        ++trees;
-    return trees * (network_.links() + 2LL * network_.bins());
+    long long work = 0;
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      const bool path = !one_.combining && classes_[k].post.size() == 1;
+      if (path) work += kOfPath;
+      if (!path || k == 0 || classes_[k].pre != classes_[k - 1].pre)
+        work += network_.links() + 2LL * network_.bins();
+    }
+    return work;
   }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
