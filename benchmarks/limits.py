@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a limit costs on machines of 64 to 1,024 ranks: wall and CPU seconds of the command, the seconds that it prints, the memory
+"""What a limit costs on machines of 16 to 4,096 ranks: wall and CPU seconds of the command, the seconds that it prints, the memory
 that it had, its exit code, whether the file that it promised is whole, and, of a frontier, what it found: the least rounds per chunk,
 and how far the bound of any chunk count is below. Limits are seconds, sizes (300M: --memory-limit) or seconds until a Ctrl-C (^3).
 Without a limit (-) the command is interrupted after --patience seconds, which the line says (>).
@@ -123,6 +123,10 @@ def whole(path):
         return None
     if path.is_dir():
         return all(whole(file) for file in path.iterdir()) if any(path.iterdir()) else None
+    if path.suffix == ".json" and path.stat().st_size > 1 << 24:  # the next process would start with the memory that it takes here
+        with path.open("rb") as file:
+            file.seek(-16, os.SEEK_END)
+            return file.read().rstrip().endswith(b"}")
     text = path.read_bytes()
     if path.suffix == ".json":
         try:
@@ -138,7 +142,7 @@ def measured(machine, line, option, limit):
     seconds = float(limit.lstrip("^")) if limit and limit[-1].isdigit() else 0
     command = [chorale, *line] + ([option, str(out)] if option else [])
     if limit and not limit.startswith("^"):
-        command += ["--time-limit" if seconds else "--memory-limit", limit]
+        command += ["--time-limit", f"{round(seconds * 1000)}ms"] if seconds else ["--memory-limit", limit]
     patience = seconds if limit.startswith("^") else seconds + 60 if limit else asked.patience
     started = time.monotonic()
     with subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -1,6 +1,6 @@
 // What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16 ranks is
-// within a minute a frontier, ours against the published encodings on the same questions in one run, and schedules for
-// 64 ranks. Prints tables; --json keeps them.
+// within a minute a frontier, and ours against the published encodings on the same questions in one run. Prints
+// tables; --json keeps them.
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
@@ -23,8 +23,6 @@
 #include "api/inputs.h"
 #include "api/search.h"
 #include "benchmarks/measure.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -237,59 +235,14 @@ void compare(const Options& options, const std::vector<Question>& questions, Jso
   }
 }
 
-// 64 ranks: a verified schedule within 1 % of the cut bound.
-void scale(Json& out) {
-  struct Case {
-    std::string topology;
-    int chunks;
-    Budget budget;
-  };
-  fmt::print("\nscale: Allgather, 64 ranks\n");
-  for (const Case& c :
-       {Case{"torus:8x8", 4, {.steps = 16, .rounds = 63}}, Case{"torus:8x8", 4, {.steps = 8, .rounds = 63}},
-        Case{"hypercube:6", 2, {.steps = 8, .rounds = 21}},
-        Case{"dgx-a100:8", 15, {.steps = 12, .rounds = 106}}}) {
-    const auto started = std::chrono::steady_clock::now();
-    const Topology topology = machine(c.topology);
-    const Collective collective = make_collective("allgather", topology.ranks, c.chunks);
-    const Claim bound = fewest_rounds(topology, collective);
-    if (const auto wrong = fault(topology, collective, bound))
-      throw std::logic_error("the bound's certificate is refused: " + wrong->words);
-    const Rate rate = rate_shown(topology, collective, bound.certificate);
-    const Answer answer =
-        synthesize(topology, collective, c.budget, {.limits = {.time = std::chrono::seconds(60)}});
-    const double seconds = seconds_since(started);
-    if (!answer.point) {
-      fmt::print("{:<12} no schedule within 60 s\n", c.topology);
-      out["scale"].push_back({{"topology", c.topology}, {"seconds", seconds}, {"found", false}});
-      continue;
-    }
-    const Cost& cost = answer.point->cost;
-    const double gap =
-        static_cast<double>(cost.rounds) / cost.chunks / (static_cast<double>(rate.rounds) / rate.chunks) - 1;
-    fmt::print("{:<12} (S,R,C) = ({},{},{}), cut bound {}/{} rounds per chunk, gap {:.2f} %, {:.1f} s\n",
-               c.topology, cost.steps, cost.rounds, cost.chunks, rate.rounds, rate.chunks, 100 * gap,
-               seconds);
-    out["scale"].push_back({{"topology", c.topology},
-                            {"steps", cost.steps},
-                            {"rounds", cost.rounds},
-                            {"chunks", cost.chunks},
-                            {"gap", gap},
-                            {"seconds", seconds},
-                            {"found", true}});
-  }
-}
-
 int run(int argc, char** argv) {
   Options options;
-  bool only_grid = false, only_grid16 = false, only_compare = false, only_scale = false;
-  CLI::App app{
-      "The claims about synthesis, measured. Without --grid, --grid16, --compare or --scale: all four."};
+  bool only_grid = false, only_grid16 = false, only_compare = false;
+  CLI::App app{"The claims about synthesis, measured. Without --grid, --grid16 or --compare: all three."};
   app.add_flag("--grid", only_grid, "the grid of topologies, collectives and chunk counts");
   app.add_flag("--grid16", only_grid16, "machines of 16 ranks, up to 3 chunks, 60 s a frontier");
   app.add_flag("--compare", only_compare,
                "ours against --engine smt and --engine sat-partition (asks the grid first)");
-  app.add_flag("--scale", only_scale, "Allgather on 64 ranks");
   app.add_option("--topology", options.topologies, "topologies of the grids");
   app.add_option("--collective", options.collectives, "collectives of the grids");
   app.add_option("--max-chunks", options.max_chunks, "chunk counts 1 to this")->check(CLI::PositiveNumber);
@@ -301,14 +254,13 @@ int run(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--json", options.json, "keep the figures in this file");
   CLI11_PARSE(app, argc, argv);
-  const bool all = !only_grid && !only_grid16 && !only_compare && !only_scale;
+  const bool all = !only_grid && !only_grid16 && !only_compare;
   fmt::print("{}", machine_line());
   Json out;
   std::vector<Question> questions;
   if (all || only_grid || only_compare) questions = ask_grid(kGrid, options, out);
   if (all || only_grid16) ask_grid(kGrid16, options, out);
   if (all || only_compare) compare(options, questions, out);
-  if (all || only_scale) scale(out);
   if (!options.json.empty()) write_file(options.json, out.dump(1) + "\n");
   return 0;
 }

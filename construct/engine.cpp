@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "construct/composition.h"
+#include "construct/disjoint_trees.h"
 #include "construct/effort.h"
 #include "construct/fractional_packing.h"
 #include "construct/incumbents.h"
@@ -45,9 +46,16 @@ constexpr int kFewChunks = 16;         // trifles count
 constexpr std::size_t kLarge = 5'000;  // sends
 constexpr int kMostChunks = 1 << 14;
 constexpr long long kOfEach = 100;  // work for each send
+constexpr long long kOfEachCopy = 8;
 constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
+// Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
+constexpr long long kSweeps = 30, kOfPath = 25;
+constexpr double kManySends = 1e6;  // of what is made for its few steps
+constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
+constexpr long long kDisjointWork = 100'000'000;
+constexpr double kOfOneClass = 2;  // times the sends
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
 // few chunks fit at once.
@@ -115,9 +123,17 @@ class Construction::Engine {
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
     know(question.bound);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
-    for (const int chunks : {question.min_chunks, question.min_chunks + 1})
-      if (question.max_chunks == 0 || chunks <= question.max_chunks)
+    // What less effort than a level has could not do, on so large a machine.
+    for (; budget_ < kSweeps * sweep() / 2; budget_ *= kMoreWork) ++first_level_;
+    level_ = first_level_;
+    const int least = question.min_chunks;
+    for (const int chunks : {least, least + 1})
+      if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
+          (chunks == least || chunks * sends_ <= kManySends))
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
+    // Before what looks at each send by itself, where that takes long; behind what people know by name.
+    attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
+                     {.how = How::Regular, .chunks = least});
   }
 
   void know(const Rate& bound) {
@@ -135,12 +151,26 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Packed, Exact, Composed };
+  enum class How { Quick, Regular, Disjoint, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
     double slack = 0;
   };
+
+  bool is_large() const { return sends_ > kManySends / 20; }
+
+  // Work of a sweep over all classes, about; of paths a part, since they are near after few.
+  long long sweep() const {
+    long long work = 0;
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      const bool path = !one_.combining && classes_[k].post.size() == 1;
+      if (path) work += kOfPath;
+      if (!path || k == 0 || classes_[k].pre != classes_[k - 1].pre)
+        work += network_.links() + 2LL * network_.bins();
+    }
+    return work;
+  }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
   double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
@@ -172,38 +202,55 @@ class Construction::Engine {
     for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level), count.slack);
     for (int c = 0; c < level.small; ++c) slack_of.try_emplace(question_.min_chunks + c, 0.0);
     std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(level); });
-    if (slack_of.empty() && &level == &levels().front()) slack_of.try_emplace(most_chunks(level), 0.0);
+    if (slack_of.empty() && level_ == first_level_) slack_of.try_emplace(most_chunks(level), 0.0);
     return slack_of;
   }
 
-  // A level's schedules have no more sends than so.
+  // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
+  // for.
   int most_of_all(const Level& level) const {
-    return std::clamp(static_cast<int>(level.most_sends / std::max(1.0, sends_)), 1, kMostChunks);
+    return fitting(level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1));
   }
-  int most_chunks(const Level& level) const {
-    const int most = most_of_all(level);
-    return question_.max_chunks > 0 ? std::min(question_.max_chunks, most) : most;
+  int most_chunks(const Level& level) const { return most_asked(most_of_all(level)); }
+  // Chunks of so many sends.
+  int fitting(double sends) const {
+    return std::clamp(static_cast<int>(sends / std::max(1.0, sends_)), 1, kMostChunks);
+  }
+  int most_asked(int chunks) const {
+    return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
   }
 
-  // First as near to the bound as trees come, then the lowest trees that come as near.
+  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that come
+  // as near.
   void pack_fractions(long long budget) {
+    const auto use = [&](const FractionalPacking& packing, double hop) {
+      fraction_ = fraction_ > 0 ? std::min(fraction_, packing.rounds()) : packing.rounds();
+      shares_ = packing.shares();
+      hop_ = hop;
+    };
+    double low = std::numeric_limits<double>::infinity();
+    if (level_ == first_level_ && bound_ > 0) {
+      Effort effort(budget / 3, question_.stop);
+      FractionalPacking packing(network_, classes_, one_.combining);
+      if (!packing.improve(bound_, kNearFraction, kHops[0], effort)) return;
+      use(packing, kHops[0]);
+      low = packing.rounds();
+      settled_ = low <= bound_ * (1 + kNearFraction);
+      if (settled_) return;
+    }
     Effort effort(budget / 3, question_.stop);
     FractionalPacking nearest(network_, classes_, one_.combining);
     if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
     settled_ = effort.affords(1);
     fraction_ = nearest.rounds();
-    shares_ = nearest.shares();
-    hop_ = 0;
     if (!one_.combining && fraction_ > bound_ * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
+    if (low <= std::max(bound_, fraction_) * (1 + kLower)) return;
+    use(nearest, 0);
     for (const double hop : kHops) {
       Effort lower(budget / 6, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
-      if (packing.rounds() > std::max(bound_, fraction_) * (1 + kLower)) continue;
-      fraction_ = std::min(fraction_, packing.rounds());
-      shares_ = packing.shares();
-      hop_ = hop;
-      return;
+      if (packing.rounds() <= std::max(bound_, fraction_) * (1 + kLower)) return use(packing, hop);
     }
   }
 
@@ -220,12 +267,20 @@ class Construction::Engine {
   // False where there is none left.
   bool begin_level() {
     if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
-    if (level_ >= 0) budget_ *= kMoreWork;
-    if (++level_ == std::ssize(levels()) || budget_ > question_.work) return false;
+    if (begun_) {
+      budget_ *= kMoreWork;
+      ++level_;
+    }
+    begun_ = true;
+    if (level_ >= std::ssize(levels()) || budget_ > question_.work) return false;
     // The first ones also look for fewer steps, where a smaller space would.
-    if (met() && level_ >= kQuickLevels) return false;
+    if (met() && (level_ >= kQuickLevels || is_large())) return false;
     attempts_.clear();
     next_ = 0;
+    if (level_ == first_level_) {
+      add(How::Regular, {}, {1}, kMostRegular);
+      if (!one_.combining && classes_.size() == 1 && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
+    }
     if (!settled_) pack_fractions(budget_);
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
@@ -244,8 +299,9 @@ class Construction::Engine {
     if (!all.empty()) all.insert(question_.min_chunks);
     for (const int factor : times)
       all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
+    const int most = how == How::Regular ? most_asked(kMostChunks) : most_chunks(level());
     for (const int chunks : all)
-      if (chunks >= 1 && chunks <= most_chunks(level()) && chunks * sends_ <= most_sends)
+      if (chunks >= 1 && chunks <= most && chunks * sends_ <= most_sends)
         attempts_.push_back({.how = how, .chunks = chunks});
   }
 
@@ -256,6 +312,14 @@ class Construction::Engine {
     switch (attempt.how) {
       case How::Quick:
         return take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+      case How::Regular: {
+        std::vector<Point> points =
+            regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds);
+        if (is_large() && !points.empty()) next_ = attempts_.size();
+        return take(std::move(points));
+      }
+      case How::Disjoint:
+        return grow_disjoint(attempt.chunks);
       case How::Packed:
         return pack(attempt.chunks, attempt.slack);
       case How::Exact:
@@ -281,17 +345,26 @@ class Construction::Engine {
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
-    if (packing && united_.insert(packing->chunks).second) put_in_steps(*packing, "tree_union");
+    if (packing && united_.insert(packing->chunks).second)
+      put_in_steps(*packing, "tree_union", most_chunks(level()));
   }
 
   void pack(int chunks, double slack) {
     Effort whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
                                      .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (!stopped()) put_in_steps(packing, "packing");
+    if (!stopped()) put_in_steps(packing, "packing", most_chunks(level()));
   }
 
-  void put_in_steps(const ChunkPacking& packing, const char* construction) {
+  void grow_disjoint(int chunks) {
+    Effort effort(kDisjointWork, question_.stop);
+    const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
+    if (const std::optional<ChunkPacking> packing =
+            disjoint_trees(network_, classes_, chunks, rounds, effort))
+      put_in_steps(*packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
+  }
+
+  void put_in_steps(const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
     const int most_steps = std::min(kMostSteps, question_.max_steps);
@@ -302,12 +375,14 @@ class Construction::Engine {
     Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
-    Effort repeating(budget_ / 6 + kOfEach * jobs.count(), question_.stop);
+    if (is_large() && most < 2 * chunks) return;
+    Effort repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
+                     question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
       return is_better(steps, total / (chunks * copies), is_large(chunks * copies, jobs.count() * copies));
     };
-    pipeline(jobs, needed_rounds(network_, packing), most_chunks(level()) / chunks, most_steps,
-             1 + kNearBound, repeating, worth, keep);
+    pipeline(jobs, needed_rounds(network_, packing), most / chunks, most_steps, 1 + kNearBound, repeating,
+             worth, keep);
   }
 
   struct Cheap {
@@ -388,7 +463,8 @@ class Construction::Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   std::vector<Cheap> kept_ = {};
   std::set<int> united_ = {};  // chunk counts of tree unions
-  int level_ = -1;
+  int level_ = 0, first_level_ = 0;
+  bool begun_ = false;
   long long budget_ = kFirstWork;  // of the level
   std::vector<Attempt> attempts_ = {};
   std::size_t next_ = 0;

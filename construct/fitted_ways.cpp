@@ -99,7 +99,8 @@ class Ways {
   bool all_in_reach() const { return farthest_ < kFar; }
 
   // Where the group carries each rank to each and links have no shared limits, a way is a multiset of links out of one rank, in any
-  // order, since turns commute: which step has which is an edge colouring, and no search. Nothing elsewhere.
+  // order, since turns commute: which step has which is an edge colouring, and no search. In so many rounds or as many as
+  // its paths need. Nothing elsewhere.
   std::optional<Schedule> coloured(int rounds) {
     if (static_cast<int>(group_.size()) != topology_.ranks || !topology_.limits.empty()) return std::nullopt;
     steps_ = farthest_;
@@ -127,6 +128,8 @@ class Ways {
           n = behind(n, kinds[best]);
         }
       }
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+      rounds = std::max(rounds, static_cast<int>((load[k] + widths[k] - 1) / widths[k]));
     const auto colours = edge_colours(std::move(uses), widths, steps_, rounds);
     if (!colours) return std::nullopt;
     for (std::size_t x = 0; x < journeys_.size(); ++x) {
@@ -344,6 +347,16 @@ bool one_wants_each(const Collective& collective) {
 }
 
 }  // namespace
+
+std::vector<Schedule> coloured_ways(const Topology& topology, const Collective& collective,
+                                    const std::atomic<bool>* stop) {
+  if (collective.kind != CollectiveKind::Alltoall || (stop != nullptr && *stop)) return {};
+  const Group turns = digit_shifts(topology);
+  if (std::ssize(turns) != topology.ranks || topology.ranks < 2) return {};
+  Ways ways(topology, collective, turns);
+  std::optional<Schedule> schedule = ways.all_in_reach() ? ways.coloured(ways.fewest_steps()) : std::nullopt;
+  return schedule ? std::vector<Schedule>{std::move(*schedule)} : std::vector<Schedule>{};
+}
 
 std::vector<Schedule> fit_ways(const Topology& topology, const Collective& collective,
                                const std::function<int()>& bound, const std::atomic<bool>* stop) {

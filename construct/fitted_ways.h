@@ -20,4 +20,8 @@ namespace chorale {
 std::vector<Schedule> fit_ways(const Topology&, const Collective&, const std::function<int()>& bound,
                                const std::atomic<bool>* stop = nullptr);
 
+// Of an Alltoall where digits turn each rank into each other, and links share no limits: by shortest paths, in
+// the steps that hops allow, without a search. None elsewhere, or when stopped.
+std::vector<Schedule> coloured_ways(const Topology&, const Collective&, const std::atomic<bool>* stop);
+
 }  // namespace chorale

@@ -25,6 +25,7 @@
 #include "construct/tree_growth.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
+#include "symmetry/digit_shifts.h"
 
 namespace chorale {
 namespace {
@@ -185,11 +186,18 @@ class Portfolio {
   std::map<std::pair<std::size_t, int>, const char*> made_by_ = {};  // by steps and rounds
 };
 
-// Sums with one destination each.
-bool has_dual(const Collective& collective) {
-  return collective.combining &&
-         std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
-}
+// A sum with one destination is made of copies, backwards.
+struct Copies {
+  Copies(const Topology& machine, const Collective& asked)
+      : turned(
+            asked.combining &&
+            std::ranges::all_of(asked.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; })),
+        topology(turned ? reversed(machine) : machine),
+        collective(turned ? dual(asked) : asked) {}
+  const bool turned;
+  const Topology topology;
+  const Collective collective;
+};
 
 }  // namespace
 
@@ -219,16 +227,30 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
   return sound(topology, collective, constructed(topology, collective, extra, none), nullptr, extra);
 }
 
+std::vector<Point> regular_incumbents(const Topology& topology, const Collective& collective,
+                                      const std::atomic<bool>* stop, int extra) {
+  const Copies copies(topology, collective);
+  if (copies.collective.kind != CollectiveKind::Allgather &&
+      copies.collective.kind != CollectiveKind::Alltoall)
+    return {};
+  if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
+  if (std::ssize(digit_shifts(copies.topology)) != topology.ranks) return {};
+  Portfolio found;
+  found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
+  found.add("fitted_ways", coloured_ways(copies.topology, copies.collective, stop));
+  return sound(topology, collective, std::move(found).points(collective, copies.turned), stop, extra);
+}
+
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
-                                    LowerBounds& bounds, const std::atomic<bool>* stop, int extra) {
+                                    const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
+  LowerBounds bounds(topology, collective, stop);
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
-  // A sum with one destination is made of copies, backwards.
-  const bool turned = has_dual(collective);
-  const Topology machine = turned ? reversed(topology) : topology;
-  const Collective made = turned ? dual(collective) : collective;
+  const Copies copies(topology, collective);
+  const Topology& machine = copies.topology;
+  const Collective& made = copies.collective;
   Portfolio found;
   if (!made.combining) {
     found.add("tree_growth", grow_trees(machine, made, stop));
@@ -236,14 +258,8 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
     found.add("mixed_trees", mixed_trees(machine, made, found.schedules(), bound, stop));
   }
   found.add("timed_trees", fit_trees(machine, made, found.schedules(), bound, stop));
-  std::vector<Point> points = std::move(found).points(collective, turned);
+  std::vector<Point> points = std::move(found).points(collective, copies.turned);
   return sound(topology, collective, std::move(points), stop, extra);
-}
-
-std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
-                                    const std::atomic<bool>* stop, int extra) {
-  LowerBounds bounds(topology, collective, stop);
-  return grown_incumbents(topology, collective, bounds, stop, extra);
 }
 
 }  // namespace chorale

@@ -28,6 +28,13 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
 // and none where it would take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
+// Of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each (symmetry/digit_shifts.h):
+// what one rank does is found, and all do it. In as few steps as hops allow, and on tori and hypercubes in as
+// few rounds as the bound of one chunk says; half a second for an Allgather of 1,024 ranks, five for one of
+// 4,096. Otherwise as above.
+std::vector<Point> regular_incumbents(const Topology&, const Collective&,
+                                      const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
+
 // What is exact for some collectives, or good in few steps, beside the packings of the engine
 // (construct/engine.h):
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
@@ -36,11 +43,7 @@ std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extr
 // - of Alltoall, Scatter, Gather and what else brings each chunk to one rank: mostly in as few rounds as the bound says
 //   (construct/fitted_ways.h);
 // - of all, where that leaves something to be found: trees in time (construct/timed_trees.h).
-// None on machines on which it is not quick, or when stopped. Otherwise as above. Takes seconds for 1,024
-// ranks whose digits turn (symmetry/digit_shifts.h). `bounds` are of this collective on this machine; they
-// are asked only where they are needed.
-std::vector<Point> grown_incumbents(const Topology&, const Collective&, LowerBounds& bounds,
-                                    const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
+// None on machines on which it is not quick, or when stopped. Otherwise as above.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 

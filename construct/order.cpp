@@ -181,7 +181,9 @@ void order(const Jobs& jobs, int copies, int most_steps, Effort& effort, const F
   const auto attempt = [&](const Widths& widths) {
     if (effort.affords(1) && scheduling.run(widths, most_steps, plan)) found(copies, plan);
   };
-  attempt({.least = 1, .share = 0});
+  // Last where it takes all of the work.
+  const bool narrow = effort.affords(2LL * jobs.count() * needed_rounds(jobs.network(), jobs.packing()));
+  if (narrow) attempt({.least = 1, .share = 0});
   for (const double share : kShares) {
     attempt({.share = share, .by_supply = true});
     attempt({.share = share});
@@ -189,6 +191,7 @@ void order(const Jobs& jobs, int copies, int most_steps, Effort& effort, const F
   const double rounds = static_cast<double>(plan.total_rounds());
   for (const int least : kEvenWidths)
     if (least > 1 && least < rounds / 3) attempt({.least = least});
+  if (!narrow) attempt({.least = 1, .share = 0});
 }
 
 }  // namespace chorale

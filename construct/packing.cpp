@@ -93,15 +93,20 @@ long long Rounding::rounds() const {
 void Rounding::draw(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks) {
   pieces_.clear();
   load_.assign(network_.bins(), 0);
-  std::vector<double> off(network_.bins(), 0), mean(network_.bins());
+  std::vector<double> off(network_.bins(), 0), mean(network_.bins(), 0);
+  std::vector<int> touched;  // bins of the class
   for (int k = 0; k < std::ssize(classes_); ++k) {
     std::vector<double> until;  // sums of the shares
     double all = 0;
     for (const FractionalPacking::Share& share : shares[k]) until.push_back(all += share.chunks);
-    std::ranges::fill(mean, 0);
+    for (const int b : touched) mean[b] = 0;
+    touched.clear();
     for (const FractionalPacking::Share& share : shares[k])
       for (const LinkId l : share.tree.links)
-        for (const int b : network_.bins_of(l)) mean[b] += share.chunks / all;
+        for (const int b : network_.bins_of(l)) {
+          if (mean[b] == 0) touched.push_back(b);
+          mean[b] += share.chunks / all;
+        }
     const long long wanted = classes_[k].count() * chunks;
     for (long long i = 0; i < wanted; ++i) {
       const ChunkTree* best = nullptr;
@@ -123,7 +128,7 @@ void Rounding::draw(const std::vector<std::vector<FractionalPacking::Share>>& sh
       load(*best, 1);
       for (const LinkId l : best->links)
         for (const int b : network_.bins_of(l)) off[b] += 1;
-      for (int b = 0; b < network_.bins(); ++b) off[b] -= mean[b];
+      for (const int b : touched) off[b] -= mean[b];
     }
   }
 }

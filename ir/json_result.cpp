@@ -174,13 +174,14 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
 }
 
 std::string write_step(const Topology& topology, const Step& step) {
-  std::string sends;
+  std::string text = fmt::format(R"({{"rounds":{},"sends":[)", step.rounds);
   for (const Send& send : step.sends) {
     const Link& link = topology.links[send.link];
-    fmt::format_to(std::back_inserter(sends), FMT_COMPILE("{}[{},{},{},{}{}]"), sends.empty() ? "" : ",",
-                   send.chunk, link.src, link.dst, send.link, send.reduce ? ",\"+\"" : "");
+    fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}[{},{},{},{}{}]"),
+                   &send == step.sends.data() ? "" : ",", send.chunk, link.src, link.dst, send.link,
+                   send.reduce ? ",\"+\"" : "");
   }
-  return fmt::format(R"({{"rounds":{},"sends":[{}]}})", step.rounds, sends);
+  return text += "]}";
 }
 
 // [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are for people and must fit the link.
@@ -237,14 +238,15 @@ std::string write_gap(const Point& point) {
 std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
   for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
-  return fmt::format(
+  std::string text = fmt::format(
       "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {}, \"construction\": {},\n     "
       "\"on_frontier\": {}, \"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": "
       "{},\n     "
-      "\"schedule\": {}}}",
+      "\"schedule\": ",
       point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(name_of(point.method)),
       quoted(point.construction), point.on_frontier, point.proven, write_rate(point.bound), write_gap(point),
-      point.seconds, write_collective(point.collective, "     "), lines(steps, "     "));
+      point.seconds, write_collective(point.collective, "     "));
+  return text.append(lines(steps, "     ")) += "}";
 }
 
 // Older files call what was constructed "routed", and do not say by what.
@@ -379,18 +381,19 @@ std::string to_json(const Result& result) {
   for (const Point& point : result.points) points.push_back(write_point(result.topology, point));
   for (const Opening& opening : result.openings) openings.push_back(write_opening(opening));
   for (const Claim& claim : result.claims) claims.push_back(write_claim(result, claim));
-  return fmt::format(
+  std::string text = fmt::format(
       "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
       "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n{}  \"stopped\": {},\n  \"seconds\": {},\n"
-      "  \"points\": {},\n  \"openings\": {},\n  \"claims\": {}\n}}\n",
+      "  \"points\": ",
       kResultVersion, quoted(name_of(result.kind)), write_topology(result.topology, "  "),
       write_collective(result.collective, "  "), write_space(result.space), write_limits(result.limits),
       result.complete,
       result.complete_chunks == kNotStated
           ? ""
           : fmt::format("  \"complete_chunks\": {},\n", or_null(result.complete_chunks)),
-      quoted(name_of(result.stopped)), result.seconds, lines(points, "  "), lines(openings, "  "),
-      lines(claims, "  "));
+      quoted(name_of(result.stopped)), result.seconds);
+  return text.append(lines(points, "  ")) += fmt::format(",\n  \"openings\": {},\n  \"claims\": {}\n}}\n",
+                                                         lines(openings, "  "), lines(claims, "  "));
 }
 
 Result result_from_json(std::string_view text, const std::string& file) {

@@ -19,8 +19,13 @@ inline std::string list(std::span<const int> numbers) {
 // The elements one a line, indented.
 inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
   if (elements.empty()) return "[]";
-  return "[\n" + indent + "  " + fmt::format("{}", fmt::join(elements, ",\n" + indent + "  ")) + "\n" +
-         indent + "]";
+  std::string text = "[";
+  std::size_t size = 4 + indent.size();
+  for (const std::string& element : elements) size += element.size() + indent.size() + 4;
+  text.reserve(size);
+  for (const std::string& element : elements)
+    text.append(&element == elements.data() ? "\n" : ",\n").append(indent).append("  ").append(element);
+  return text.append("\n").append(indent).append("]");
 }
 
 }  // namespace chorale

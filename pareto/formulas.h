@@ -50,8 +50,8 @@ Collective only(const Collective&, Chunk);
 // So many rounds that one chunk never has to wait for a link.
 Budget ample(const Topology&, int steps);
 
-// A formula of more clauses is not built: about 2 GB.
-inline constexpr double kMostClauses = 3e7;
+// A formula of more clauses is not built: about 700 MB.
+inline constexpr double kMostClauses = 1e7;
 // About as many as the formula has, from above.
 double clauses(const Topology&, const Collective&, const Budget&);
 

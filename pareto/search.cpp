@@ -19,10 +19,12 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -58,6 +60,8 @@ constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
 constexpr double kMostOfTrees = 3e8;
+// Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
+constexpr double kMostSolved = 1 << 18;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
 // many numbers of steps.
 constexpr long long kPriced = 32;
@@ -82,10 +86,11 @@ class FrontierSearch {
         topology_(found_->question().topology),
         asked_(found_->question().collective),
         space_(found_->question().space),
-        kinds_({asked_.kind}),
-        mirror_(mirror_of(topology_)) {
-    if (found_->is_allreduce())
+        kinds_({asked_.kind}) {
+    if (found_->is_allreduce()) {
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
+      if (has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1))) mirror_ = mirror_of(topology_);
+    }
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -179,7 +184,7 @@ class FrontierSearch {
   void bound_steps() {
     const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
     const ParetoSet frontier = found_->frontier();
-    if (frontier.empty() || !options_.synthesis.use_bounds) return;
+    if (frontier.empty() || !options_.synthesis.use_bounds || is_too_large()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
     const Collective of =
         of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
@@ -221,7 +226,7 @@ class FrontierSearch {
     };
     std::vector<std::unique_ptr<Attempt>> attempts;
     for (const CollectiveKind kind : kinds_) {
-      if (mirror_ && found_->is_allreduce() && kind == CollectiveKind::ReduceScatter) continue;
+      if (mirror_ && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
@@ -251,7 +256,7 @@ class FrontierSearch {
         }
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          if (mirror_ && attempt->kind == CollectiveKind::Allgather && found_->is_allreduce()) {
+          if (mirror_ && attempt->kind == CollectiveKind::Allgather) {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
@@ -267,6 +272,9 @@ class FrontierSearch {
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
+    const double entries =
+        static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks;
+    std::erase_if(counts, [&](int chunks) { return chunks * entries > kMostSolved; });
     const std::vector<Nesting> machine = nestings(topology_);
     for (const int chunks : counts) {
       if (clock_.over()) return;
@@ -310,6 +318,10 @@ class FrontierSearch {
     return space_.min_chunks + more - 1;
   }
 
+  bool is_too_large() const {
+    return static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks > kMostSolved;
+  }
+
   // A second's worth, of small machines: there solvers find the fewest rounds of few steps, which nothing
   // constructs.
   void close_little() {
@@ -330,6 +342,10 @@ class FrontierSearch {
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
+    if (is_too_large()) {
+      if (last) found_->give_up({Stopped::SizeLimit});
+      return;
+    }
     most = std::min(most, space_.max_chunks);
     const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
       const ParetoSet known = found_->frontier();
@@ -405,7 +421,8 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::set<int> priced_ = {};               // numbers of steps
-  const std::optional<std::vector<LinkId>> mirror_;
+  // Of an AllReduce that may be made of an Allgather and the same backwards.
+  std::optional<std::vector<LinkId>> mirror_ = {};
   std::mutex mutex_;
 };
 

@@ -170,5 +170,54 @@ TEST(Engine, MeetsKnownBounds) {
   }
 }
 
+// The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in over
+// them. What is asserted is what is promised of random 4-regular machines (benchmarks/results/scale.log).
+TEST(Engine, TwoHundredRanksThatNobodyNamed) {
+  std::mt19937 random(7);
+  const int ranks = 256;
+  const Topology t = test::random_four_regular(random, ranks);
+  const auto asked = [&](const char* name, Rate bound, long long work) {
+    std::vector<Point> points;
+    construct({.topology = t, .one = make_collective(name, ranks, 1), .bound = bound, .work = work},
+              [&](Point point) { points.push_back(std::move(point)); });
+    return points;
+  };
+  EXPECT_LE(best_rate(asked("broadcast", {.rounds = 1, .chunks = 4}, kQuick)), 1.05 / 4);
+  EXPECT_LE(best_rate(asked("allgather", {.rounds = ranks - 1, .chunks = 4}, kSome)), 1.02 * (ranks - 1) / 4);
+}
+
+// Whatever the bound, a large machine has an answer of the quickest part.
+TEST(Engine, TheFirstPartOfALargeMachineIsAnAnswer) {
+  std::mt19937 random(7);
+  const Topology t = test::random_four_regular(random, 256);
+  for (const char* const name : {"allgather", "reducescatter", "broadcast", "allreduce"}) {
+    const Collective one = make_collective(name, t.ranks, 1);
+    Construction construction({.topology = t, .one = one});
+    int found = 0;
+    for (int part = 0; part < 2 && found == 0; ++part) construction.advance([&](const Point&) { ++found; });
+    EXPECT_GT(found, 0) << name;
+  }
+}
+
+// Where digits turn each rank into each, what one does all do: exact at once, and before what looks at sends.
+TEST(Engine, RegularMachinesAreExactAtOnce) {
+  const struct {
+    const char *machine, *collective;
+    int steps, rounds;
+  } kExact[] = {{"torus:16x16", "allgather", 16, 64},      // 255 blocks over four links
+                {"torus:16x16", "reducescatter", 16, 64},  // its dual
+                {"torus:16x16", "alltoall", 16, 512},      // 256 * 256 * 8 hops over 1,024 links
+                {"hypercube:8", "alltoall", 8, 128}};      // 256 * 256 * 4 hops over 2,048 links
+  for (const auto& [machine, collective, steps, rounds] : kExact) {
+    const Topology t = load_topology(machine);
+    const Collective one = make_collective(collective, t.ranks, 1);
+    std::vector<Point> first;
+    Construction({.topology = t, .one = one}).advance([&](Point p) { first.push_back(std::move(p)); });
+    ASSERT_THAT(first, Not(IsEmpty())) << machine;
+    EXPECT_EQ(best_rate(first), rounds) << machine << " " << collective;
+    EXPECT_TRUE(std::ranges::any_of(first, [&](const Point& p) { return p.cost.steps == steps; }));
+  }
+}
+
 }  // namespace
 }  // namespace chorale

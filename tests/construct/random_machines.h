@@ -1,7 +1,12 @@
 // Machines that nobody named.
 #pragma once
 
+#include <algorithm>
+#include <numeric>
 #include <random>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "ir/topology.h"
 
@@ -30,6 +35,27 @@ inline Topology random_machine(std::mt19937& random, int more_ranks = 6, int few
     if (!limit.links.empty()) t.limits.push_back(limit);
   }
   return t;
+}
+
+// Two rings through all ranks in random orders, both ways, without a link in common: four links out of each
+// rank, and four disjoint trees from any.
+inline Topology random_four_regular(std::mt19937& random, int ranks) {
+  for (;;) {
+    std::set<std::pair<Rank, Rank>> pairs;
+    for (int ring = 0; ring < 2; ++ring) {
+      std::vector<Rank> order(ranks);
+      std::iota(order.begin(), order.end(), 0);
+      for (int i = ranks; i > 1; --i) std::swap(order[i - 1], order[below(random, i)]);
+      for (int i = 0; i < ranks; ++i) pairs.insert(std::minmax(order[i], order[(i + 1) % ranks]));
+    }
+    if (std::ssize(pairs) < 2 * ranks) continue;
+    Topology t{.name = "four_regular", .ranks = ranks};
+    for (const auto& [a, b] : pairs) {
+      t.links.push_back({.src = a, .dst = b});
+      t.links.push_back({.src = b, .dst = a});
+    }
+    return t;
+  }
 }
 
 }  // namespace chorale::test
