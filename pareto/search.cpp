@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -158,12 +159,17 @@ class FrontierSearch {
     if (const Claim any = of_any_chunks(topology_, of, claim); any.rounds > 0) found_->put(any);
   }
 
-  // The rate of as few steps as points have, up to the first number of steps that has the rate of any.
-  // Vectors that are gathered have bounds of their own. Of one chunk whole rounds would hide most of it.
+  // The rate of as few steps as points have, up to the first number of steps that has the rate of any; of an
+  // AllReduce of vectors that are gathered, too. Of one chunk whole rounds would hide most of it.
   void bound_steps() {
-    const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
+    if (!options_.synthesis.use_bounds) return;
+    bound_steps_of(asked_.kind);
+    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather);
+  }
+
+  void bound_steps_of(CollectiveKind kind) {
     const ParetoSet frontier = found_->frontier();
-    if (frontier.empty() || !options_.synthesis.use_bounds) return;
+    if (frontier.empty()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
     const Collective of =
         of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
@@ -173,7 +179,7 @@ class FrontierSearch {
       const Cost& cost = frontier.best_within(steps)->cost;
       const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
       if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
-      if (!priced_.insert(steps).second) continue;
+      if (!priced_.insert({kind, steps}).second) continue;
       if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
       const Claim claim = bounds->fewest_rounds_in(steps);
       if (claim.steps == kAnySteps) return;
@@ -374,8 +380,8 @@ class FrontierSearch {
   const Topology& topology_;
   const Collective& asked_;
   const Space& space_;
-  std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
-  std::set<int> priced_ = {};               // numbers of steps
+  std::vector<CollectiveKind> kinds_ = {};                // what was asked for, then its phases
+  std::set<std::pair<CollectiveKind, int>> priced_ = {};  // and numbers of steps
   std::mutex mutex_;
 };
 
