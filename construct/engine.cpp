@@ -120,6 +120,8 @@ class Construction::Engine {
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
   }
 
+  void allow(long long work) { question_.work = work; }
+
   bool advance(const std::function<void(Point)>& found) {
     if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
     found_ = &found;
@@ -202,8 +204,10 @@ class Construction::Engine {
   // False where there is none left.
   bool begin_level() {
     if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
-    if (level_ >= 0) budget_ *= kMoreWork;
-    if (++level_ == std::ssize(levels()) || budget_ > question_.work) return false;
+    const long long budget = level_ >= 0 ? budget_ * kMoreWork : budget_;
+    if (level_ + 1 == std::ssize(levels()) || budget > question_.work) return false;
+    budget_ = budget;
+    ++level_;
     // The first ones also look for fewer steps, where a smaller space would.
     if (met() && level_ >= kQuickLevels) return false;
     attempts_.clear();
@@ -352,7 +356,7 @@ class Construction::Engine {
     (*found_)(std::move(point));
   }
 
-  const EngineQuestion question_;
+  EngineQuestion question_;
   const std::function<void(Point)>* found_ = nullptr;
   const bool reversed_;
   const Topology topology_;
@@ -377,6 +381,10 @@ class Construction::Engine {
 
 Construction::Construction(const EngineQuestion& question) : engine_(std::make_unique<Engine>(question)) {}
 Construction::~Construction() = default;
+
+void Construction::allow(long long work) {
+  engine_->allow(work);
+}
 
 bool Construction::advance(const std::function<void(Point)>& found) {
   return engine_->advance(found);

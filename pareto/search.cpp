@@ -23,7 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <utility>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -43,6 +43,8 @@ namespace {
 
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
+// Before bounds of few steps: a thirtieth of what the engine takes in the end.
+constexpr long long kMoreWork = kEngineWork / 30;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
 constexpr int kMostFast = 8;
 // Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has
@@ -94,8 +96,9 @@ class FrontierSearch {
   }
 
   Result run() {
-    static constexpr std::array kAttempts = {&FrontierSearch::close_little, &FrontierSearch::construct_fully,
-                                             &FrontierSearch::bound_steps, &FrontierSearch::solve_some,
+    static constexpr std::array kAttempts = {&FrontierSearch::close_little, &FrontierSearch::construct_more,
+                                             &FrontierSearch::bound_steps,  &FrontierSearch::construct_fully,
+                                             &FrontierSearch::bound_steps,  &FrontierSearch::solve_some,
                                              &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
@@ -161,13 +164,15 @@ class FrontierSearch {
 
   // The rate of as few steps as points have, up to the first number of steps that has the rate of any; of an
   // AllReduce of vectors that are gathered, too. Of one chunk whole rounds would hide most of it.
-  void bound_steps() {
+  void bound_steps() { bound_steps_of(true); }
+
+  void bound_steps_of(bool cuts) {
     if (!options_.synthesis.use_bounds) return;
-    bound_steps_of(asked_.kind);
-    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather);
+    bound_steps_of(asked_.kind, cuts);
+    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather, cuts);
   }
 
-  void bound_steps_of(CollectiveKind kind) {
+  void bound_steps_of(CollectiveKind kind, bool cuts) {
     const ParetoSet frontier = found_->frontier();
     if (frontier.empty()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
@@ -179,20 +184,25 @@ class FrontierSearch {
       const Cost& cost = frontier.best_within(steps)->cost;
       const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
       if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
-      if (!priced_.insert({kind, steps}).second) continue;
+      if (!priced_.insert({kind, steps, cuts}).second) continue;
       if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
-      const Claim claim = bounds->fewest_rounds_in(steps);
+      const Claim claim = bounds->highest_rate_in(steps, found, cuts);
       if (claim.steps == kAnySteps) return;
-      put_bound(of, claim);
+      found_->put(claim);
     }
   }
 
   void construct_quickly() {
     if (!ours()) return;
     construct_all(kQuickWork);
+    constructing_.clear();  // without a bound, which the rest has
     if (!options_.us || clock_.over()) return;
     take_fast(false);
     found_->time();
+  }
+
+  void construct_more() {
+    if (ours()) construct_all(kMoreWork);
   }
 
   void construct_fully() {
@@ -201,43 +211,52 @@ class FrontierSearch {
     if (options_.us) take_fast(true);
   }
 
-  // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
-  // for smaller ones, too: two phases share it.
-  void construct_all(long long work) {
-    struct Attempt {
-      CollectiveKind kind = CollectiveKind::Custom;
-      Collective one = {};
-      std::unique_ptr<Construction> construction = {};
-    };
-    std::vector<std::unique_ptr<Attempt>> attempts;
+  // Of what was asked for, or of a phase.
+  struct Constructing {
+    CollectiveKind kind = CollectiveKind::Custom;
+    Collective one = {};
+    std::unique_ptr<Construction> construction = {};
+  };
+
+  // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
+  void begin_constructing() {
     for (const CollectiveKind kind : kinds_) {
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
-        Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
-        attempt = {.kind = kind, .one = of_kind(asked_, kind, 1)};
-        attempt.construction = std::make_unique<Construction>(
+        Constructing& each = *constructing_.emplace_back(std::make_unique<Constructing>());
+        each = {.kind = kind, .one = of_kind(asked_, kind, 1)};
+        each.construction = std::make_unique<Construction>(
             EngineQuestion{.topology = topology_,
-                           .one = attempt.one,
+                           .one = each.one,
                            .min_chunks = space_.min_chunks,
                            .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
                            .bound = found_->rate_bound(kind),
-                           .stop = options_.synthesis.limits.stop,
-                           .work = work});
+                           .stop = options_.synthesis.limits.stop});
         if (!shares) break;
       }
     }
+  }
+
+  // Part by part in turns, so that no phase waits for all of another; goes on where it was with less work.
+  void construct_all(long long work) {
+    if (constructing_.empty()) begin_constructing();
+    for (const auto& each : constructing_) each->construction->allow(work);
     const auto begun = std::chrono::steady_clock::now();
-    while (!attempts.empty())
-      std::erase_if(attempts, [&](const std::unique_ptr<Attempt>& attempt) {
-        if (clock_.over() && !found_->frontier().empty()) return true;
-        clock_.report(name_of(attempt->one) + ": constructing schedules");
-        return !attempt->construction->advance([&](Point point) {
+    std::vector<bool> done(constructing_.size(), false);
+    for (std::size_t left = done.size(); left > 0;)
+      for (std::size_t i = 0; i < done.size(); ++i) {
+        if (done[i]) continue;
+        const Constructing& each = *constructing_[i];
+        clock_.report(name_of(each.one) + ": constructing schedules");
+        const bool over = clock_.over() && !found_->frontier().empty();
+        done[i] = over || !each.construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          put(attempt->kind, std::move(point), true);
+          put(each.kind, std::move(point), true);
         });
-      });
+        if (done[i]) --left;
+      }
   }
 
   // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or
@@ -294,7 +313,7 @@ class FrontierSearch {
     const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
                         (one.combining ? topology_.ranks : 1);
     if (size > kLittle) return;
-    bound_steps();
+    bound_steps_of(false);
     solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
   }
 
@@ -380,8 +399,9 @@ class FrontierSearch {
   const Topology& topology_;
   const Collective& asked_;
   const Space& space_;
-  std::vector<CollectiveKind> kinds_ = {};                // what was asked for, then its phases
-  std::set<std::pair<CollectiveKind, int>> priced_ = {};  // and numbers of steps
+  std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
+  std::vector<std::unique_ptr<Constructing>> constructing_ = {};
+  std::set<std::tuple<CollectiveKind, int, bool>> priced_ = {};  // steps, with cuts
   std::mutex mutex_;
 };
 

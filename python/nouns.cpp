@@ -33,6 +33,8 @@ std::string kind_of(const Certificate& certificate) {
       return "weights";
     case Certificate::Kind::Partition:
       return "partition";
+    case Certificate::Kind::Cuts:
+      return "cuts";
     case Certificate::Kind::Entries:
       return "entries";
     case Certificate::Kind::Growth:
