@@ -27,10 +27,11 @@ constexpr std::int64_t kCreep = 16;
 constexpr double kWhole = 0.999;   // of a chunk that flows: no cut to speak of
 constexpr double kMostFlow = 1e4;  // chunks over a link: more than any rounds that are asked about
 constexpr double kNear = 0.99;
+constexpr std::size_t kTries = 2;  // pairs of each source in a turn, while all of them flow
 constexpr int kIdle = 5;
 constexpr int kTurns = 150;
 constexpr int kMasterIterations = 50'000;  // of the simplex method
-constexpr int kEntriesOfWork = 8;  // entries times cuts of a program that take as long as an arc of flows
+constexpr int kEntriesOfWork = 3;  // entries times cuts of a program that take as long as an arc of flows
 
 class CutPacking {
  public:
@@ -56,21 +57,27 @@ class CutPacking {
   }
 
   std::optional<Certificate> run() {
-    inner_ = even();
+    const std::vector<double> even = this->even();
+    inner_ = even;
     outer_.assign(inner_.size(), 0);
-    for (int turn = 0; turn < kTurns && affords() && rounds(outer_) < kNear * rounds(inner_); ++turn) {
+    for (int turn = 0; turn < kTurns && affords(); ++turn) {
       std::vector<double> between(inner_.size());
       for (std::size_t i = 0; i < between.size(); ++i) between[i] = (inner_[i] + outer_[i]) / 2;
-      if (!add_cuts(between)) {
+      // Some pairs alone may have said that all flows: then all are asked, and it begins anew.
+      const bool near = rounds(outer_) >= kNear * rounds(inner_);
+      if (near && !add_cuts(outer_, rows_.front().size())) break;
+      if (near) {
+        inner_ = even;
+      } else if (!add_cuts(between, kTries)) {
         inner_ = std::move(between);
         continue;
       }
-      LpSolution next = solve(program(), kMasterIterations);
+      const LpSolution next = solve(program(), kMasterIterations);
       if (!next.optimal) break;
       outer_ = next.values;
       drop_idle(next.duals);
     }
-    if (duals_.empty()) return std::nullopt;
+    if (rounds(outer_) <= 0) return std::nullopt;
     return certificate();
   }
 
@@ -212,7 +219,7 @@ class CutPacking {
     std::vector<double> less = values;
     for (const double part : {0.7, 0.4}) {
       for (std::size_t i = 0; i < less.size(); ++i) less[i] = part * values[i];
-      add_cuts(less);
+      add_cuts(less, kTries);
     }
     return values;
   }
@@ -246,13 +253,11 @@ class CutPacking {
     }
   }
 
-  // Of all that a turn looks at; false where nothing was found in all pairs.
-  bool add_cuts(const std::vector<double>& values) {
-    std::size_t longest = 0;
-    for (const std::vector<Pair>& row : rows_) longest = std::max(longest, row.size());
+  // False where nothing was found in some pairs, of which the next turn takes others.
+  bool add_cuts(const std::vector<double>& values, std::size_t most) {
     set_capacities(values);
     bool found = false;
-    for (std::size_t tries = 0; tries < longest && !found && affords(); ++tries, ++next_)
+    for (std::size_t tries = 0; tries < most && !found && affords(); ++tries, ++next_)
       for (const std::vector<Pair>& row : rows_)
         if (!row.empty() && affords()) found = separate(row[next_ % row.size()]) || found;
     return found;

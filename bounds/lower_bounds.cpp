@@ -108,7 +108,6 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 }  // namespace
 
 constexpr int kMostRanksOfSetSearch = 1024;
-constexpr long long kCutWork = 120'000'000;  // arcs of flows: about a second
 constexpr double kNearFound = 0.98;
 
 class LowerBounds::Search {
@@ -158,7 +157,7 @@ class LowerBounds::Search {
     return *any_;
   }
 
-  Claim rate_in(int steps, const Rate& found, bool cuts) {
+  Claim rate_in(int steps, const Rate& found, long long cut_work) {
     const auto started = std::chrono::steady_clock::now();
     const auto of_any = [&](const Claim& claim) { return of_any_chunks(topology_, collective_, claim); };
     if (steps < this->steps().steps) return of_any(checked(too_far(steps)));
@@ -172,17 +171,20 @@ class LowerBounds::Search {
       if (Wide{claim.rounds} * best.chunks > Wide{best.rounds} * claim.chunks) best = std::move(claim);
     };
     if (topology_.underlay || stopped()) return best;
-    for_copies(steps, 0, [&](const PriceBound& bound) {
-      consider(rounds_shown(bound), {.kind = Certificate::Kind::Weights, .prices = bound.prices});
-    });
     const std::vector<ChunkClass> classes =
         collective_.combining ? chunk_classes(collective_) : wanted_classes(collective_);
+    const bool packs = cut_work > 0 && classes.size() == 1 && !abilities_of(topology_).any();
+    // Without shared limits the program of cuts has a column per step, and says all that flows do.
+    if (!packs || !topology_.limits.empty())
+      for_copies(steps, 0, [&](const PriceBound& bound) {
+        consider(rounds_shown(bound), {.kind = Certificate::Kind::Weights, .prices = bound.prices});
+      });
     const bool near = best.rounds * found.chunks >= kNearFound * best.chunks * found.rounds;
-    if (cuts && !near && classes.size() == 1 && !abilities_of(topology_).any() && !stopped()) {
+    if (packs && !near && !stopped()) {
       const bool parted = any_->certificate.kind == Certificate::Kind::Partition;
       const std::vector<int> group = parted ? any_->certificate.group : std::vector<int>{};
       if (std::optional<Certificate> packed =
-              pack_cuts(topology_, classes.front(), collective_.combining, group, steps, kCutWork, stop_))
+              pack_cuts(topology_, classes.front(), collective_.combining, group, steps, cut_work, stop_))
         consider(1, std::move(*packed));
     }
     best.seconds = seconds_since(started);
@@ -319,8 +321,8 @@ const Claim& LowerBounds::fewest_rounds() {
   return search_->rounds();
 }
 
-Claim LowerBounds::highest_rate_in(int steps, const Rate& found, bool cuts) {
-  return search_->rate_in(steps, found, cuts);
+Claim LowerBounds::highest_rate_in(int steps, const Rate& found, long long cut_work) {
+  return search_->rate_in(steps, found, cut_work);
 }
 
 Claim LowerBounds::fewest_rounds_in(int steps, int enough) {

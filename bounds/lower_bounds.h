@@ -45,10 +45,10 @@ class LowerBounds {
   // Whoever only needs to know whether there are `enough` says so: then no stronger bound is looked for.
   Claim fewest_rounds_in(int steps, int enough = kNoSchedule);
 
-  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). With `cuts`
-  // they are packed (cut_packing.h) where what is shown is not near the rate of what was found, which takes up
-  // to a second.
-  Claim highest_rate_in(int steps, const Rate& found, bool cuts = true);
+  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where prices
+  // of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h), with so
+  // much work, in arcs of flows: 2.5e8 take about a second.
+  Claim highest_rate_in(int steps, const Rate& found, long long cut_work);
 
  private:
   class Search;

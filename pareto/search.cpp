@@ -43,7 +43,7 @@ namespace {
 
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
-// Before bounds of few steps: a thirtieth of what the engine takes in the end.
+// Before bounds of few steps are looked for with more work: a thirtieth of what the engine takes in the end.
 constexpr long long kMoreWork = kEngineWork / 30;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
 constexpr int kMostFast = 8;
@@ -61,6 +61,9 @@ constexpr std::int64_t kLittleConflicts = 500;
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
+// Arcs of flows to pack cuts for a number of steps: two tenths of a second, and a second.
+constexpr long long kQuickCutWork = 50'000'000;
+constexpr long long kCutWork = 250'000'000;
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
@@ -96,10 +99,10 @@ class FrontierSearch {
   }
 
   Result run() {
-    static constexpr std::array kAttempts = {&FrontierSearch::close_little, &FrontierSearch::construct_more,
-                                             &FrontierSearch::bound_steps,  &FrontierSearch::construct_fully,
-                                             &FrontierSearch::bound_steps,  &FrontierSearch::solve_some,
-                                             &FrontierSearch::solve_rest};
+    static constexpr std::array kAttempts = {
+        &FrontierSearch::close_little, &FrontierSearch::bound_steps_quickly, &FrontierSearch::construct_more,
+        &FrontierSearch::bound_steps,  &FrontierSearch::construct_fully,     &FrontierSearch::bound_steps,
+        &FrontierSearch::solve_some,   &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;
@@ -164,15 +167,17 @@ class FrontierSearch {
 
   // The rate of as few steps as points have, up to the first number of steps that has the rate of any; of an
   // AllReduce of vectors that are gathered, too. Of one chunk whole rounds would hide most of it.
-  void bound_steps() { bound_steps_of(true); }
+  void bound_steps_quickly() { bound_steps_of(kQuickCutWork); }
 
-  void bound_steps_of(bool cuts) {
+  void bound_steps() { bound_steps_of(kCutWork); }
+
+  void bound_steps_of(long long cut_work) {
     if (!options_.synthesis.use_bounds) return;
-    bound_steps_of(asked_.kind, cuts);
-    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather, cuts);
+    bound_steps_of(asked_.kind, cut_work);
+    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather, cut_work);
   }
 
-  void bound_steps_of(CollectiveKind kind, bool cuts) {
+  void bound_steps_of(CollectiveKind kind, long long cut_work) {
     const ParetoSet frontier = found_->frontier();
     if (frontier.empty()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
@@ -184,10 +189,10 @@ class FrontierSearch {
       const Cost& cost = frontier.best_within(steps)->cost;
       const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
       if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
-      if (!priced_.insert({kind, steps, cuts}).second) continue;
+      if (!priced_.insert({kind, steps, cut_work}).second) continue;
       if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
-      const Claim claim = bounds->highest_rate_in(steps, found, cuts);
-      if (claim.steps == kAnySteps) return;
+      const Claim claim = bounds->highest_rate_in(steps, found, cut_work);
+      if (claim.steps == kAnySteps && cut_work == kCutWork) return;
       found_->put(claim);
     }
   }
@@ -313,7 +318,7 @@ class FrontierSearch {
     const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
                         (one.combining ? topology_.ranks : 1);
     if (size > kLittle) return;
-    bound_steps_of(false);
+    bound_steps_quickly();
     solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
   }
 
@@ -401,7 +406,7 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::vector<std::unique_ptr<Constructing>> constructing_ = {};
-  std::set<std::tuple<CollectiveKind, int, bool>> priced_ = {};  // steps, with cuts
+  std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   std::mutex mutex_;
 };
 

@@ -145,7 +145,7 @@ TEST(BoundsHold, RatesOfFewSteps) {
     BruteForce search(t, c);
     const int fewest = bounds.fewest_steps().steps;
     for (int s = fewest; s < fewest + 2; ++s) {
-      const Claim claim = bounds.highest_rate_in(s, {.rounds = 100});
+      const Claim claim = bounds.highest_rate_in(s, {.rounds = 100}, 10'000'000);
       ASSERT_TRUE(claim.any_chunks);
       EXPECT_EQ(fault(t, c, claim), std::nullopt);
       const int rounds = (claim.rounds + claim.chunks - 1) / claim.chunks;
