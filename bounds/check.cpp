@@ -136,6 +136,55 @@ class PriceCheck {
     return shown;
   }
 
+  // What a send pays must do for all cuts that it enters, and, between groups, for the crossing as well.
+  Shown cuts(const Certificate& certificate, int steps) {
+    Shown shown;
+    if (topology_.switches > 0) return {.fault = "cuts in time say nothing of switches"};
+    if (static_cast<int>(certificate.prices.size()) != steps)
+      return {.fault = "cuts in time need prices for each step of the claim"};
+    for (const SharedLimit& limit : topology_.limits)
+      if (limit.abilities.multicast || limit.abilities.reduce)
+        return {.fault = "cuts in time say nothing of limits that count several sends once"};
+    const std::vector<int>& group = certificate.group;
+    if (!group.empty() && static_cast<int>(group.size()) != topology_.ranks)
+      return {.fault = fmt::format("the partition names groups of {} ranks, there are {}", group.size(),
+                                   topology_.ranks)};
+    for (const TimedCut& cut : certificate.cuts)
+      if (cut.price < 0 || static_cast<int>(cut.until.size()) != topology_.ranks)
+        return {.fault = "a cut does not fit the machine"};
+    std::int64_t left_of_crossings = kFar;
+    for (int s = 0; s < steps; ++s) {
+      Weights w;
+      Wide budget = 0;
+      if (shown.fault = weigh(certificate.prices[s], w, budget); !shown.fault.empty()) return shown;
+      shown.paid_per_round = std::max(shown.paid_per_round, budget);
+      for (std::size_t l = 0; l < w.size(); ++l) {
+        const Link& link = topology_.links[l];
+        for (const TimedCut& cut : certificate.cuts)
+          if (cut.until[link.dst] >= s + 1 && cut.until[link.src] < s) w[l] -= cut.price;
+        if (w[l] < 0)
+          return {.fault =
+                      fmt::format("link {} pays less in step {} than the cuts that it enters", l, s + 1)};
+        if (!group.empty() && group[link.src] != group[link.dst])
+          left_of_crossings = std::min(left_of_crossings, w[l]);
+      }
+    }
+    if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
+    for (const ChunkSpec& spec : collective_.chunks) {
+      for (const TimedCut& cut : certificate.cuts) {
+        const auto outside = [&](Rank n) { return cut.until[n] < 0; };
+        const bool leaves = collective_.combining ? std::any_of(spec.pre.begin(), spec.pre.end(), outside)
+                                                  : std::all_of(spec.pre.begin(), spec.pre.end(), outside);
+        if (leaves &&
+            std::any_of(spec.post.begin(), spec.post.end(), [&](Rank n) { return cut.until[n] >= steps; }))
+          shown.owed += cut.price;
+      }
+      if (!group.empty() && left_of_crossings != kFar)
+        shown.owed += Wide{left_of_crossings} * crossings(spec, group);
+    }
+    return shown;
+  }
+
  private:
   // Copies to one rank never meet in a step, so a limit that only reduces counts each of them.
   bool counts_once(const Abilities& abilities) const {
@@ -413,6 +462,7 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
   if (certificate.kind == Certificate::Kind::Partition)
     return check.partition(certificate.prices, certificate.group);
   if (certificate.kind == Certificate::Kind::Trees) return check.trees(certificate.prices);
+  if (certificate.kind == Certificate::Kind::Cuts) return check.cuts(certificate, steps);
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
   // One entry is for every step, and then ways may be as long as they like: the bound holds for any number of
   // steps.
@@ -461,6 +511,7 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
     case Certificate::Kind::Weights:
     case Certificate::Kind::Partition:
     case Certificate::Kind::Trees:
+    case Certificate::Kind::Cuts:
       return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim);
     case Certificate::Kind::Growth:
       if (claim.any_chunks) return "growth says nothing of other chunk counts";
@@ -517,7 +568,8 @@ Rate rate_shown(const Topology& topology, const Collective& collective, const Ce
   // Prices of entries are those of a cut, which holds for any number of chunks.
   const bool priced =
       certificate.kind == Certificate::Kind::Weights || certificate.kind == Certificate::Kind::Partition ||
-      certificate.kind == Certificate::Kind::Trees || certificate.kind == Certificate::Kind::Entries;
+      certificate.kind == Certificate::Kind::Trees || certificate.kind == Certificate::Kind::Cuts ||
+      certificate.kind == Certificate::Kind::Entries;
   if (!priced || !misfit(topology, collective).empty()) return {};
   const Shown shown = shown_by(topology, collective, certificate, steps);
   if (!shown.fault.empty() || shown.owed == 0) return {};

@@ -18,12 +18,14 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "bounds/check.h"
 #include "bounds/cut_climb.h"
+#include "bounds/cut_packing.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
 #include "bounds/entries.h"
@@ -44,6 +46,8 @@ struct Copying {
 };
 
 namespace {
+
+__extension__ typedef __int128 Wide;
 
 // Each chunk only from that rank of its `pre` that is farthest from a rank of its `post`.
 Collective from_one_end(const Topology& topology, Collective collective) {
@@ -104,6 +108,7 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 }  // namespace
 
 constexpr int kMostRanksOfSetSearch = 1024;
+constexpr double kNearFound = 0.98;
 
 class LowerBounds::Search {
  public:
@@ -150,6 +155,40 @@ class LowerBounds::Search {
     any_ = best.bound ? checked(std::move(best.claim)) : nothing();
     any_->seconds = seconds_since(started);
     return *any_;
+  }
+
+  Claim rate_in(int steps, const Rate& found, long long cut_work) {
+    const auto started = std::chrono::steady_clock::now();
+    const auto of_any = [&](const Claim& claim) { return of_any_chunks(topology_, collective_, claim); };
+    if (steps < this->steps().steps) return of_any(checked(too_far(steps)));
+    Claim best = of_any(rounds());
+    const auto consider = [&](int rounds, Certificate certificate) {
+      Claim claim = nothing();
+      claim.steps = steps;
+      claim.rounds = rounds;
+      claim.certificate = std::move(certificate);
+      claim = of_any(checked(std::move(claim)));
+      if (Wide{claim.rounds} * best.chunks > Wide{best.rounds} * claim.chunks) best = std::move(claim);
+    };
+    if (topology_.underlay || stopped()) return best;
+    const std::vector<ChunkClass> classes =
+        collective_.combining ? chunk_classes(collective_) : wanted_classes(collective_);
+    const bool packs = cut_work > 0 && classes.size() == 1 && !abilities_of(topology_).any();
+    // Without shared limits the program of cuts has a column per step, and says all that flows do.
+    if (!packs || !topology_.limits.empty())
+      for_copies(steps, 0, [&](const PriceBound& bound) {
+        consider(rounds_shown(bound), {.kind = Certificate::Kind::Weights, .prices = bound.prices});
+      });
+    const bool near = best.rounds * found.chunks >= kNearFound * best.chunks * found.rounds;
+    if (packs && !near && !stopped()) {
+      const bool parted = any_->certificate.kind == Certificate::Kind::Partition;
+      const std::vector<int> group = parted ? any_->certificate.group : std::vector<int>{};
+      if (std::optional<Certificate> packed =
+              pack_cuts(topology_, classes.front(), collective_.combining, group, steps, cut_work, stop_))
+        consider(1, std::move(*packed));
+    }
+    best.seconds = seconds_since(started);
+    return best;
   }
 
   Claim rounds_in(int steps, int enough) {
@@ -235,14 +274,21 @@ class LowerBounds::Search {
 
   // A schedule has a round a step: what shows less than the fewest steps is of no use.
   void within(int steps, Best& best) const {
+    for_copies(steps, std::max(best.claim.rounds, steps_->steps), [&](const PriceBound& bound) {
+      best.consider(steps, bound, {.kind = Certificate::Kind::Weights, .prices = bound.prices});
+    });
+  }
+
+  // Prices of steps, for each kind of copies that the collective contains.
+  void for_copies(int steps, int known, const std::function<void(const PriceBound&)>& found) const {
     for (const Copying& copying : copyings_) {
-      std::optional<PriceBound> bound = timed_price_bound(copying.topology, copying.classes, steps,
-                                                          std::max(best.claim.rounds, steps_->steps), stop_);
+      std::optional<PriceBound> bound =
+          timed_price_bound(copying.topology, copying.classes, steps, known, stop_);
       if (!bound) continue;
       // Links keep their numbers when they are turned round, steps do not: the first of the dual is the last
       // of the sum.
       if (copying.backwards) std::reverse(bound->prices.begin(), bound->prices.end());
-      best.consider(steps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
+      found(*bound);
     }
   }
 
@@ -273,6 +319,10 @@ const StepBound& LowerBounds::fewest_steps() {
 
 const Claim& LowerBounds::fewest_rounds() {
   return search_->rounds();
+}
+
+Claim LowerBounds::highest_rate_in(int steps, const Rate& found, long long cut_work) {
+  return search_->rate_in(steps, found, cut_work);
 }
 
 Claim LowerBounds::fewest_rounds_in(int steps, int enough) {

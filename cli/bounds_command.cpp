@@ -62,6 +62,9 @@ std::string words(const Topology& topology, const Certificate& certificate) {
     }
     case Certificate::Kind::Trees:
       return "trees; prices: " + words(topology, certificate.prices.front());
+    case Certificate::Kind::Cuts:
+      text += counted(static_cast<long long>(certificate.cuts.size()), "cut") + " in time; ";
+      [[fallthrough]];
     case Certificate::Kind::Weights:
       for (std::size_t s = 0; s < certificate.prices.size(); ++s)
         text += (certificate.prices.size() > 1 ? fmt::format("{}step {}: ", s > 0 ? "; " : "", s + 1)

@@ -25,6 +25,7 @@ FrontierOptions options_of(const FrontierCommand& command, const std::atomic<boo
           .max_steps = command.max_steps,
           .time_limit = search.limits.time,
           .memory_bytes = asked_memory(search.limits),
+          .sizes = {command.bytes.begin(), command.bytes.end()},
           .jobs = search.jobs,
           .synthesis = {.limits = {.conflicts = search.conflicts, .stop = stop},
                         .cubes = search.cubes,

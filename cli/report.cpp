@@ -88,15 +88,15 @@ std::string bound_line(const Result& result) {
 
 std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
   std::vector<std::vector<std::string>> rows = {
-      {"block", "#", "steps", "rounds/chunk", "construction", "time", "times the bound"}};
+      {"block", "#", "steps", "rounds/chunk", "construction", "time", "bound", "times the bound"}};
   for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),
                     std::to_string(point.cost.steps), fraction(point.cost.rounds, point.cost.chunks),
-                    origin(point), format_us(each.us),
+                    origin(point), format_us(each.us), each.least_us > 0 ? format_us(each.least_us) : "-",
                     each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
   }
-  std::string text = table(rows, "rrrrlrr");
+  std::string text = table(rows, "rrrrlrrr");
   if (timed.size() < asked)
     text += counted(static_cast<long long>(asked - timed.size()), "more size") + " not timed\n";
   return text;

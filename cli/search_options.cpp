@@ -93,9 +93,11 @@ void frontier_options(CLI::App& app, Command& parsed) {
        "Begin with a result for the machine before --without-link and the like: its schedules are patched, "
        "and the old, patched and new rates are said; a block is cut into as many chunks as it was, or more");
   size_model(sub, options->model);
-  sizes(sub, "--bytes", options->bytes,
-        "Tell the fastest point for blocks of these sizes, each link by its own numbers, and how far it is "
-        "from the bound: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
+  sizes(
+      sub, "--bytes", options->bytes,
+      "Look for the fastest points for blocks of these sizes, and print for each its time, each link by its "
+      "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
+      "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     require_chunk_counts(options->min_chunks, options->max_chunks);

@@ -143,6 +143,8 @@ class Construction::Engine {
 
   std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
 
+  void allow(long long work) { question_.work = work; }
+
   bool advance(const std::function<void(Point)>& found) {
     if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
     found_ = &found;
@@ -267,12 +269,12 @@ class Construction::Engine {
   // False where there is none left.
   bool begin_level() {
     if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
-    if (begun_) {
-      budget_ *= kMoreWork;
-      ++level_;
-    }
+    const long long budget = begun_ ? budget_ * kMoreWork : budget_;
+    const int next = begun_ ? level_ + 1 : level_;
+    if (next >= std::ssize(levels()) || budget > question_.work) return false;
+    budget_ = budget;
+    level_ = next;
     begun_ = true;
-    if (level_ >= std::ssize(levels()) || budget_ > question_.work) return false;
     // The first ones also look for fewer steps, where a smaller space would.
     if (met() && (level_ >= kQuickLevels || is_large())) return false;
     attempts_.clear();
@@ -445,7 +447,7 @@ class Construction::Engine {
     (*found_)(std::move(point));
   }
 
-  const EngineQuestion question_;
+  EngineQuestion question_;
   const std::function<void(Point)>* found_ = nullptr;
   const bool reversed_;
   const Topology topology_;
@@ -472,6 +474,10 @@ class Construction::Engine {
 
 Construction::Construction(const EngineQuestion& question) : engine_(std::make_unique<Engine>(question)) {}
 Construction::~Construction() = default;
+
+void Construction::allow(long long work) {
+  engine_->allow(work);
+}
 
 bool Construction::advance(const std::function<void(Point)>& found) {
   return engine_->advance(found);

@@ -44,7 +44,9 @@ class Construction {
   // What the question refers to must outlive this.
   explicit Construction(const EngineQuestion&);
   ~Construction();
-  // The next part. False where none is left, or when stopped.
+  // The levels that this much work reaches may be done now, too.
+  void allow(long long work);
+  // The next part. False where none is left that work allows, or when stopped.
   bool advance(const std::function<void(Point)>& found);
   // The dual of the packing of fractions, where that stays above the bound: what may show a stronger one
   // (Certificate::Kind::Trees). Of copies and of sums with one destination; each is told once.

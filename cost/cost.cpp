@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <queue>
+
+#include "cost/program_time.h"
 
 namespace chorale {
 namespace {
@@ -78,15 +81,31 @@ double least_latency_us(const Topology& topology, const Collective& collective) 
 
 }  // namespace
 
-TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk)
+TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk,
+                     std::vector<StepRate> claimed)
     : latency_us_(least_latency_us(topology, collective)) {
   if (topology.links.empty()) return;
   const auto fastest = std::ranges::min_element(topology.links, {}, &Link::beta_us_per_byte);
   us_per_byte_ = rounds_per_chunk * fastest->beta_us_per_byte;
+  if (!links_alike(topology) || topology.links.front().alpha_us <= 0) return;
+  alpha_us_ = topology.links.front().alpha_us;
+  fewest_ = static_cast<int>(std::lround(latency_us_ / alpha_us_));
+  std::ranges::sort(claimed, std::greater(), &StepRate::steps);
+  for (const StepRate& each : claimed) {
+    if (each.steps < fewest_) break;
+    const auto steps = static_cast<std::size_t>(each.steps - fewest_) + 1;
+    if (by_steps_.size() < steps) by_steps_.resize(steps, us_per_byte_);
+    for (std::size_t s = 0; s < steps; ++s)
+      by_steps_[s] = std::max(by_steps_[s], each.rounds_per_chunk * fastest->beta_us_per_byte);
+  }
 }
 
 double TimeBound::us(double block_bytes) const {
-  return std::max(latency_us_, us_per_byte_ * block_bytes);
+  if (alpha_us_ <= 0) return std::max(latency_us_, us_per_byte_ * block_bytes);
+  double least = alpha_us_ * (fewest_ + static_cast<double>(by_steps_.size())) + us_per_byte_ * block_bytes;
+  for (std::size_t s = 0; s < by_steps_.size(); ++s)
+    least = std::min(least, alpha_us_ * (fewest_ + static_cast<double>(s)) + by_steps_[s] * block_bytes);
+  return least;
 }
 
 AlphaBeta alpha_beta(const Topology& topology) {

@@ -27,16 +27,26 @@ AlphaBeta alpha_beta(const Topology&);
 double time_us(const Cost&, const AlphaBeta&, double block_bytes);
 double time_us(const Cost&, const Topology&, double block_bytes);
 
-// No schedule is faster: the larger of what the longest way of a chunk has of alpha, and of a bound on rounds per chunk with
-// the fastest link's beta.
+// What is claimed of schedules of at most so many steps.
+struct StepRate {
+  int steps = 0;
+  double rounds_per_chunk = 0;
+};
+
+// No schedule is faster: the larger of what the longest way of a chunk has of alpha, and of a bound on rounds per
+// chunk with the fastest link's beta. Where all links have one alpha and one beta a schedule's time is its steps and
+// rounds, and then it is the least over all numbers of steps S of S alpha and what is claimed of S steps or more.
 class TimeBound {
  public:
   // Requires a machine without switches.
-  TimeBound(const Topology&, const Collective&, double rounds_per_chunk);
+  TimeBound(const Topology&, const Collective&, double rounds_per_chunk, std::vector<StepRate> = {});
   double us(double block_bytes) const;
 
  private:
   double latency_us_ = 0, us_per_byte_ = 0;
+  double alpha_us_ = 0;                // of all links alike, or 0
+  std::vector<double> by_steps_ = {};  // us per byte, from the fewest steps on; alike
+  int fewest_ = 0;
 };
 
 // Bytes of a block from `from` up to but not including `to`, which may be infinity.

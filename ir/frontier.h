@@ -37,6 +37,13 @@ struct Prices {
   bool operator==(const Prices&) const = default;
 };
 
+// A cut in time: what enters it pays.
+struct TimedCut {
+  int price = 0;
+  std::vector<int> until = {};  // by rank
+  bool operator==(const TimedCut&) const = default;
+};
+
 // Why a Claim holds. Which fields count depends on the kind; docs/bounds.md proves each.
 //
 //   None        Nothing was shown.
@@ -56,6 +63,13 @@ struct Prices {
 //               a tree from who has it to all, so it pays the cheapest spanning arborescence; another one pays as of
 //               Weights. (Sums: the cheapest into the dearest destination.) Limits that count several sends once have
 //               no price. Duals of packings of trees are of this kind (reference: Edmonds 1973; construct/).
+//   Cuts        `cuts`, each a set of ranks in time: rank n is inside from time 0 to `until` of n (time t: after t
+//               steps; -1: never), so what waits never enters. A send over l in step s enters where its destination is
+//               inside at time s and its source is not at time s-1. `prices`, an entry for each step of the claim, give
+//               it a w (as in Weights) that is at least the sum of the prices of all cuts that it enters. A chunk pays
+//               the price of each cut that its sources are all outside of at time 0 and one of its destinations is
+//               inside of after the last step (combining: one contributor is outside). With `group`, crossings are paid,
+//               too, each by the least that any link between groups has left in any step. Without abilities.
 //   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are looked at) cannot
 //               spread faster. Their first holders together send at most k chunks a round, any other rank at
 //               most K, and receives at most J (each rate: its links, or a shared limit over some of them). Let
@@ -77,12 +91,13 @@ struct Prices {
 //               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof. With `cubes`
 //               it was refuted with the decisions of each, one proof a cube, and the cubes are all schedules.
 struct Certificate {
-  enum class Kind { None, Distance, Weights, Partition, Trees, Growth, Entries, Refutation };
+  enum class Kind { None, Distance, Weights, Partition, Trees, Cuts, Growth, Entries, Refutation };
   Kind kind = Kind::None;
   Chunk chunk = 0;
   Rank rank = 0;
   std::vector<Prices> prices = {};
   std::vector<int> group = {};
+  std::vector<TimedCut> cuts = {};
   std::string formula_sha256 = {};
   std::vector<Cube> cubes = {};
   bool operator==(const Certificate&) const = default;
@@ -95,7 +110,7 @@ inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at al
 
 // "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
 // `rounds` rounds." With `any_chunks`, of whatever chunk count: "... takes at least `rounds` rounds per
-// `chunks` chunks". Distances, prices and partitions can show that (docs/bounds.md), and no chunk at all can
+// `chunks` chunks". Distances, prices, cuts and partitions can show that (docs/bounds.md), and no chunk at all can
 // be served where one alone cannot.
 struct Claim {
   // For the phases of a composition this differs from the result's.

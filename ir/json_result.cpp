@@ -24,13 +24,13 @@ constexpr int kMost = 1'000'000'000;
 constexpr int kMostChunkCount = 1'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
-constexpr std::size_t kMostCubes = 10'000, kMostDecisions = 1'000;
+constexpr std::size_t kMostCubes = 10'000, kMostCuts = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
-constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
-                                  {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
-                                  {Kind::Trees, "trees"},     {Kind::Growth, "growth"},
-                                  {Kind::Entries, "entries"}, {Kind::Refutation, "refutation"}};
+constexpr Named<Kind> kKinds[] = {
+    {Kind::None, "none"},           {Kind::Distance, "distance"}, {Kind::Weights, "weights"},
+    {Kind::Partition, "partition"}, {Kind::Trees, "trees"},       {Kind::Cuts, "cuts"},
+    {Kind::Growth, "growth"},       {Kind::Entries, "entries"},   {Kind::Refutation, "refutation"}};
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
@@ -82,6 +82,13 @@ std::vector<Cube> read_cubes(const JsonReader& json, const Topology& topology) {
   return cubes;
 }
 
+std::string write_cuts(std::span<const TimedCut> cuts) {
+  std::vector<std::string> texts;
+  for (const TimedCut& cut : cuts)
+    texts.push_back(fmt::format(R"({{"price":{},"until":{}}})", cut.price, list(cut.until)));
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
 std::string write_certificate(const Certificate& certificate) {
   std::string text = fmt::format(R"({{"kind":"{}")", name_in<Kind>(kKinds, certificate.kind));
   switch (certificate.kind) {
@@ -93,6 +100,9 @@ std::string write_certificate(const Certificate& certificate) {
     case Kind::Growth:
       text += fmt::format(R"(,"chunk":{})", certificate.chunk);
       break;
+    case Kind::Cuts:
+      text += fmt::format(R"(,"cuts":[{}])", write_cuts(certificate.cuts));
+      [[fallthrough]];
     case Kind::Partition:
     case Kind::Entries:
       text += fmt::format(R"(,"group":{})", list(certificate.group));
@@ -133,12 +143,26 @@ void require_members(const JsonReader& json, Kind kind) {
     case Kind::Trees:
     case Kind::Weights:
       return json.require_object({"kind", "prices"});
+    case Kind::Cuts:
+      return json.require_object({"kind", "cuts", "group", "prices"});
     case Kind::Partition:
     case Kind::Entries:
       return json.require_object({"kind", "group", "prices"});
     case Kind::Refutation:
       return json.require_object({"kind", "chunk", "formula_sha256", "cubes"});
   }
+}
+
+std::vector<TimedCut> read_cuts(const JsonReader& json, const Topology& topology) {
+  std::vector<TimedCut> cuts(json.size(kMostCuts));
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    json.at(i).require_object({"price", "until"});
+    cuts[i].price = json.at(i)["price"].integer(0, kMost);
+    const JsonReader until = json.at(i)["until"];
+    for (std::size_t n = 0; n < until.size(topology.ranks); ++n)
+      cuts[i].until.push_back(until.at(n).integer(-1, kMost));
+  }
+  return cuts;
 }
 
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
@@ -153,8 +177,10 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   if (certificate.kind == Kind::Distance) {
     certificate.rank = json["rank"].integer(0, topology.ranks - 1);
   }
-  const bool grouped = certificate.kind == Kind::Partition || certificate.kind == Kind::Entries;
+  const bool grouped = certificate.kind == Kind::Partition || certificate.kind == Kind::Entries ||
+                       certificate.kind == Kind::Cuts;
   if (grouped) certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
+  if (certificate.kind == Kind::Cuts) certificate.cuts = read_cuts(json["cuts"], topology);
   if (certificate.kind == Kind::Weights || certificate.kind == Kind::Trees || grouped) {
     // Of the machine that claims are about.
     const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();

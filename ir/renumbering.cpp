@@ -154,6 +154,10 @@ class Mover {
       require(why.group.size() == by_.ranks.size());
       why.group = permuted(why.group, by_.ranks);
     }
+    for (TimedCut& cut : why.cuts) {
+      require(cut.until.size() == by_.ranks.size());
+      cut.until = permuted(cut.until, by_.ranks);
+    }
   }
 
  private:

@@ -87,6 +87,8 @@ struct FrontierOptions {
   // What a point takes for a block of so many bytes, where links differ: the frontier counts steps as if all links had the
   // worst latency. With it, what others beat in steps and rounds is kept where it is the fastest at some size.
   std::function<double(const Point&, double block_bytes)> us = {};
+  std::vector<double> sizes =
+      {};        // of a block, in bytes, at which the fastest is looked for; none: some from 100 to 1e9
   int jobs = 1;  // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time

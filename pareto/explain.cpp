@@ -22,6 +22,8 @@ std::string words(const Certificate& certificate) {
       return "partition bound";
     case Certificate::Kind::Trees:
       return "bound of trees";
+    case Certificate::Kind::Cuts:
+      return "cuts in time";
     case Certificate::Kind::Entries:
       return "bound of late entries";
     case Certificate::Kind::Growth:

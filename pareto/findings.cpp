@@ -1,7 +1,7 @@
 // The idea: what was found is kept by what it is of, the collective or a phase of it, whatever the chunk
 // count. A result is assembled of that by the thread that puts something, and kept: whoever must end the
 // program takes the one that is there. What is costly of a point (its sum of two parts, the verifier, its
-// times at eight sizes) is found out once, and remembered by its address.
+// times at some sizes) is found out once, and remembered by its address.
 //
 // Assembling has points without schedules, which are filled in for who asks; sums are made for costs that
 // nothing dominates only. Where puts come faster than they are assembled some are left out, and the next, or
@@ -41,6 +41,7 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 
 // Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the
 // small ones, where the beaten ones win.
+constexpr double kSizes[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 constexpr std::size_t kMostSends = 20'000;
 constexpr double kFaster = 0.999;  // less is no reason to show one point more
 
@@ -96,6 +97,7 @@ Findings::Findings(const Topology& topology, const Collective& asked, const Fron
                   .extra_rounds = options.extra_rounds};
   empty_.limits = limits_of(options);
   us_ = options.us;
+  sizes_ = options.sizes.empty() ? std::vector<double>(std::begin(kSizes), std::end(kSizes)) : options.sizes;
   stop_ = options.synthesis.limits.stop;
   latest_ = std::make_shared<const Assembled>();
 }
@@ -325,10 +327,10 @@ void Findings::time_all(const std::vector<SharedPoint>& points) const {
     Known& known = known_[point.get()];
     known.point = point;
     if (known.us || !is_small(*point)) continue;
-    Times us = {};
+    Times us(sizes_.size());
     for (std::size_t i = 0; i < us.size(); ++i) {
       if (stop_ != nullptr && *stop_) return;
-      us[i] = us_(*point, kSizes[i]);
+      us[i] = us_(*point, sizes_[i]);
     }
     known.us = us;
   }
@@ -344,7 +346,7 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
   if (std::ranges::any_of(points, [&](const SharedPoint& each) { return !times(each) && is_small(*each); }))
     return {};
   std::set<std::size_t> chosen;
-  for (std::size_t size = 0; size < kSizes.size(); ++size) {
+  for (std::size_t size = 0; size < sizes_.size(); ++size) {
     double least = std::numeric_limits<double>::infinity();
     for (const SharedPoint& point : points)
       if (const auto& us = times(point)) least = std::min(least, kFaster * (*us)[size]);

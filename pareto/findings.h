@@ -3,7 +3,6 @@
 // already.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -74,8 +73,7 @@ class Findings {
     std::set<Stopped> given_up = {};
     int changes = 0;
   };
-  static constexpr std::array kSizes = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-  using Times = std::array<double, kSizes.size()>;
+  using Times = std::vector<double>;  // by size
   // What was found out of a point; `point` keeps its address from being another's.
   struct Known {
     SharedPoint point = {};
@@ -104,6 +102,7 @@ class Findings {
 
   Result empty_ = {};
   std::function<double(const Point&, double block_bytes)> us_ = {};  // FrontierOptions::us
+  std::vector<double> sizes_ = {};                                   // FrontierOptions::sizes
   const std::atomic<bool>* stop_ = nullptr;                          // after it nothing is timed
 
   mutable std::mutex mutex_;  // of the next two

@@ -45,6 +45,8 @@ namespace {
 
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
+// Before bounds of few steps are looked for with more work: a thirtieth of what the engine takes in the end.
+constexpr long long kMoreWork = kEngineWork / 30;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
 // And deliveries of what is written by hand: one that has more wins at no small size.
 constexpr int kMostFast = 8;
@@ -67,6 +69,9 @@ constexpr double kMostSolved = 1 << 18;
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
+// Arcs of flows to pack cuts for a number of steps: two tenths of a second, and a second.
+constexpr long long kQuickCutWork = 50'000'000;
+constexpr long long kCutWork = 250'000'000;
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
@@ -104,9 +109,10 @@ class FrontierSearch {
   }
 
   Result run() {
-    static constexpr std::array kAttempts = {&FrontierSearch::close_little, &FrontierSearch::construct_fully,
-                                             &FrontierSearch::bound_steps, &FrontierSearch::solve_some,
-                                             &FrontierSearch::solve_rest};
+    static constexpr std::array kAttempts = {
+        &FrontierSearch::close_little, &FrontierSearch::bound_steps_quickly, &FrontierSearch::construct_more,
+        &FrontierSearch::bound_steps,  &FrontierSearch::construct_fully,     &FrontierSearch::bound_steps,
+        &FrontierSearch::solve_some,   &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;
@@ -179,12 +185,21 @@ class FrontierSearch {
         one, {.collective = one.kind, .certificate = {.kind = Certificate::Kind::Trees, .prices = {prices}}});
   }
 
-  // The rate of as few steps as points have, up to the first number of steps that has the rate of any.
-  // Vectors that are gathered have bounds of their own. Of one chunk whole rounds would hide most of it.
-  void bound_steps() {
-    const CollectiveKind kind = found_->is_allreduce() ? CollectiveKind::Allgather : asked_.kind;
+  // The rate of as few steps as points have, up to the first number of steps that has the rate of any; of an
+  // AllReduce of vectors that are gathered, too. Of one chunk whole rounds would hide most of it.
+  void bound_steps_quickly() { bound_steps_of(kQuickCutWork); }
+
+  void bound_steps() { bound_steps_of(kCutWork); }
+
+  void bound_steps_of(long long cut_work) {
+    if (!options_.synthesis.use_bounds || is_too_large()) return;
+    bound_steps_of(asked_.kind, cut_work);
+    if (found_->is_allreduce()) bound_steps_of(CollectiveKind::Allgather, cut_work);
+  }
+
+  void bound_steps_of(CollectiveKind kind, long long cut_work) {
     const ParetoSet frontier = found_->frontier();
-    if (frontier.empty() || !options_.synthesis.use_bounds || is_too_large()) return;
+    if (frontier.empty()) return;
     const long long blocks = std::ssize(of_kind(asked_, kind, 1).chunks);
     const Collective of =
         of_kind(asked_, kind, static_cast<int>(std::clamp(kMostPriced / blocks, 1LL, kPriced)));
@@ -194,20 +209,25 @@ class FrontierSearch {
       const Cost& cost = frontier.best_within(steps)->cost;
       const Rate found = {.rounds = cost.rounds, .chunks = cost.chunks};
       if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
-      if (!priced_.insert(steps).second) continue;
+      if (!priced_.insert({kind, steps, cut_work}).second) continue;
       if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
-      const Claim claim = bounds->fewest_rounds_in(steps);
-      if (claim.steps == kAnySteps) return;
-      put_bound(of, claim);
+      const Claim claim = bounds->highest_rate_in(steps, found, cut_work);
+      if (claim.steps == kAnySteps && cut_work == kCutWork) return;
+      found_->put(claim);
     }
   }
 
   void construct_quickly() {
     if (!ours()) return;
     construct_all(kQuickWork);
+    constructing_.clear();  // without a bound, which the rest has
     if (!options_.us || clock_.over()) return;
     take_fast(false);
     found_->time();
+  }
+
+  void construct_more() {
+    if (ours()) construct_all(kMoreWork);
   }
 
   void construct_fully() {
@@ -216,53 +236,63 @@ class FrontierSearch {
     if (options_.us) take_fast(true);
   }
 
-  // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
-  // for smaller ones, too: two phases share it. On its own mirror a machine does sums as it does copies.
-  void construct_all(long long work) {
-    struct Attempt {
-      CollectiveKind kind = CollectiveKind::Custom;
-      Collective one = {};
-      std::unique_ptr<Construction> construction = {};
-    };
-    std::vector<std::unique_ptr<Attempt>> attempts;
+  // Of what was asked for, or of a phase.
+  struct Constructing {
+    CollectiveKind kind = CollectiveKind::Custom;
+    Collective one = {};
+    std::unique_ptr<Construction> construction = {};
+  };
+
+  // Asked with a k, phases are constructed for smaller ones, too: two phases share it. On its own mirror a
+  // machine does sums as it does copies.
+  void begin_constructing() {
     for (const CollectiveKind kind : kinds_) {
       if (mirror_ && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
-        Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
-        attempt = {.kind = kind, .one = of_kind(asked_, kind, 1)};
-        attempt.construction = std::make_unique<Construction>(
+        Constructing& each = *constructing_.emplace_back(std::make_unique<Constructing>());
+        each = {.kind = kind, .one = of_kind(asked_, kind, 1)};
+        each.construction = std::make_unique<Construction>(
             EngineQuestion{.topology = topology_,
-                           .one = attempt.one,
+                           .one = each.one,
                            .min_chunks = space_.min_chunks,
                            .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
                            .bound = found_->rate_bound(kind),
-                           .stop = options_.synthesis.limits.stop,
-                           .work = work});
+                           .stop = options_.synthesis.limits.stop});
         if (!shares) break;
       }
     }
+  }
+
+  // Part by part in turns, so that no phase waits for all of another; goes on where it was with less work.
+  void construct_all(long long work) {
+    if (constructing_.empty()) begin_constructing();
+    for (const auto& each : constructing_) each->construction->allow(work);
     const auto begun = std::chrono::steady_clock::now();
-    while (!attempts.empty())
-      std::erase_if(attempts, [&](const std::unique_ptr<Attempt>& attempt) {
-        if (clock_.over() && !found_->frontier().empty()) return true;
-        clock_.report(name_of(attempt->one) + ": constructing schedules");
+    std::vector<bool> done(constructing_.size(), false);
+    for (std::size_t left = done.size(); left > 0;)
+      for (std::size_t i = 0; i < done.size(); ++i) {
+        if (done[i]) continue;
+        const Constructing& each = *constructing_[i];
+        clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
-        if (const std::optional<Prices> prices = attempt->construction->take_prices()) {
-          bound_by_trees(attempt->one, *prices);
-          attempt->construction->know(found_->rate_bound(attempt->kind));
+        if (const std::optional<Prices> prices = each.construction->take_prices()) {
+          bound_by_trees(each.one, *prices);
+          each.construction->know(found_->rate_bound(each.kind));
         }
-        return !attempt->construction->advance([&](Point point) {
+        const bool over = clock_.over() && !found_->frontier().empty();
+        done[i] = over || !each.construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          if (mirror_ && attempt->kind == CollectiveKind::Allgather) {
+          if (mirror_ && each.kind == CollectiveKind::Allgather) {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
-          put(attempt->kind, std::move(point), true);
+          put(each.kind, std::move(point), true);
         });
-      });
+        if (done[i]) --left;
+      }
   }
 
   // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or
@@ -329,7 +359,7 @@ class FrontierSearch {
     const double sent = static_cast<double>(one.chunks.size()) * (one.combining ? topology_.ranks : 1);
     const double size = static_cast<double>(topology_.links.size()) * std::max(sent, 1.0 * topology_.ranks);
     if (size > kLittle) return;
-    bound_steps();
+    bound_steps_quickly();
     solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
   }
 
@@ -420,7 +450,8 @@ class FrontierSearch {
   const Collective& asked_;
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
-  std::set<int> priced_ = {};               // numbers of steps
+  std::vector<std::unique_ptr<Constructing>> constructing_ = {};
+  std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
   std::optional<std::vector<LinkId>> mirror_ = {};
   std::mutex mutex_;

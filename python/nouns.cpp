@@ -35,6 +35,8 @@ std::string kind_of(const Certificate& certificate) {
       return "partition";
     case Certificate::Kind::Trees:
       return "trees";
+    case Certificate::Kind::Cuts:
+      return "cuts";
     case Certificate::Kind::Entries:
       return "entries";
     case Certificate::Kind::Growth:

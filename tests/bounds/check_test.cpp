@@ -237,6 +237,56 @@ TEST(Check, Partitions) {
   EXPECT_EQ(renamed.wrong(), "");
 }
 
+// One NIC in a step sends to three ranks what each of them has to get: three times a chunk, and a destination
+// alone shows one.
+Case port_of_three() {
+  Topology t = no_links(4);
+  for (Rank n = 1; n < 4; ++n) add_link(t, 0, n, 5);
+  t.limits.push_back({.name = "NIC", .links = {0, 1, 2}, .bandwidth = 1});
+  Case c{.topology = t, .collective = make_collective("broadcast", 4, 1)};
+  c.claim = {.collective = CollectiveKind::Broadcast, .any_chunks = true, .steps = 1, .rounds = 3};
+  c.claim.certificate = {.kind = Certificate::Kind::Cuts,
+                         .prices = {{.links = {0, 0, 0}, .limits = {1}}},
+                         .cuts = {{.price = 1, .until = {-1, 1, -1, -1}},
+                                  {.price = 1, .until = {-1, -1, 1, -1}},
+                                  {.price = 1, .until = {-1, -1, -1, 1}}}};
+  return c;
+}
+
+TEST(Check, Cuts) {
+  const Case good = port_of_three();
+  ASSERT_EQ(good.wrong(), "");
+  EXPECT_EQ(rate_shown(good.topology, good.collective, good.claim.certificate, 1), (Rate{3, 1}));
+  const auto refuses = [&good](auto&& spoil) {
+    Case spoilt = good;
+    spoil(spoilt);
+    return spoilt.wrong() != "";
+  };
+  const auto cut = [](Case& x) -> TimedCut& { return x.claim.certificate.cuts.front(); };
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.rounds = 4; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.rounds = kNoSchedule; }));
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).price = 2; }));  // a send pays 1
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).price = -1; }));
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).until.pop_back(); }));
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).until[1] = 0; }));  // it may enter after that
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).until[0] = 0; }));  // it starts inside
+  EXPECT_TRUE(refuses([&](Case& x) { cut(x).until[2] = 1; }));  // what goes to rank 2 enters two cuts
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.certificate.prices[0].limits[0] = 0; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.certificate.prices[0].links[0] = 1; }));  // a round pays 6
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.certificate.prices.clear(); }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.steps = 2; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.steps = kAnySteps; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.claim.certificate.group = {0, 1}; }));
+  EXPECT_TRUE(refuses([](Case& x) { x.topology.limits[0].abilities.multicast = true; }));
+  // A partition whose crossings have nothing left adds nothing.
+  Case parted = good;
+  parted.claim.certificate.group = {0, 1, 2, 3};
+  EXPECT_EQ(parted.wrong(), "");
+  // Nor does it take away.
+  parted.claim.certificate.cuts.clear();
+  EXPECT_EQ(parted.wrong(), "");
+}
+
 TEST(Check, RatesOfOtherCertificates) {
   const Case c = tight_timed();
   EXPECT_EQ(rate_shown(c.topology, c.collective, c.claim.certificate).rounds,

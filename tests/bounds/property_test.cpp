@@ -125,5 +125,44 @@ TEST(BoundsHold, NamedCollectives) {
   EXPECT_GT(tally.met * 100, tally.asked * 95);
 }
 
+// Of chunks of one class, cuts packed or not: no schedule of some chunks is below the rate of any number of them.
+TEST(BoundsHold, RatesOfFewSteps) {
+  int asked = 0, met = 0, by_cuts = 0;
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(2000 + seed);
+    const int ranks = 3 + below(random, 2);
+    const Topology t = random_topology(random, ranks, 5);
+    const bool sum = seed % 2 == 0;
+    Collective c = random_collective(random, ranks, 1, sum);
+    if (!sum && seed % 4 == 1) c.chunks.push_back(c.chunks.front());
+    LowerBounds bounds(t, c);
+    try {
+      if (bounds.fewest_steps().steps == 0) continue;
+    } catch (const InputError&) {
+      continue;  // disconnected
+    }
+    BruteForce search(t, c);
+    const int fewest = bounds.fewest_steps().steps;
+    for (int s = fewest; s < fewest + 2; ++s) {
+      const Claim claim = bounds.highest_rate_in(s, {.rounds = 100}, 10'000'000);
+      ASSERT_TRUE(claim.any_chunks);
+      EXPECT_EQ(fault(t, c, claim), std::nullopt);
+      const int rounds = (claim.rounds + claim.chunks - 1) / claim.chunks;
+      EXPECT_FALSE(search.possible({.steps = s, .rounds = rounds - 1})) << s << " steps";
+      ++asked;
+      if (search.possible({.steps = s, .rounds = std::max(s, rounds)})) ++met;
+      Claim more = claim;
+      ++more.rounds;
+      if (claim.certificate.kind != Certificate::Kind::Cuts) continue;
+      ++by_cuts;
+      EXPECT_NE(fault(t, c, more), std::nullopt);
+    }
+  }
+  EXPECT_GT(asked, 100);
+  EXPECT_GT(met * 100, asked * 90);
+  EXPECT_GT(by_cuts, 10);
+}
+
 }  // namespace
 }  // namespace chorale

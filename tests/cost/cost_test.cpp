@@ -26,6 +26,27 @@ TEST(Time, CountsStepsAndRounds) {
   EXPECT_DOUBLE_EQ(time_us(cost, topology, 6000), 13.0);  // the worst alpha and the worst beta
 }
 
+// From rank 0 to rank 2 are two links: no fewer steps. Claimed are 4 rounds per chunk of 2 steps, 2 of 3, and 1 of any
+// number: 2 + 4b, 3 + 2b and 4 + b us for b bytes.
+TEST(TimeBounds, StepsAndRoundsTogether) {
+  Topology line{.ranks = 3};
+  for (Rank n = 0; n < 2; ++n)
+    line.links.push_back({.src = n, .dst = n + 1, .alpha_us = 1, .beta_us_per_byte = 1});
+  const Collective broadcast = make_collective("broadcast", 3, 1);
+  const std::vector<StepRate> claimed = {{.steps = 3, .rounds_per_chunk = 2},
+                                         {.steps = 1, .rounds_per_chunk = 9},
+                                         {.steps = 2, .rounds_per_chunk = 4}};
+  const TimeBound bound(line, broadcast, 1, claimed);
+  EXPECT_DOUBLE_EQ(bound.us(0), 2);
+  EXPECT_DOUBLE_EQ(bound.us(0.25), 3);
+  EXPECT_DOUBLE_EQ(bound.us(0.75), 4.5);
+  EXPECT_DOUBLE_EQ(bound.us(10), 14);
+  EXPECT_DOUBLE_EQ(TimeBound(line, broadcast, 1).us(10), 12);  // nothing is claimed of few steps
+  // Where links differ, ranks need not be in one step at a time.
+  line.links[1].beta_us_per_byte = 2;
+  EXPECT_DOUBLE_EQ(TimeBound(line, broadcast, 1, claimed).us(10), 10);
+}
+
 // dgx1 Allgather: (2,2,1) costs 2a + 2bx, (2,3,2) 2a + 1.5bx, (3,7,6) 3a + 7/6 bx. The second is no worse
 // than the first anywhere; the third overtakes it at a = (1.5 - 7/6) b x, that is x = 3 a / b.
 TEST(BestSizes, OfAFrontier) {

@@ -207,6 +207,9 @@ def certificate(result, rng):
         at = rng.randrange(len(digits))
         shown[key] = digits[:at] + rng.choice([d for d in "0123456789abcdef" if d != digits[at]]) + digits[at + 1:]
         return FALSE
+    if shown["kind"] == "cuts" and rng.random() < 0.5:
+        cut = one(rng, shown["cuts"])
+        return cut and (nudge(rng, cut, "price") if rng.random() < 0.5 else nudge(rng, cut["until"], rng.randrange(len(cut["until"]))))
     if shown["kind"] in ("partition", "entries") and rng.random() < 0.5:
         return other(rng, shown["group"], rng.randrange(len(shown["group"])), range(len(shown["group"])))
     prices = one(rng, shown.get("prices", []))

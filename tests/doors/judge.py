@@ -536,6 +536,47 @@ def partition_shows(claim, machine, chunks):
     return least_ratio(crossings * toll, paid)
 
 
+def cuts_show(claim, machine, chunks):
+    """Sets of (rank, time) that chunks have to get into: what a send is charged for all of them it must be able to pay."""
+    certificate, steps = claim["certificate"], claim["steps"]
+    prices, group = certificate["prices"], certificate["group"]
+    if machine.switches or any(limit.multicast or limit.reduce for limit in machine.limits):
+        raise Fault("cuts say nothing of switches that do something")
+    if steps is None or len(prices) != steps or (group and len(group) != machine.ranks):
+        raise Fault("the cuts do not fit the claim")
+    inside = []
+    for cut in certificate["cuts"]:
+        if len(cut["until"]) != machine.ranks:
+            raise Fault("a cut does not fit the machine")
+        inside.append((whole(cut["price"]), {(n, t) for n, last in enumerate(cut["until"]) for t in range(min(steps, last) + 1)}))
+    paid, toll = [], NEVER
+    for s, entry in enumerate(prices):
+        if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
+            raise Fault("prices do not fit the machine")
+        paid.append(sum(b * whole(p) for (_, _, b), p in zip(machine.links, entry["links"]))
+                    + sum(limit.bandwidth * whole(p) for limit, p in zip(machine.limits, entry["limits"])))
+        for l, (src, dst, _) in enumerate(machine.links):
+            purse = entry["links"][l] + sum(p for limit, p in zip(machine.limits, entry["limits"]) if l in limit.links)
+            purse -= sum(price for price, those in inside if (dst, s + 1) in those and (src, s) not in those)
+            if purse < 0:
+                raise Fault(f"link {l} cannot pay for its cuts in step {s + 1}")
+            if group and group[src] != group[dst]:
+                toll = min(toll, purse)
+    owed = 0
+    for pre, post in chunks.list:
+        for price, those in inside:
+            starts = [(n, 0) not in those for n in pre]
+            if (any(starts) if chunks.combining else all(starts)) and any((n, steps) in those for n in post):
+                owed += price
+        if group and toll != NEVER:
+            have, want = {group[n] for n in pre}, {group[n] for n in post}
+            if chunks.combining and len(have) > 1:
+                owed += toll * (len(have) - 1 + len(want) - (1 if have & want else 0))
+            else:
+                owed += toll * len(want - have)
+    return least_ratio(owed, max(paid))
+
+
 def entries_show(claim, machine, chunks):
     """Rounds that a chunk's entries into the group show: what enters t rounds before the end gets no farther than spread[t]."""
     certificate = claim["certificate"]
@@ -663,10 +704,10 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
             raise Fault(f"rank {n} has nothing to do with chunk {c}")
         if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
             raise Fault("the distance is less")
-    elif shows in ("weights", "partition", "trees", "entries"):
-        if machine.switches and steps == len(certificate["prices"]):
+    elif shows in ("weights", "partition", "trees", "cuts", "entries"):
+        if shows != "cuts" and machine.switches and steps == len(certificate["prices"]):
             verdict.undecided.append(f"{where}: prices of steps say nothing of switches, and these may be of all steps")
-        shown = {"weights": weights_show, "partition": partition_shows, "trees": trees_show, "entries": entries_show}[shows](claim, machine, chunks)
+        shown = {"weights": weights_show, "partition": partition_shows, "trees": trees_show, "cuts": cuts_show, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
         if shown < per_chunk(claim) if any_chunks else (NEVER if shown == NEVER else math.ceil(shown)) < claimed(claim):

@@ -146,5 +146,22 @@ try:
 except judge.Fault:
     pass
 
+# Three times over one NIC, in a step; a price that is not there cannot be paid, and who starts inside enters nothing.
+three = [(0, n, 5) for n in (1, 2, 3)]
+machine = judge.Machine(4, three, [([0, 1, 2], 1, False, False)])
+cuts = [{"price": 1, "until": [-1 if m != n else 1 for m in range(4)]} for n in (1, 2, 3)]
+port = {"steps": 1, "certificate": {"kind": "cuts", "cuts": cuts, "group": [], "prices": [{"links": [0, 0, 0], "limits": [1]}]}}
+assert judge.cuts_show(port, machine, chunk) == 3
+cuts[0]["until"][0] = 0
+assert judge.cuts_show(port, machine, chunk) == 2
+cuts[0]["price"] = 2
+assert judge.cuts_show(port, machine, chunk) == 2
+cuts[1]["price"] = 2
+try:
+    judge.cuts_show(port, machine, chunk)
+    raise SystemExit("cuts that nobody can pay for")
+except judge.Fault:
+    pass
+
 truth.close()
 print(f"{len(false)} false statements found")

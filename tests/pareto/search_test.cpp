@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ir/error.h"
@@ -67,6 +68,18 @@ TEST(SearchFrontier, TwoStepAllReduceOfDgx1IsDirect) {
   bool found = false;
   for (const Point& p : result.points) found = found || (p.cost.steps == 2 && p.method == Method::Direct);
   EXPECT_TRUE(found);
+}
+
+// In two steps what an end of the line has crosses one link in each, all of it: 2 rounds per chunk. In more
+// steps four crossings of each chunk over four links leave 1.
+TEST(SearchFrontier, FewStepsOfAnAllReduceHaveABound) {
+  const Result result = search("line:3", "allreduce", {.synthesis = {.limits = {.conflicts = 0}}});
+  const auto fewest = std::ranges::find_if(
+      result.points, [](const Point& point) { return point.on_frontier && point.cost.steps == 2; });
+  ASSERT_NE(fewest, result.points.end());
+  EXPECT_EQ(fewest->cost.rounds, 2 * fewest->cost.chunks);
+  EXPECT_TRUE(fewest->proven);
+  EXPECT_EQ(rate_bound(result), (Rate{1, 1}));
 }
 
 TEST(SearchFrontier, BroadcastOnASwitchIsProvenByGrowth) {

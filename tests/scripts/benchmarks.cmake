@@ -10,6 +10,8 @@ add_test(NAME benchmarks.simgrid COMMAND Python3::Interpreter ${CMAKE_CURRENT_SO
                                          $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/simgrid)
 add_test(NAME benchmarks.any_machine COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/any_machine.py
                                              ${PROJECT_SOURCE_DIR}/benchmarks/any_machine $<TARGET_FILE:chorale>)
+add_test(NAME benchmarks.middle COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/middle.py
+                                        ${PROJECT_SOURCE_DIR}/benchmarks/middle.py $<TARGET_FILE:chorale>)
 add_test(NAME benchmarks.gpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/benchmarks/gpu.py
                                      ${PROJECT_SOURCE_DIR}/benchmarks/gpu.sh $<TARGET_FILE:chorale>)
 set_tests_properties(benchmarks.gpu PROPERTIES TIMEOUT 300)
