@@ -1,6 +1,6 @@
-// Whole machines, from 16 to 1,024 ranks: how near constructions come to what no schedule can beat, in how many steps, and what
-// that costs. Each row in a process of its own, so that its memory is its own; everything is refereed. With --exact: by how
-// much lower exact synthesis comes on the same machines.
+// Whole machines, from 8 to 1,024 ranks: how near default options come to what no schedule can beat, in how many steps, and
+// what that costs. Each row in a process of its own, so that its memory is its own; everything is refereed. With --exact: by
+// how much lower exact synthesis comes than constructions on the same machines.
 #include "topology/machines.h"
 
 #include <fmt/format.h>
@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
+#include "api/search.h"
 #include "benchmarks/measure.h"
 #include "bounds/check.h"
-#include "bounds/lower_bounds.h"
-#include "construct/incumbents.h"
-#include "pareto/search.h"
+#include "construct/engine.h"
+#include "pareto/optimality.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -109,67 +109,51 @@ double cpu_seconds() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-// One chunk count after the other, until one is at the bound or time is up; then what was best.
-void measure(const std::string& name, const std::string& collective, const std::vector<int>& counts) {
-  const Topology t = machine_called(name);
-  std::optional<Rate> bound;
-  std::vector<Point> points;
-  double seconds = 0, best_seconds = 0;
-  double best = 0;
-  for (int chunks : counts) {
-    const Collective c = make_collective(collective, t.ranks, chunks);
-    const double before = cpu_seconds();
-    if (!bound) bound = rate_shown(t, c, fewest_rounds(t, c).certificate);
-    for (Point& point : grown_incumbents(t, c)) {
-      const double rate = static_cast<double>(point.cost.chunks) / point.cost.rounds;
-      if (rate > best) {
-        best = rate;
-        best_seconds = cpu_seconds() - before;
-      }
-      points.push_back(std::move(point));
-    }
-    seconds += cpu_seconds() - before;
-  }
-  rusage used = {};
-  getrusage(RUSAGE_SELF, &used);
-  const double rounds_a_chunk = static_cast<double>(bound->rounds) / static_cast<double>(bound->chunks);
-  const Point* low = nullptr;
-  for (const Point& point : points)
-    if (static_cast<double>(point.cost.chunks) / point.cost.rounds >= 0.99 * best &&
-        (low == nullptr || point.cost.steps < low->cost.steps))
-      low = &point;
-  if (low == nullptr) {
-    fmt::print("{:<19} {:<13} {:>5} {:>11} nothing was constructed; {:.2f} s\n", name, collective, t.ranks,
-               fmt::format("{}/{}", bound->rounds, bound->chunks), seconds);
-    return;
-  }
-  fmt::print("{:<19} {:<13} {:>5} {:>11} {:>7.4f} {:>6} {:>6} {:>6} {:>5} {:>8.2f} {:>8.2f} {:>6}\n", name,
-             collective, t.ranks, fmt::format("{}/{}", bound->rounds, bound->chunks),
-             1 / (best * rounds_a_chunk), low->cost.chunks, low->cost.rounds, low->cost.steps, diameter(t),
-             best_seconds, seconds, used.ru_maxrss / 1024);
+Result searched(const Topology& t, const std::string& collective, int seconds) {
+  return frontier(t, make_collective(collective, t.ranks, 1), {.time_limit = std::chrono::seconds(seconds)});
 }
 
-// All that is constructed, of all chunk counts together: the fewest rounds a chunk for so many steps, and the fewest that are not
-// excluded there.
-void measure_points(const std::string& name, const std::string& collective, const std::vector<int>& counts) {
+double rate_of(const Cost& cost) {
+  return static_cast<double>(cost.rounds) / cost.chunks;
+}
+
+void measure(const std::string& name, const std::string& collective, int seconds) {
   const Topology t = machine_called(name);
-  std::vector<Point> points;
   const double before = cpu_seconds();
-  for (int chunks : counts)
-    for (Point& point : grown_incumbents(t, make_collective(collective, t.ranks, chunks)))
-      points.push_back(std::move(point));
-  fmt::print("{:<19} {:<13} {:>5} {:>8.2f}", name, collective, t.ranks, cpu_seconds() - before);
-  std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
-    return a.cost.steps != b.cost.steps ? a.cost.steps < b.cost.steps : compare_rate(a.cost, b.cost) < 0;
-  });
-  const Cost* last = nullptr;
-  for (const Point& point : points) {
-    if (last != nullptr && compare_rate(point.cost, *last) >= 0) continue;
-    last = &point.cost;
-    const Claim bound = fewest_rounds_in(t, point.collective, point.cost.steps);
-    fmt::print("  {}: {}/{} ({:.3f})", point.cost.steps, point.cost.rounds, point.cost.chunks,
-               static_cast<double>(point.cost.rounds) / bound.rounds);
+  const Result result = searched(t, collective, seconds);
+  const double used_seconds = cpu_seconds() - before;
+  const Rate bound = rate_bound(result);
+  const std::string bound_text = fmt::format("{}/{}", bound.rounds, bound.chunks);
+  const Point* best = nullptr;
+  for (const Point& point : result.points)
+    if (best == nullptr || compare_rate(point.cost, best->cost) < 0) best = &point;
+  if (best == nullptr) {
+    fmt::print("{:<19} {:<13} {:>5} {:>11} nothing was found; {:.2f} s\n", name, collective, t.ranks,
+               bound_text, used_seconds);
+    return;
   }
+  const Point* low = best;
+  for (const Point& point : result.points)
+    if (rate_of(point.cost) <= 1.01 * rate_of(best->cost) && point.cost.steps < low->cost.steps) low = &point;
+  rusage used = {};
+  getrusage(RUSAGE_SELF, &used);
+  fmt::print("{:<19} {:<13} {:>5} {:>11} {:>7.4f} {:>6} {:>6} {:>6} {:>5} {:>8.2f} {:>8.2f} {:>6}  {}\n",
+             name, collective, t.ranks, bound_text,
+             rate_of(best->cost) * static_cast<double>(bound.chunks) / static_cast<double>(bound.rounds),
+             low->cost.chunks, low->cost.rounds, low->cost.steps, diameter(t), best->seconds, used_seconds,
+             used.ru_maxrss / 1024, best->construction);
+}
+
+// The fewest rounds a chunk for so many steps, and how much that is over what is not excluded there.
+void measure_points(const std::string& name, const std::string& collective, int seconds) {
+  const Topology t = machine_called(name);
+  const double before = cpu_seconds();
+  const Result result = searched(t, collective, seconds);
+  fmt::print("{:<19} {:<13} {:>5} {:>8.2f}", name, collective, t.ranks, cpu_seconds() - before);
+  for (const Point& point : result.points)
+    if (point.on_frontier)
+      fmt::print("  {}: {}/{} ({:.3f})", point.cost.steps, point.cost.rounds, point.cost.chunks,
+                 1 + gap(point));
   fmt::print("\n");
 }
 
@@ -209,22 +193,16 @@ std::optional<int> fewest_steps_at(const std::vector<Cost>& known, const Cost& c
   return fewest;
 }
 
-std::vector<Cost> constructed(const Topology& t, const std::string& collective, std::vector<int> counts,
-                              int chunks) {
-  for (int c = 1; c <= chunks; ++c) counts.push_back(c);
+std::vector<Cost> constructed(const Topology& t, const std::string& collective) {
   std::vector<Cost> costs;
-  for (int count : counts) {
-    const Collective c = make_collective(collective, t.ranks, count);
-    for (const Point& point : incumbents(t, c)) costs.push_back(point.cost);
-    for (const Point& point : grown_incumbents(t, c)) costs.push_back(point.cost);
-  }
+  construct({.topology = t, .one = make_collective(collective, t.ranks, 1)},
+            [&](const Point& point) { costs.push_back(point.cost); });
   return costs;
 }
 
-Tally measure_exactly(const std::string& name, const std::string& collective, const std::vector<int>& counts,
-                      const Exactly& exactly) {
+Tally measure_exactly(const std::string& name, const std::string& collective, const Exactly& exactly) {
   const Topology t = machine_called(name);
-  const std::vector<Cost> known = constructed(t, collective, counts, exactly.chunks);
+  const std::vector<Cost> known = constructed(t, collective);
   Tally tally;
   std::optional<Cost> lowest;
   for (int chunks = 1; chunks <= exactly.chunks; ++chunks) {
@@ -232,7 +210,7 @@ Tally measure_exactly(const std::string& name, const std::string& collective, co
         .min_chunks = chunks, .max_chunks = chunks, .time_limit = std::chrono::seconds(exactly.seconds)};
     options.synthesis.limits.conflicts = exactly.conflicts;
     const double before = cpu_seconds();
-    const Result result = search_frontier(t, make_collective(collective, t.ranks, 1), options);
+    const Result result = frontier(t, make_collective(collective, t.ranks, 1), options);
     std::string line;
     for (const Point& point : result.points) {
       if (!point.proven || !point.on_frontier) continue;
@@ -283,75 +261,65 @@ Tally apart(const std::string& name, const std::string& collective, int limit, c
   return tally;
 }
 
-struct Row {
-  std::string machine = {};
-  std::vector<int> copies = {};  // chunk counts for Allgather and ReduceScatter
-  std::vector<int> sums = {};    // for AllReduce
-  std::vector<int> pairs = {};   // for Alltoall
-};
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> all = {
-      {"dgx1", {1, 6}, {24, 96}, {1, 3}},
-      {"ring:8", {2}, {16, 64}, {2}},
-      {"ring:8 failed", {1}, {8, 64, 1024}, {1}},
-      {"mi250-like", {5, 20, 100}, {10, 80, 2560}, {1, 5}},
-      {"torus:4x4", {4}, {32, 128}, {1}},
-      {"torus:4x4 failed", {1}, {31, 124, 1984}, {1, 7}},
-      {"mesh:4x4", {2}, {8, 64, 2048}, {1}},
-      {"hypercube:4", {4}, {32, 128}, {1}},
-      {"hypercube:4 failed", {1}, {31, 124, 1984}, {1, 7}},
-      {"dgx2", {1}, {16}, {1}},
-      {"dgx1 x 2", {1, 4, 64}, {16, 1024}, {1}},
-      {"dgx2 x 2", {1, 4, 64}, {32, 1024}, {1}},
-      {"mi250-like x 2", {1, 4, 64}, {16, 1024}, {1}},
-      {"dgx-a100:2", {13}, {208}, {1}},
-      {"fat 16 x 4 at 2:1", {1, 2}, {16}, {1}},
-      {"dgx1 x 4", {1, 4, 64}, {32, 1024}, {1}},
-      {"dgx-a100:4", {8, 32}, {256}, {1}},
-      {"dgx-a100:8", {8, 32}, {512}, {1}},
-      {"fat 64 at 4:1", {1, 4}, {64}, {1}},
-      {"torus:8x8", {4}, {64, 256}, {1}},
-      {"mesh:8x8", {2}, {64, 128, 4096}, {1}},
-      {"hypercube:6", {6}, {64, 128}, {1}},
-      {"dgx-a100:16", {8}, {1024}, {1}},
-      {"torus:16x16", {4}, {1024}, {1}},
-      {"mesh:16x16", {2}, {512, 4096}, {1}},
-      {"hypercube:8", {8}, {2048}, {1}},
-      {"dgx-h100:2", {2, 10}, {160}, {1}},
-      {"dgx-h100:4", {10}, {320}, {1}},
-      {"leaf-spine:4x4x2", {1, 2, 4}, {16, 64}, {1}},
-      {"fat-tree:8", {1}, {128}, {1}},
-      {"dgx-h100:16", {8}, {1024}, {1}},
-      {"dgx-a100:32", {4}, {1024}, {1}},
-      {"dgx-a100:64", {2}, {1024}, {1}},
-      {"torus:32x32", {4}, {4096}, {1}},
-      {"hypercube:10", {10}, {10240}, {1}},
-      {"dgx-a100:128", {1}, {1024}, {1}},
-      {"dgx-h100:128", {1}, {1024}, {1}},
-      {"leaf-spine:64x16x4", {1}, {1024}, {1}},
-      {"mesh:32x32", {2}, {2048}, {1}},
-  };
+const std::vector<std::string>& rows() {
+  static const std::vector<std::string> all = {"dgx1",
+                                               "ring:8",
+                                               "ring:8 failed",
+                                               "mi250-like",
+                                               "torus:4x4",
+                                               "torus:4x4 failed",
+                                               "mesh:4x4",
+                                               "hypercube:4",
+                                               "hypercube:4 failed",
+                                               "dgx2",
+                                               "dgx1 x 2",
+                                               "dgx2 x 2",
+                                               "mi250-like x 2",
+                                               "dgx-a100:2",
+                                               "fat 16 x 4 at 2:1",
+                                               "dgx1 x 4",
+                                               "dgx-a100:4",
+                                               "dgx-a100:8",
+                                               "fat 64 at 4:1",
+                                               "torus:8x8",
+                                               "mesh:8x8",
+                                               "hypercube:6",
+                                               "dgx-a100:16",
+                                               "torus:16x16",
+                                               "mesh:16x16",
+                                               "hypercube:8",
+                                               "dgx-h100:2",
+                                               "dgx-h100:4",
+                                               "leaf-spine:4x4x2",
+                                               "fat-tree:8",
+                                               "dgx-h100:16",
+                                               "dgx-a100:32",
+                                               "dgx-a100:64",
+                                               "torus:32x32",
+                                               "hypercube:10",
+                                               "dgx-a100:128",
+                                               "dgx-h100:128",
+                                               "leaf-spine:64x16x4",
+                                               "mesh:32x32"};
   return all;
 }
 
-void print_heading() {
+void print_heading(int seconds) {
   fmt::print(
-      "bound: rounds a chunk that no schedule is under; ratio: achieved over bound; chunks, rounds and "
-      "steps: of the\n"
-      "point with the fewest steps within 1 % of the best; CPU seconds: until the best, and of all chunk "
-      "counts tried,\n"
-      "with bounds and referee; peak MiB of the row's process\n\n");
-  fmt::print("{:<19} {:<13} {:>5} {:>11} {:>7} {:>6} {:>6} {:>6} {:>5} {:>8} {:>8} {:>6}\n", "machine",
-             "collective", "ranks", "bound", "ratio", "chunks", "rounds", "steps", "diam", "best s", "all s",
-             "MiB");
+      "default options and {} s: bound: rounds a chunk that no schedule is under; ratio: achieved over "
+      "bound; "
+      "chunks,\n"
+      "rounds and steps: of the point with the fewest steps within 1 % of the best; best s: when its search "
+      "found the\n"
+      "best; CPU s: of all; peak MiB of the row's process; construction: of the best\n\n",
+      seconds);
+  fmt::print("{:<19} {:<13} {:>5} {:>11} {:>7} {:>6} {:>6} {:>6} {:>5} {:>8} {:>8} {:>6}  {}\n", "machine",
+             "collective", "ranks", "bound", "ratio", "chunks", "rounds", "steps", "diam", "best s", "CPU s",
+             "MiB", "construction");
 }
 
 void print_points_heading() {
-  fmt::print(
-      "steps: rounds/chunks of what was constructed, and in brackets over the fewest rounds that bounds "
-      "leave "
-      "to those steps\n\n");
+  fmt::print("steps: rounds/chunks, and in brackets over the fewest that bounds leave to those steps\n\n");
   fmt::print("{:<19} {:<13} {:>5} {:>8}  points\n", "machine", "collective", "ranks", "CPU s");
 }
 
@@ -377,13 +345,14 @@ void print_tally(const Tally& tally) {
 int run(int argc, char** argv) {
   std::vector<std::string> machines, collectives = {"allgather", "reducescatter", "allreduce", "alltoall"};
   bool points = false;
-  int limit = 300;
+  int limit = 300, seconds = 10;
   int most_ranks = 2048;
   Exactly exactly{.chunks = 2, .seconds = 10};
   CLI::App app{"Whole machines: constructions against bounds"};
   app.add_option("--machines", machines, "Only these rows")->delimiter(',');
   app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
-  app.add_option("--limit", limit, "Seconds of a row (300)");
+  app.add_option("--seconds", seconds, "Time limit of a search (10)");
+  app.add_option("--limit", limit, "Seconds after which a row is given up (300)");
   app.add_option("--ranks", most_ranks, "Machines of at most so many ranks");
   app.add_flag("--points", points, "All points constructed, by steps");
   app.add_option("--exact", exactly.conflicts, "Constructions against exact synthesis of so many conflicts");
@@ -396,28 +365,20 @@ int run(int argc, char** argv) {
   else if (points)
     print_points_heading();
   else
-    print_heading();
+    print_heading(seconds);
   Tally all;
-  for (const Row& row : rows()) {
-    if (!machines.empty() && std::ranges::find(machines, row.machine) == machines.end()) continue;
-    if (machine_called(row.machine).ranks > most_ranks) continue;
-    for (const std::string& collective : collectives) {
-      const std::vector<int>& counts = collective == "allreduce"  ? row.sums
-                                       : collective == "alltoall" ? row.pairs
-                                                                  : row.copies;
-      if (counts.empty()) {
-        fmt::print("{:<19} {:<13} not measured\n", row.machine, collective);
-        continue;
-      }
-      all = all + apart(row.machine, collective, limit, [&] {
-              if (exactly.conflicts > 0) return measure_exactly(row.machine, collective, counts, exactly);
+  for (const std::string& machine : rows()) {
+    if (!machines.empty() && std::ranges::find(machines, machine) == machines.end()) continue;
+    if (machine_called(machine).ranks > most_ranks) continue;
+    for (const std::string& collective : collectives)
+      all = all + apart(machine, collective, limit, [&] {
+              if (exactly.conflicts > 0) return measure_exactly(machine, collective, exactly);
               if (points)
-                measure_points(row.machine, collective, counts);
+                measure_points(machine, collective, seconds);
               else
-                measure(row.machine, collective, counts);
+                measure(machine, collective, seconds);
               return Tally{};
             });
-    }
   }
   if (exactly.conflicts > 0) print_tally(all);
   return 0;

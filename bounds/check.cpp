@@ -29,6 +29,7 @@
 
 #include "bounds/check_entries.h"
 #include "bounds/check_growth.h"
+#include "bounds/check_trees.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -106,10 +107,7 @@ class PriceCheck {
                                    topology_.ranks)};
     Weights w;
     if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
-    // Crossings are sends, and such a limit may count several of them once.
-    for (std::size_t z = 0; z < topology_.limits.size(); ++z)
-      if (prices.front().limits[z] != 0 && counts_once(topology_.limits[z].abilities))
-        return {.fault = fmt::format("shared limit {} counts several sends once, and has a price", z)};
+    if (shown.fault = counted_once(prices.front()); !shown.fault.empty()) return shown;
     const std::int64_t least = least_crossing(w, group);
     if (least == kFar) return {.fault = "no link crosses the partition"};
     if (least == 0) return {.fault = "a link that crosses the partition costs nothing"};
@@ -117,10 +115,74 @@ class PriceCheck {
     return shown;
   }
 
+  Shown trees(const std::vector<Prices>& prices) {
+    Shown shown;
+    if (prices.size() != 1) return {.fault = "trees need one entry of prices"};
+    if (topology_.switches > 0) return {.fault = "trees say nothing of switches"};
+    Weights w;
+    if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
+    if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
+    if (shown.fault = counted_once(prices.front()); !shown.fault.empty()) return shown;
+    std::map<std::pair<RankSet, RankSet>, std::int64_t> known;
+    for (std::size_t c = 0; c < collective_.chunks.size(); ++c) {
+      const ChunkSpec& spec = collective_.chunks[c];
+      const auto [at, fresh] = known.try_emplace({spec.pre, spec.post});
+      if (fresh) at->second = owed_by_trees(spec, w);
+      if (at->second == kFar)
+        return {.fault = fmt::format(
+                    "chunk {} cannot reach all its destinations at all: that takes a distance claim", c)};
+      shown.owed += at->second;
+    }
+    return shown;
+  }
+
  private:
   // Copies to one rank never meet in a step, so a limit that only reduces counts each of them.
   bool counts_once(const Abilities& abilities) const {
     return abilities.multicast || (abilities.reduce && collective_.combining);
+  }
+
+  // Where a certificate counts sends: such a limit may count several of them once. Empty: none has a price.
+  std::string counted_once(const Prices& prices) const {
+    for (std::size_t z = 0; z < topology_.limits.size(); ++z)
+      if (prices.limits[z] != 0 && counts_once(topology_.limits[z].abilities))
+        return fmt::format("shared limit {} counts several sends once, and has a price", z);
+    return "";
+  }
+
+  // By trees, where all ranks have the chunk or want it; of a sum, for the dearest destination. Otherwise by
+  // the dearest path.
+  std::int64_t owed_by_trees(const ChunkSpec& spec, const Weights& w) const {
+    const auto are_all = [&](const RankSet& some, const RankSet& others) {
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        if (!some.contains(n) && !others.contains(n)) return false;
+      return true;
+    };
+    std::map<RankSet, std::vector<std::int64_t>> paths;
+    const auto cheapest = [&](const RankSet& from) -> const std::vector<std::int64_t>& {
+      return paths[from] = along_any_path(from, w);
+    };
+    std::int64_t most = owed_by(spec, cheapest);
+    if (most == kFar) return kFar;
+    if (!collective_.combining)
+      return are_all(spec.pre, spec.post) ? std::max(most, tree(spec.pre, w)) : most;
+    for (const Rank d : spec.post)
+      if (are_all(spec.pre, {d})) most = std::max(most, tree({d}, w));
+    return most;
+  }
+
+  // From those ranks, as one, to all; of a sum from all to the one.
+  std::int64_t tree(const RankSet& ends, const Weights& w) const {
+    const auto vertex = [&](Rank n) { return ends.contains(n) ? 0 : n + 1; };
+    std::vector<CheckedArc> arcs;
+    for (std::size_t l = 0; l < w.size(); ++l) {
+      const int src = vertex(topology_.links[l].src), dst = vertex(topology_.links[l].dst);
+      arcs.push_back({.from = collective_.combining ? dst : src,
+                      .to = collective_.combining ? src : dst,
+                      .weight = w[l]});
+    }
+    for (const Rank n : ends) arcs.push_back({.from = 0, .to = n + 1});  // vertices that are no rank's
+    return arborescence_weight(topology_.ranks + 1, 0, std::move(arcs));
   }
 
   // The weight of each link and what a round can pay at most; returns what is wrong with the prices.
@@ -350,6 +412,7 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
   PriceCheck check(below ? *below : given, collective);
   if (certificate.kind == Certificate::Kind::Partition)
     return check.partition(certificate.prices, certificate.group);
+  if (certificate.kind == Certificate::Kind::Trees) return check.trees(certificate.prices);
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
   // One entry is for every step, and then ways may be as long as they like: the bound holds for any number of
   // steps.
@@ -397,6 +460,7 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
       return distance_fault(topology, collective, claim);
     case Certificate::Kind::Weights:
     case Certificate::Kind::Partition:
+    case Certificate::Kind::Trees:
       return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim);
     case Certificate::Kind::Growth:
       if (claim.any_chunks) return "growth says nothing of other chunk counts";
@@ -451,9 +515,9 @@ std::optional<Fault> fault(const Topology& topology, const Collective& collectiv
 Rate rate_shown(const Topology& topology, const Collective& collective, const Certificate& certificate,
                 int steps) {
   // Prices of entries are those of a cut, which holds for any number of chunks.
-  const bool priced = certificate.kind == Certificate::Kind::Weights ||
-                      certificate.kind == Certificate::Kind::Partition ||
-                      certificate.kind == Certificate::Kind::Entries;
+  const bool priced =
+      certificate.kind == Certificate::Kind::Weights || certificate.kind == Certificate::Kind::Partition ||
+      certificate.kind == Certificate::Kind::Trees || certificate.kind == Certificate::Kind::Entries;
   if (!priced || !misfit(topology, collective).empty()) return {};
   const Shown shown = shown_by(topology, collective, certificate, steps);
   if (!shown.fault.empty() || shown.owed == 0) return {};

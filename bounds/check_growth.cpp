@@ -20,7 +20,7 @@
 namespace chorale {
 namespace {
 
-// The finder gives up after 3,000,000 moves and comparisons, of which the check may need more.
+// The finder gives up after 10,000,000 parts of moves and comparisons, of which the check may need more.
 constexpr long long kMostVisits = 100'000'000;  // and comparisons; a second or two
 constexpr long long kMostFailed = 4'000'000;    // counts that are remembered: some 300 MB
 

@@ -26,9 +26,9 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostChunks = 6;       // of a class; of more, so many are looked at
-constexpr std::size_t kMostStates = 4000;    // after one number of steps and rounds
-constexpr long long kMostMoves = 3'000'000;  // moves and comparisons
+constexpr std::size_t kMostChunks = 6;        // of a class; of more, so many are looked at
+constexpr std::size_t kMostStates = 4000;     // after one number of steps and rounds
+constexpr long long kMostMoves = 10'000'000;  // parts of moves and comparisons
 constexpr int kMostSteps = 16;
 
 // What a rank can send and receive in a round, at most.
@@ -68,11 +68,18 @@ struct Spread {
 
 using Counts = std::vector<long long>;  // by chunk, the largest first
 
-// Calls `visit` with what can be added to `counts` in a step: the ways that cannot be extended.
+// Calls `visit` with what can be added to `counts` in a step: the ways that cannot be extended. What it looks
+// at is added to `work`; it ends early where that is too much.
 class Moves {
  public:
-  Moves(const Spread& spread, const Counts& counts, int rounds, std::function<void(const Counts&)> visit)
-      : spread_(spread), counts_(counts), rounds_(rounds), visit_(std::move(visit)), move_(counts.size(), 0) {
+  Moves(const Spread& spread, const Counts& counts, int rounds, std::function<void(const Counts&)> visit,
+        long long& work)
+      : spread_(spread),
+        counts_(counts),
+        rounds_(rounds),
+        visit_(std::move(visit)),
+        work_(work),
+        move_(counts.size(), 0) {
     // A rank that holds several chunks is one sender, so there are no more senders than ranks.
     const long long holders = std::min(spread.others, std::accumulate(counts.begin(), counts.end(), 0LL));
     const long long sent = rounds * (spread.from_start + holders * spread.per_rank);
@@ -81,6 +88,7 @@ class Moves {
 
  private:
   void extend(std::size_t c, long long start_left, long long sends_left) {
+    if (++work_ > kMostMoves) return;
     if (c == counts_.size()) {
       if (!extensible(start_left, sends_left)) visit_(move_);
       return;
@@ -89,7 +97,12 @@ class Moves {
     long long most = std::min({spread_.others - counts_[c], by_holders + start_left, sends_left});
     // Of chunks with equal counts, the first gets the most.
     if (c > 0 && counts_[c] == counts_[c - 1]) most = std::min(most, move_[c - 1]);
+    long long later = 0;  // copies that chunks behind this one can use
+    for (std::size_t d = c + 1; d < counts_.size(); ++d) later += spread_.others - counts_[d];
     for (long long x = most; x >= 0; --x) {
+      // One more of this chunk could be sent whatever the others get, and with fewer still.
+      const bool sender = x < by_holders || start_left - (x - by_holders) > later;
+      if (x < spread_.others - counts_[c] && sender && sends_left - x > later && x < most) break;
       move_[c] = x;
       extend(c + 1, start_left - std::max(0LL, x - by_holders), sends_left - x);
     }
@@ -112,6 +125,7 @@ class Moves {
   const Counts& counts_;
   const int rounds_;
   const std::function<void(const Counts&)> visit_;
+  long long& work_;
   Counts move_;
 };
 
@@ -169,15 +183,15 @@ class Growth {
       const auto before = layers_.find({steps - 1, rounds - r});
       if (before == layers_.end()) continue;
       for (std::size_t i = 0; i < before->second.size(); ++i) {
-        Moves(spread_, before->second[i].counts, r, [&](const Counts& move) {
+        const auto reach = [&](const Counts& move) {
           Counts next = before->second[i].counts;
           for (std::size_t c = 0; c < next.size(); ++c) next[c] += move[c];
           std::sort(next.begin(), next.end(), std::greater<>());
           std::vector<Origin>& origins = reached[next];
           constexpr std::size_t kKept = 8;  // enough for plans that differ
           if (origins.size() < kKept) origins.push_back({.rounds = r, .node = i, .move = move});
-          ++work_;
-        });
+        };
+        Moves(spread_, before->second[i].counts, r, reach, work_);
         if (work_ > kMostMoves || reached.size() > 20 * kMostStates) return false;
       }
     }

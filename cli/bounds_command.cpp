@@ -60,6 +60,8 @@ std::string words(const Topology& topology, const Certificate& certificate) {
       text += "; ";
       [[fallthrough]];
     }
+    case Certificate::Kind::Trees:
+      return "trees; prices: " + words(topology, certificate.prices.front());
     case Certificate::Kind::Weights:
       for (std::size_t s = 0; s < certificate.prices.size(); ++s)
         text += (certificate.prices.size() > 1 ? fmt::format("{}step {}: ", s > 0 ? "; " : "", s + 1)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "construct/composition.h"
@@ -43,7 +44,7 @@ constexpr double kTrifle = 0.002;    // a better rate by less is no reason for o
 constexpr double kNearer = 0.85;
 constexpr int kFewChunks = 16;         // trifles count
 constexpr std::size_t kLarge = 5'000;  // sends
-constexpr int kMostChunks = 4096;
+constexpr int kMostChunks = 1 << 14;
 constexpr long long kOfEach = 100;  // work for each send
 constexpr long long kOfEachCopy = 8;
 constexpr int kMostSteps = 4000;
@@ -81,20 +82,20 @@ const std::vector<Level>& levels() {
                                          {.exact = {4},
                                           .times = {2, 4},
                                           .most_exact = 4e4,
-                                          .composed = {1, 2},
+                                          .most_sends = 6e5,
                                           .small = 8,
                                           .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
                                          {.exact = {8, 16},
                                           .times = {8},
                                           .most_exact = 1e5,
-                                          .composed = {4, 8},
+                                          .composed = {1, 2, 4},
                                           .times_composed = {1},
                                           .most_sends = 1.2e6,
                                           .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
                                          {.exact = {32, 64},
                                           .times = {16},
                                           .most_exact = 3e5,
-                                          .composed = {16},
+                                          .composed = {8, 16},
                                           .times_composed = {2, 4},
                                           .most_sends = 1.2e6,
                                           .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
@@ -120,8 +121,7 @@ class Construction::Engine {
       sends_ += static_cast<double>(chunks.count()) *
                 (static_cast<double>(chunks.post.size()) +
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
-    if (question.bound.rounds > 0)
-      bound_ = static_cast<double>(question.bound.rounds) / static_cast<double>(question.bound.chunks);
+    know(question.bound);
     if (classes_.empty() || !starts_somewhere(question.one)) return;
     // What less effort than a level has could not do, on so large a machine.
     for (; budget_ < kSweeps * sweep() / 2; budget_ *= kMoreWork) ++first_level_;
@@ -135,6 +135,13 @@ class Construction::Engine {
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
                      {.how = How::Regular, .chunks = least});
   }
+
+  void know(const Rate& bound) {
+    if (bound.rounds > 0)
+      bound_ = std::max(bound_, static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks));
+  }
+
+  std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
 
   bool advance(const std::function<void(Point)>& found) {
     if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
@@ -236,6 +243,7 @@ class Construction::Engine {
     if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
     settled_ = effort.affords(1);
     fraction_ = nearest.rounds();
+    if (!one_.combining && fraction_ > bound_ * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
     if (low <= std::max(bound_, fraction_) * (1 + kLower)) return;
     use(nearest, 0);
     for (const double hop : kHops) {
@@ -244,6 +252,16 @@ class Construction::Engine {
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
       if (packing.rounds() <= std::max(bound_, fraction_) * (1 + kLower)) return use(packing, hop);
     }
+  }
+
+  // The dearest is a million.
+  Prices whole(const std::vector<double>& bins) const {
+    const double unit = 1e6 / std::ranges::max(bins);
+    Prices prices;
+    for (int b = 0; b < network_.bins(); ++b)
+      (b < network_.links() ? prices.links : prices.limits)
+          .push_back(static_cast<int>(std::lround(bins[b] * unit)));
+    return prices;
   }
 
   // False where there is none left.
@@ -437,8 +455,9 @@ class Construction::Engine {
   const std::vector<Nesting> nestings_ = nestings(question_.topology);
   std::vector<std::vector<FractionalPacking::Share>> shares_ = {};  // [class], of the fractional packing
   double fraction_ = 0;                                             // its rounds
-  bool settled_ = false;                                            // more effort would not improve it
-  double sends_ = 0;                                                // of one chunk per block
+  std::optional<Prices> prices_ = {};
+  bool settled_ = false;  // more effort would not improve it
+  double sends_ = 0;      // of one chunk per block
   double bound_ = 0;
   double hop_ = 1;
   double best_rate_ = std::numeric_limits<double>::infinity();
@@ -456,6 +475,14 @@ Construction::~Construction() = default;
 
 bool Construction::advance(const std::function<void(Point)>& found) {
   return engine_->advance(found);
+}
+
+std::optional<Prices> Construction::take_prices() {
+  return engine_->take_prices();
+}
+
+void Construction::know(const Rate& bound) {
+  engine_->know(bound);
 }
 
 void construct(const EngineQuestion& question, const std::function<void(Point)>& found) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -45,6 +46,11 @@ class Construction {
   ~Construction();
   // The next part. False where none is left, or when stopped.
   bool advance(const std::function<void(Point)>& found);
+  // The dual of the packing of fractions, where that stays above the bound: what may show a stronger one
+  // (Certificate::Kind::Trees). Of copies and of sums with one destination; each is told once.
+  std::optional<Prices> take_prices();
+  // A stronger bound than the question's.
+  void know(const Rate& bound);
 
  private:
   class Engine;

@@ -52,6 +52,10 @@ struct Prices {
 //               group is among both, for p groups that contribute to a sum and q that want it (AllReduce, k groups:
 //               2(k-1)); a copy enters each group that lacks it. `prices` (one entry) give every crossing link a
 //               w >= m >= 1, so m * crossings <= rounds * sum(bandwidth * price).
+//   Trees       `prices` (one entry), w as of Weights. A chunk that all ranks have or want crosses at least the links of
+//               a tree from who has it to all, so it pays the cheapest spanning arborescence; another one pays as of
+//               Weights. (Sums: the cheapest into the dearest destination.) Limits that count several sends once have
+//               no price. Duals of packings of trees are of this kind (reference: Edmonds 1973; construct/).
 //   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are looked at) cannot
 //               spread faster. Their first holders together send at most k chunks a round, any other rank at
 //               most K, and receives at most J (each rate: its links, or a shared limit over some of them). Let
@@ -73,7 +77,7 @@ struct Prices {
 //               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof. With `cubes`
 //               it was refuted with the decisions of each, one proof a cube, and the cubes are all schedules.
 struct Certificate {
-  enum class Kind { None, Distance, Weights, Partition, Growth, Entries, Refutation };
+  enum class Kind { None, Distance, Weights, Partition, Trees, Growth, Entries, Refutation };
   Kind kind = Kind::None;
   Chunk chunk = 0;
   Rank rank = 0;

@@ -27,13 +27,10 @@ constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings 
 constexpr std::size_t kMostCubes = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
-constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},
-                                  {Kind::Distance, "distance"},
-                                  {Kind::Weights, "weights"},
-                                  {Kind::Partition, "partition"},
-                                  {Kind::Growth, "growth"},
-                                  {Kind::Entries, "entries"},
-                                  {Kind::Refutation, "refutation"}};
+constexpr Named<Kind> kKinds[] = {{Kind::None, "none"},       {Kind::Distance, "distance"},
+                                  {Kind::Weights, "weights"}, {Kind::Partition, "partition"},
+                                  {Kind::Trees, "trees"},     {Kind::Growth, "growth"},
+                                  {Kind::Entries, "entries"}, {Kind::Refutation, "refutation"}};
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
@@ -100,6 +97,7 @@ std::string write_certificate(const Certificate& certificate) {
     case Kind::Entries:
       text += fmt::format(R"(,"group":{})", list(certificate.group));
       [[fallthrough]];
+    case Kind::Trees:
     case Kind::Weights: {
       std::vector<std::string> prices;
       for (const Prices& p : certificate.prices)
@@ -132,6 +130,7 @@ void require_members(const JsonReader& json, Kind kind) {
       return json.require_object({"kind", "chunk", "rank"});
     case Kind::Growth:
       return json.require_object({"kind", "chunk"});
+    case Kind::Trees:
     case Kind::Weights:
       return json.require_object({"kind", "prices"});
     case Kind::Partition:
@@ -156,7 +155,7 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   }
   const bool grouped = certificate.kind == Kind::Partition || certificate.kind == Kind::Entries;
   if (grouped) certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
-  if (certificate.kind == Kind::Weights || grouped) {
+  if (certificate.kind == Kind::Weights || certificate.kind == Kind::Trees || grouped) {
     // Of the machine that claims are about.
     const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
     const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();

@@ -20,6 +20,8 @@ std::string words(const Certificate& certificate) {
       return certificate.prices.size() == 1 ? "cut or flow bound" : "time-expanded LP bound";
     case Certificate::Kind::Partition:
       return "partition bound";
+    case Certificate::Kind::Trees:
+      return "bound of trees";
     case Certificate::Kind::Entries:
       return "bound of late entries";
     case Certificate::Kind::Growth:

@@ -139,9 +139,14 @@ void Findings::give_up(const std::set<Stopped>& why) {
   ++parts_.changes;
 }
 
+int Findings::changes() const {
+  const std::lock_guard lock(mutex_);
+  return parts_.changes;
+}
+
 void Findings::assemble_if_due() const {
   const std::unique_lock lock(assembling_, std::try_to_lock);
-  if (lock && steady_clock::now() >= next_) assemble(false);
+  if (lock && assembled_ != changes() && steady_clock::now() >= next_) assemble(false);
 }
 
 void Findings::time() {
@@ -201,9 +206,9 @@ bool Findings::inside(const Cost& cost) const {
 }
 
 // Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody
-// could use it.
+// could use it; of a thousand ranks one chunk of each has two million.
 std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
-  constexpr long long kMostComposed = 1 << 22;
+  constexpr long long kMostComposed = 1 << 20, kMostOfOne = 1 << 22;
   std::vector<Composition> all;
   const auto add = [&](Composition each) {
     // Where steps may be split the cost is known of the schedule only.
@@ -225,7 +230,8 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
     for (const SharedPoint& scatter : scatters->second) {
       const Cost& s = scatter->cost;
       const long long chunks = std::lcm<long long>(s.chunks, g.chunks);
-      if (chunks > empty_.space.max_chunks || 2 * chunks * ranks * (ranks - 1) > kMostComposed) continue;
+      const long long most = chunks == 1 ? kMostOfOne : kMostComposed;
+      if (chunks > empty_.space.max_chunks || 2 * chunks * ranks * (ranks - 1) > most) continue;
       add({.cost = {.steps = s.steps + g.steps,
                     .rounds =
                         static_cast<int>(s.rounds * (chunks / s.chunks) + g.rounds * (chunks / g.chunks)),
@@ -358,11 +364,11 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
 
 void Findings::assemble(bool with_times) const {
   const auto begun = steady_clock::now();
-  Parts parts = this->parts();
+  const Parts parts = this->parts();
   auto fresh = std::make_shared<Assembled>();
   Result& marked = fresh->marked;
   marked.space = empty_.space;
-  marked.claims = in_order(std::move(parts.claims));
+  marked.claims = in_order(parts.claims);
   if (!parts.given_up.empty()) fresh->given_up = *parts.given_up.begin();
   std::vector<SharedPoint> beaten = parts.beaten;
   const ParetoSet frontier = merged(parts, us_ ? &beaten : nullptr);
@@ -440,8 +446,7 @@ Result Findings::result(Stopped stopped, double seconds) const {
 
 Result Findings::so_far(Stopped stopped, double seconds) const {
   if (const std::unique_lock lock(assembling_, std::try_to_lock); lock) {
-    const int changes = parts().changes;
-    if (assembled_ != changes) assemble(false);
+    if (assembled_ != changes()) assemble(false);
   }
   return filled(stopped, seconds);
 }

@@ -31,6 +31,10 @@ class Findings {
   // Why questions were left open, and will not be asked again.
   void give_up(const std::set<Stopped>&);
 
+  // Puts together what was put lately, if it is time to. Each put does so too; what it was too early for is
+  // left to the next, which may not come.
+  void assemble_if_due() const;
+
   // Finds out times of what was put, until the search is stopped; what takes long.
   void time();
 
@@ -91,8 +95,8 @@ class Findings {
   std::vector<Composition> compositions(const Parts&) const;
   SharedPoint made(const Composition&) const;
   bool inside(const Cost&) const;
+  int changes() const;
   void assemble(bool with_times) const;
-  void assemble_if_due() const;
   void time_all(const std::vector<SharedPoint>& points) const;
   std::vector<SharedPoint> fastest_beaten(const std::vector<SharedPoint>& points,
                                           const std::vector<SharedPoint>& beaten) const;

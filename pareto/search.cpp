@@ -19,12 +19,10 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -32,6 +30,7 @@
 #include "construct/composition.h"
 #include "construct/engine.h"
 #include "construct/incumbents.h"
+#include "construct/mirror.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/cubes.h"
@@ -45,18 +44,22 @@ namespace {
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
 // Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
+// And deliveries of what is written by hand: one that has more wins at no small size.
 constexpr int kMostFast = 8;
+constexpr double kMostFastSends = 20'000;
 // Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has
 // had its turn. The least count is then asked without that limit.
 constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
-// Before the engine has taken its time, on machines of so many links times chunks times contributions:
-// mesh:4x4 AllReduce is one, and takes half a second.
+// Before the engine has taken its time, on machines of so many links times chunks times contributions, or times
+// ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 2'000;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
 // Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
 constexpr double kMostSolved = 1 << 18;
+// Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
+constexpr double kMostOfTrees = 3e8;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
 // many numbers of steps.
 constexpr long long kPriced = 32;
@@ -72,24 +75,6 @@ std::optional<int> rounds_to_beat(const ParetoSet& found, int steps, int chunks)
   return static_cast<int>((static_cast<long long>(best->cost.rounds) * chunks - equal) / best->cost.chunks);
 }
 
-// By link, one that is like it and leads back, each once. None where there is none, or where links share limits.
-std::vector<LinkId> opposites(const Topology& topology) {
-  if (!topology.limits.empty() || topology.underlay) return {};
-  std::map<std::tuple<Rank, Rank, int, double, double>, std::vector<LinkId>> alike;
-  for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
-    const Link& link = topology.links[l];
-    alike[{link.src, link.dst, link.bandwidth, link.alpha_us, link.beta_us_per_byte}].push_back(l);
-  }
-  std::vector<LinkId> opposite(topology.links.size());
-  for (const auto& [key, links] : alike) {
-    auto [src, dst, bandwidth, alpha, beta] = key;
-    const auto back = alike.find({dst, src, bandwidth, alpha, beta});
-    if (back == alike.end() || back->second.size() != links.size()) return {};
-    for (std::size_t i = 0; i < links.size(); ++i) opposite[links[i]] = back->second[i];
-  }
-  return opposite;
-}
-
 class FrontierSearch {
  public:
   FrontierSearch(const Topology& topology, const Collective& asked, const FrontierOptions& options)
@@ -99,7 +84,8 @@ class FrontierSearch {
         topology_(found_->question().topology),
         asked_(found_->question().collective),
         space_(found_->question().space),
-        kinds_({asked_.kind}) {
+        kinds_({asked_.kind}),
+        mirror_(mirror_of(topology_)) {
     if (found_->is_allreduce())
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
     if (options_.progress)
@@ -180,6 +166,16 @@ class FrontierSearch {
     if (const Claim any = of_any_chunks(topology_, of, claim); any.rounds > 0) found_->put(any);
   }
 
+  // Any prices show a bound, and those of a packing of trees one that no packing of trees can beat.
+  void bound_by_trees(const Collective& one, const Prices& prices) {
+    if (!options_.synthesis.use_bounds || topology_.underlay || abilities_of(topology_).any()) return;
+    const double looks = static_cast<double>(one.chunks.size()) * topology_.ranks *
+                         static_cast<double>(topology_.links.size());
+    if (looks > kMostOfTrees) return;
+    put_bound(
+        one, {.collective = one.kind, .certificate = {.kind = Certificate::Kind::Trees, .prices = {prices}}});
+  }
+
   // The rate of as few steps as points have, up to the first number of steps that has the rate of any.
   // Vectors that are gathered have bounds of their own. Of one chunk whole rounds would hide most of it.
   void bound_steps() {
@@ -217,25 +213,8 @@ class FrontierSearch {
     if (options_.us) take_fast(true);
   }
 
-  // Of an AllReduce on a machine that is its own reverse: by link, the one that leads back. There a ReduceScatter
-  // is an Allgather backwards, and is not constructed again.
-  std::vector<LinkId> mirrored() const {
-    if (!found_->is_allreduce() || !has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
-      return {};
-    return opposites(topology_);
-  }
-
-  Point backwards(Point point, const std::vector<LinkId>& opposite) const {
-    for (Step& step : point.schedule.steps)
-      for (Send& send : step.sends) send.link = opposite[send.link];
-    point.schedule = reversed(point.schedule, true);
-    point.collective = of_kind(asked_, CollectiveKind::ReduceScatter, point.cost.chunks);
-    point.method = Method::Dual;
-    return point;
-  }
-
   // Part by part in turns, so that no phase waits for all of another. Asked with a k, phases are constructed
-  // for smaller ones, too: two phases share it.
+  // for smaller ones, too: two phases share it. On its own mirror a machine does sums as it does copies.
   void construct_all(long long work) {
     struct Attempt {
       CollectiveKind kind = CollectiveKind::Custom;
@@ -243,9 +222,8 @@ class FrontierSearch {
       std::unique_ptr<Construction> construction = {};
     };
     std::vector<std::unique_ptr<Attempt>> attempts;
-    const std::vector<LinkId> opposite = mirrored();
     for (const CollectiveKind kind : kinds_) {
-      if (!opposite.empty() && kind == CollectiveKind::ReduceScatter) continue;
+      if (mirror_ && found_->is_allreduce() && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
@@ -268,10 +246,17 @@ class FrontierSearch {
       std::erase_if(attempts, [&](const std::unique_ptr<Attempt>& attempt) {
         if (clock_.over() && !found_->frontier().empty()) return true;
         clock_.report(name_of(attempt->one) + ": constructing schedules");
+        found_->assemble_if_due();
+        if (const std::optional<Prices> prices = attempt->construction->take_prices()) {
+          bound_by_trees(attempt->one, *prices);
+          attempt->construction->know(found_->rate_bound(attempt->kind));
+        }
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          if (attempt->kind == CollectiveKind::Allgather && !opposite.empty())
-            put(CollectiveKind::ReduceScatter, backwards(point, opposite));
+          if (mirror_ && attempt->kind == CollectiveKind::Allgather && found_->is_allreduce()) {
+            constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
+            put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
+          }
           put(attempt->kind, std::move(point), true);
         });
       });
@@ -297,6 +282,9 @@ class FrontierSearch {
                                      .stop = options_.synthesis.limits.stop};
       if (composed && chunks <= kMostFast)
         for (ComposedPoint& each : compose_on(question, machine)) put_inside(std::move(each.point));
+      double sends = 0;
+      for (const ChunkSpec& chunk : whole.chunks) sends += static_cast<double>(chunk.post.size());
+      if (sends > kMostFastSends) continue;
       for (const ClassicEntry& entry : classic_catalogue())
         if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
     }
@@ -335,8 +323,8 @@ class FrontierSearch {
   // constructs.
   void close_little() {
     const Collective one = of_kind(asked_, asked_.kind, 1);
-    const double size = static_cast<double>(topology_.links.size()) * static_cast<double>(one.chunks.size()) *
-                        (one.combining ? topology_.ranks : 1);
+    const double sent = static_cast<double>(one.chunks.size()) * (one.combining ? topology_.ranks : 1);
+    const double size = static_cast<double>(topology_.links.size()) * std::max(sent, 1.0 * topology_.ranks);
     if (size > kLittle) return;
     bound_steps();
     solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
@@ -430,6 +418,7 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::set<int> priced_ = {};               // numbers of steps
+  const std::optional<std::vector<LinkId>> mirror_;
   std::mutex mutex_;
 };
 

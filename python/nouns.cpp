@@ -33,6 +33,8 @@ std::string kind_of(const Certificate& certificate) {
       return "weights";
     case Certificate::Kind::Partition:
       return "partition";
+    case Certificate::Kind::Trees:
+      return "trees";
     case Certificate::Kind::Entries:
       return "entries";
     case Certificate::Kind::Growth:

@@ -231,6 +231,8 @@ def judged(result, genuine, path, what):
         return "false", "not of the form"
     if what == "huge":
         return "unclear", "the judge counts up to it"
+    if path[-2:] == ("collective", "chunks") and what == "turned round":
+        return "unclear", "the same chunks in another order than those of the points"
     said = judge.judge(result, truth if refutations(result) else None)
     if said.faults:
         return "false", said.faults[0]
@@ -277,6 +279,8 @@ def placed(ranking, genuine, path, what):
     has_own = any("own" in reduction for matrix in ranking["best"] for reduction in matrix["reductions"])
     if has_own and path and path[0] != "best":
         return "unclear", "the time of a strategy that is the user's"
+    if what == "own more":
+        return "unclear", "of a strategy that is not there, or of what has none"
     if "own" in path:
         return ("unclear", "of a strategy that is not there") if path[-1] in ("fault", "own") else ("false", "another strategy, or time")
     kind, text = ask("place", json.dumps(ranking))

@@ -432,6 +432,62 @@ def least_rounds(prices, machine, chunks, steps):
     return least_ratio(owed, max(paid))
 
 
+def cheapest_tree(nodes, root, arcs):
+    """The weight of the cheapest spanning arborescence, arcs (from, to, weight): grown by contracting cycles, one at a time; NEVER: there is none."""
+    nodes = set(nodes)
+    for node in nodes - {root}:
+        into = [arc for arc in arcs if arc[1] == node and arc[0] != node]
+        if not into:
+            return NEVER
+    lowest = {node: min((arc for arc in arcs if arc[1] == node and arc[0] != node), key=lambda arc: arc[2]) for node in nodes - {root}}
+    for start in lowest:
+        trail, at = [], start
+        while at in lowest and at not in trail:
+            trail.append(at)
+            at = lowest[at][0]
+        if at in trail:
+            cycle = set(trail[trail.index(at):])
+            new = ("cycle", max((node[1] for node in nodes if isinstance(node, tuple)), default=0) + 1)
+            rest = cheapest_tree((nodes - cycle) | {new}, root, [
+                (new if a in cycle else a, new if b in cycle else b, weight - (lowest[b][2] if b in cycle else 0))
+                for a, b, weight in arcs if not (a in cycle and b in cycle)])
+            return NEVER if rest == NEVER else rest + sum(lowest[node][2] for node in cycle)
+    return sum(arc[2] for arc in lowest.values())
+
+
+def trees_show(claim, machine, chunks):
+    """A chunk that all ranks have or want crosses the links of a tree at least."""
+    prices = claim["certificate"]["prices"]
+    if len(prices) != 1 or machine.switches:
+        raise Fault("trees need one entry of prices, of links between ranks")
+    if any(price and (each.multicast or each.reduce and chunks.combining) for each, price in zip(machine.limits, prices[0]["limits"])):
+        raise Fault("a limit that counts several sends once has a price")
+    least_rounds(prices, machine, chunks, None)  # that they fit
+    cost = list(prices[0]["links"])
+    for (over, *_), price in zip(machine.limits, prices[0]["limits"]):
+        for l in over:
+            cost[l] += price
+    paid = (sum(b * p for (_, _, b), p in zip(machine.links, prices[0]["links"])) +
+            sum(each.bandwidth * p for each, p in zip(machine.limits, prices[0]["limits"])))
+
+    def tree(ends):
+        name = lambda n: "root" if n in ends else n
+        arcs = [(name(dst), name(src), cost[l]) if chunks.combining else (name(src), name(dst), cost[l])
+                for l, (src, dst, _) in enumerate(machine.links)]
+        return cheapest_tree({name(n) for n in range(machine.ranks)}, "root", arcs)
+
+    owed = 0
+    everybody = set(range(machine.ranks))
+    for chunk in set(chunks.list):
+        pre, post = chunk
+        alone = Chunks(chunks.combining, [chunk], [(0, 0)], chunks.order)
+        path = least_rounds(prices, machine, alone, None) * paid if paid else 0
+        ends = [{d} for d in post if pre | {d} == everybody] if chunks.combining else [pre] if pre | post == everybody else []
+        dearest = max([path, *map(tree, ends)])
+        owed += dearest * chunks.list.count(chunk) if dearest else 0
+    return least_ratio(owed, paid)
+
+
 def weights_show(claim, machine, chunks):
     prices = claim["certificate"]["prices"]
     shown = least_rounds(prices, machine, chunks, claim["steps"])
@@ -607,10 +663,10 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
             raise Fault(f"rank {n} has nothing to do with chunk {c}")
         if all(end in starts and (steps is None or starts[end] <= steps) for end in ends):
             raise Fault("the distance is less")
-    elif shows in ("weights", "partition", "entries"):
+    elif shows in ("weights", "partition", "trees", "entries"):
         if machine.switches and steps == len(certificate["prices"]):
             verdict.undecided.append(f"{where}: prices of steps say nothing of switches, and these may be of all steps")
-        shown = {"weights": weights_show, "partition": partition_shows, "entries": entries_show}[shows](claim, machine, chunks)
+        shown = {"weights": weights_show, "partition": partition_shows, "trees": trees_show, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
         if shown < per_chunk(claim) if any_chunks else (NEVER if shown == NEVER else math.ceil(shown)) < claimed(claim):

@@ -1,0 +1,65 @@
+#include "construct/mirror.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+using LimitKey = std::tuple<int, bool, bool, std::vector<LinkId>>;
+
+// With links numbered by `mirror`, and what switches can do the other way round.
+std::vector<LimitKey> limits_over(const Topology& topology, const std::vector<LinkId>* mirror) {
+  std::vector<LimitKey> all;
+  for (const SharedLimit& limit : topology.limits) {
+    std::vector<LinkId> links = limit.links;
+    auto [multicast, reduce] = std::pair(limit.abilities.multicast, limit.abilities.reduce);
+    if (mirror != nullptr) {
+      for (LinkId& l : links) l = (*mirror)[l];
+      std::swap(multicast, reduce);
+    }
+    std::ranges::sort(links);
+    all.emplace_back(limit.bandwidth, multicast, reduce, std::move(links));
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::vector<LinkId>> mirror_of(const Topology& topology) {
+  std::map<std::pair<Node, Node>, std::vector<LinkId>> between;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    between[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+  std::vector<LinkId> mirror(topology.links.size());
+  for (const auto& [pair, links] : between) {
+    const auto back = between.find({pair.second, pair.first});
+    if (back == between.end() || back->second.size() != links.size()) return std::nullopt;
+    for (std::size_t k = 0; k < links.size(); ++k) {
+      Link turned = topology.links[back->second[k]];
+      std::swap(turned.src, turned.dst);
+      if (turned != topology.links[links[k]]) return std::nullopt;
+      mirror[links[k]] = back->second[k];
+    }
+  }
+  if (limits_over(topology, nullptr) != limits_over(topology, &mirror)) return std::nullopt;
+  return mirror;
+}
+
+Point mirrored(const Point& point, const Collective& summing, const std::vector<LinkId>& mirror) {
+  Point turned{.cost = point.cost,
+               .method = Method::Dual,
+               .construction = point.construction,
+               .collective = summing,
+               .schedule = reversed(point.schedule, true),
+               .seconds = point.seconds};
+  for (Step& step : turned.schedule.steps) {
+    for (Send& send : step.sends) send.link = mirror[send.link];
+    std::ranges::sort(step.sends);
+  }
+  return turned;
+}
+
+}  // namespace chorale

@@ -1,0 +1,109 @@
+// What trees show: weighed against all arborescences one by one, and against schedules that there are.
+#include "bounds/check_trees.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "tests/construct/random_machines.h"
+
+namespace chorale {
+namespace {
+
+// An arc into each vertex but the first, in all ways; those that reach all from the first count.
+std::int64_t lightest_of_all(int vertices, const std::vector<CheckedArc>& arcs) {
+  std::int64_t best = -1;
+  std::vector<std::size_t> into(vertices, 0);
+  const auto try_all = [&](const auto& self, int v, std::int64_t weight) -> void {
+    if (v == vertices) {
+      for (int u = 1; u < vertices; ++u) {
+        int at = u;
+        for (int i = 0; i < vertices && at != 0; ++i) at = arcs[into[at]].from;
+        if (at != 0) return;
+      }
+      if (best < 0 || weight < best) best = weight;
+      return;
+    }
+    for (into[v] = 0; into[v] < arcs.size(); ++into[v])
+      if (arcs[into[v]].to == v) self(self, v + 1, weight + arcs[into[v]].weight);
+  };
+  try_all(try_all, 1, 0);
+  return best;
+}
+
+TEST(CheckTrees, WeighsAsAllArborescencesOneByOne) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 400; ++i) {
+    const int vertices = 1 + test::below(random, 5);
+    std::vector<CheckedArc> arcs;
+    for (int a = test::below(random, 12); a > 0; --a)
+      arcs.push_back({.from = test::below(random, vertices),
+                      .to = test::below(random, vertices),
+                      .weight = test::below(random, 6)});
+    EXPECT_EQ(arborescence_weight(vertices, 0, arcs), lightest_of_all(vertices, arcs));
+  }
+}
+
+// All links between three ranks are one bus of one chunk a round. A chunk for both others crosses it twice,
+// which the way to the dearest does not say.
+TEST(CheckTrees, ABusIsCrossedOnceForEachWhoWantsTheChunk) {
+  Topology bus{.name = "bus", .ranks = 3};
+  SharedLimit limit{.name = "bus", .bandwidth = 1};
+  for (Rank a = 0; a < 3; ++a)
+    for (Rank b = 0; b < 3; ++b)
+      if (a != b) {
+        limit.links.push_back(static_cast<LinkId>(bus.links.size()));
+        bus.links.push_back({.src = a, .dst = b});
+      }
+  bus.limits.push_back(limit);
+  const Prices prices{.links = std::vector<int>(6, 0), .limits = {1}};
+  const auto shown = [&](const char* name, Certificate::Kind kind) {
+    return rate_shown(bus, make_collective(name, 3, 1), {.kind = kind, .prices = {prices}});
+  };
+  EXPECT_EQ(shown("broadcast", Certificate::Kind::Weights), (Rate{.rounds = 1, .chunks = 1}));
+  EXPECT_EQ(shown("broadcast", Certificate::Kind::Trees), (Rate{.rounds = 2, .chunks = 1}));
+  EXPECT_EQ(shown("reduce", Certificate::Kind::Trees), (Rate{.rounds = 2, .chunks = 1}));
+  EXPECT_EQ(shown("allgather", Certificate::Kind::Trees), (Rate{.rounds = 6, .chunks = 1}));
+  EXPECT_EQ(shown("reducescatter", Certificate::Kind::Trees), (Rate{.rounds = 6, .chunks = 1}));
+  EXPECT_EQ(shown("gather", Certificate::Kind::Trees), (Rate{.rounds = 2, .chunks = 1}));  // by paths
+
+  Claim claim{.collective = CollectiveKind::Broadcast,
+              .rounds = 2,
+              .certificate = {.kind = Certificate::Kind::Trees, .prices = {prices}}};
+  const Collective one = make_collective("broadcast", 3, 1);
+  EXPECT_FALSE(fault(bus, one, claim));
+  claim.rounds = 3;
+  EXPECT_TRUE(fault(bus, one, claim));
+  // A switch that copies counts both sends once.
+  claim.rounds = 2;
+  Topology able = bus;
+  able.limits[0].abilities.multicast = true;
+  EXPECT_TRUE(fault(able, one, claim));
+  claim.certificate.prices.push_back(prices);
+  EXPECT_TRUE(fault(bus, one, claim));
+}
+
+// Any prices whatever show what is true, so no more than the strongest that is known to be so, where that is
+// the optimum: cuts are, without limits (Edmonds 1973).
+TEST(CheckTrees, AnyPricesShowNoMoreThanTheOptimum) {
+  std::mt19937 random(12);
+  int equal = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Topology t = test::random_machine(random, 6, 1);
+    const char* const names[] = {"allgather", "broadcast", "reduce", "reducescatter"};
+    const Collective one = make_collective(names[i % 4], t.ranks, 1);
+    Prices prices{.links = {}, .limits = std::vector<int>(t.limits.size(), 0)};
+    for (std::size_t l = 0; l < t.links.size(); ++l) prices.links.push_back(test::below(random, 3));
+    const Rate trees = rate_shown(t, one, {.kind = Certificate::Kind::Trees, .prices = {prices}});
+    const Rate cuts = rate_shown(t, one, LowerBounds(t, one).fewest_rounds().certificate);
+    EXPECT_FALSE(less(cuts, trees)) << i;
+    equal += !less(trees, cuts) ? 1 : 0;
+  }
+  EXPECT_GE(equal, 1);
+}
+
+}  // namespace
+}  // namespace chorale

@@ -1,0 +1,68 @@
+// What is put together of what was found.
+#include "pareto/findings.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "construct/mirror.h"
+#include "ir/embedding.h"
+#include "pareto/search.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+// 840 rounds are the bound of 1,120 chunks on a ring of four. A schedule of 4 steps has 5 % more. Phases that
+// take 6 steps and meet the bound are no trifle beside it: what counts is what is left over the bound.
+TEST(Findings, WhatMeetsTheBoundIsNoTrifle) {
+  const Topology ring = flatten(named_topology("ring:4"));
+  constexpr int kFiner = 140;
+  const Collective sum = make_collective("allreduce", 4, 1);
+  const Result gathers = search_frontier(ring, make_collective("allgather", 4, 1), {});
+  ASSERT_EQ(gathers.points.size(), 1u);
+  Point gather = gathers.points[0];
+  ASSERT_EQ(gather.cost, (Cost{.steps = 2, .rounds = 3, .chunks = 2}));
+  gather.schedule = cut_finer(gather.schedule, kFiner);
+  gather.cost = {.steps = 2, .rounds = 3 * kFiner, .chunks = 2 * kFiner};
+  gather.collective = of_kind(sum, CollectiveKind::Allgather, gather.cost.chunks);
+
+  Findings findings(ring, sum, {});
+  for (const CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather}) {
+    const Collective one = of_kind(sum, kind, 1);
+    findings.put(of_any_chunks(ring, one, LowerBounds(ring, one).fewest_rounds()));
+  }
+  const Collective scatter = of_kind(sum, CollectiveKind::ReduceScatter, gather.cost.chunks);
+  const Point turned = mirrored(gather, scatter, *mirror_of(ring));
+  Point wasteful{.cost = {.steps = 4, .rounds = 6 * kFiner + 42, .chunks = 8 * kFiner},
+                 .collective = of_kind(sum, CollectiveKind::AllReduce, 8 * kFiner),
+                 .schedule = sequence(turned.schedule, gather.schedule)};
+  wasteful.schedule.steps.back().rounds += 42;
+  findings.put(CollectiveKind::AllReduce, std::make_shared<const Point>(wasteful));
+
+  // The last step, half by half.
+  Step& step = gather.schedule.steps.back();
+  ASSERT_EQ(step.rounds % 2, 0);
+  Step half{.rounds = step.rounds / 2};
+  std::vector<int> seen(ring.links.size(), 0);
+  std::vector<Send> first;
+  for (const Send& send : step.sends) (++seen[send.link] <= half.rounds ? first : half.sends).push_back(send);
+  step = {.rounds = half.rounds, .sends = first};
+  gather.schedule.steps.push_back(half);
+  gather.cost.steps = 3;
+  const Point back = mirrored(gather, scatter, *mirror_of(ring));
+  findings.put(CollectiveKind::Allgather, std::make_shared<const Point>(gather));
+  findings.put(CollectiveKind::ReduceScatter, std::make_shared<const Point>(back));
+
+  const Result result = findings.result(Stopped::No, 0);
+  ASSERT_EQ(result.points.size(), 3u);  // the first gathers whole vectors
+  EXPECT_EQ(result.points[1].cost, wasteful.cost);
+  EXPECT_EQ(result.points[2].cost, (Cost{.steps = 6, .rounds = 6 * kFiner, .chunks = 8 * kFiner}));
+}
+
+}  // namespace
+}  // namespace chorale
