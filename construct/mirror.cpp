@@ -30,19 +30,17 @@ std::vector<LimitKey> limits_over(const Topology& topology, const std::vector<Li
 }  // namespace
 
 std::optional<std::vector<LinkId>> mirror_of(const Topology& topology) {
-  std::map<std::pair<Node, Node>, std::vector<LinkId>> between;
-  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-    between[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+  std::map<std::tuple<Node, Node, int, double, double>, std::vector<LinkId>> alike;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+    const Link& link = topology.links[l];
+    alike[{link.src, link.dst, link.bandwidth, link.alpha_us, link.beta_us_per_byte}].push_back(l);
+  }
   std::vector<LinkId> mirror(topology.links.size());
-  for (const auto& [pair, links] : between) {
-    const auto back = between.find({pair.second, pair.first});
-    if (back == between.end() || back->second.size() != links.size()) return std::nullopt;
-    for (std::size_t k = 0; k < links.size(); ++k) {
-      Link turned = topology.links[back->second[k]];
-      std::swap(turned.src, turned.dst);
-      if (turned != topology.links[links[k]]) return std::nullopt;
-      mirror[links[k]] = back->second[k];
-    }
+  for (const auto& [key, links] : alike) {
+    const auto [src, dst, bandwidth, alpha, beta] = key;
+    const auto back = alike.find({dst, src, bandwidth, alpha, beta});
+    if (back == alike.end() || back->second.size() != links.size()) return std::nullopt;
+    for (std::size_t k = 0; k < links.size(); ++k) mirror[links[k]] = back->second[k];
   }
   if (limits_over(topology, nullptr) != limits_over(topology, &mirror)) return std::nullopt;
   return mirror;

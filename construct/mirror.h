@@ -11,7 +11,7 @@
 namespace chorale {
 
 // [link] -> link the other way, such that all of the machine stays as it is: bandwidths, latencies, shared
-// limits. None where the k-th link from a to b does not have the k-th from b to a for it.
+// limits. None where the k-th of like links from a to b does not have the k-th from b to a for it.
 std::optional<std::vector<LinkId>> mirror_of(const Topology&);
 
 // A schedule of copies as one of sums, on the same machine: last step first, each send over the link the other

@@ -19,10 +19,12 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -56,10 +58,10 @@ constexpr std::int64_t kSomeConflicts = 1'000;
 constexpr double kLittle = 2'000;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
-// Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
-constexpr double kMostSolved = 1 << 18;
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
 constexpr double kMostOfTrees = 3e8;
+// Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
+constexpr double kMostSolved = 1 << 18;
 // Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
 // many numbers of steps.
 constexpr long long kPriced = 32;
@@ -84,10 +86,11 @@ class FrontierSearch {
         topology_(found_->question().topology),
         asked_(found_->question().collective),
         space_(found_->question().space),
-        kinds_({asked_.kind}),
-        mirror_(mirror_of(topology_)) {
-    if (found_->is_allreduce())
+        kinds_({asked_.kind}) {
+    if (found_->is_allreduce()) {
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
+      if (has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1))) mirror_ = mirror_of(topology_);
+    }
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -223,7 +226,7 @@ class FrontierSearch {
     };
     std::vector<std::unique_ptr<Attempt>> attempts;
     for (const CollectiveKind kind : kinds_) {
-      if (mirror_ && found_->is_allreduce() && kind == CollectiveKind::ReduceScatter) continue;
+      if (mirror_ && kind == CollectiveKind::ReduceScatter) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
@@ -253,7 +256,7 @@ class FrontierSearch {
         }
         return !attempt->construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-          if (mirror_ && attempt->kind == CollectiveKind::Allgather && found_->is_allreduce()) {
+          if (mirror_ && attempt->kind == CollectiveKind::Allgather) {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
@@ -418,7 +421,8 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::set<int> priced_ = {};               // numbers of steps
-  const std::optional<std::vector<LinkId>> mirror_;
+  // Of an AllReduce that may be made of an Allgather and the same backwards.
+  std::optional<std::vector<LinkId>> mirror_ = {};
   std::mutex mutex_;
 };
 
