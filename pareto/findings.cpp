@@ -208,9 +208,9 @@ bool Findings::inside(const Cost& cost) const {
 }
 
 // Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody
-// could use it.
+// could use it; of a thousand ranks one chunk of each has two million.
 std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
-  constexpr long long kMostComposed = 1 << 20;
+  constexpr long long kMostComposed = 1 << 20, kMostOfOne = 1 << 22;
   std::vector<Composition> all;
   const auto add = [&](Composition each) {
     // Where steps may be split the cost is known of the schedule only.
@@ -232,7 +232,8 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
     for (const SharedPoint& scatter : scatters->second) {
       const Cost& s = scatter->cost;
       const long long chunks = std::lcm<long long>(s.chunks, g.chunks);
-      if (chunks > empty_.space.max_chunks || 2 * chunks * ranks * (ranks - 1) > kMostComposed) continue;
+      const long long most = chunks == 1 ? kMostOfOne : kMostComposed;
+      if (chunks > empty_.space.max_chunks || 2 * chunks * ranks * (ranks - 1) > most) continue;
       add({.cost = {.steps = s.steps + g.steps,
                     .rounds =
                         static_cast<int>(s.rounds * (chunks / s.chunks) + g.rounds * (chunks / g.chunks)),
