@@ -29,8 +29,8 @@ constexpr double kMostFlow = 1e4;  // chunks over a link: more than any rounds t
 constexpr double kNear = 0.99;
 constexpr std::size_t kTries = 2;  // pairs of each source in a turn, while all of them flow
 constexpr int kIdle = 5;
-constexpr int kTurns = 150;
-constexpr int kMasterIterations = 50'000;  // of the simplex method
+constexpr int kCutTurns = 150;
+constexpr int kCutIterations = 50'000;  // of the simplex method
 constexpr int kEntriesOfWork = 3;  // entries times cuts of a program that take as long as an arc of flows
 
 class CutPacking {
@@ -60,7 +60,7 @@ class CutPacking {
     const std::vector<double> even = this->even();
     inner_ = even;
     outer_.assign(inner_.size(), 0);
-    for (int turn = 0; turn < kTurns && affords(); ++turn) {
+    for (int turn = 0; turn < kCutTurns && affords(); ++turn) {
       std::vector<double> between(inner_.size());
       for (std::size_t i = 0; i < between.size(); ++i) between[i] = (inner_[i] + outer_[i]) / 2;
       // Some pairs alone may have said that all flows: then all are asked, and it begins anew.
@@ -72,7 +72,7 @@ class CutPacking {
         inner_ = std::move(between);
         continue;
       }
-      const LpSolution next = solve(program(), kMasterIterations);
+      const LpSolution next = solve(program(), kCutIterations);
       if (!next.optimal) break;
       outer_ = next.values;
       drop_idle(next.duals);
