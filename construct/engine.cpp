@@ -137,8 +137,10 @@ class Construction::Engine {
   }
 
   void know(const Rate& bound) {
-    if (bound.rounds > 0)
-      bound_ = std::max(bound_, static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks));
+    const double rate = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+    if (rate <= bound_) return;
+    bound_ = rate;
+    question_.bound = bound;
   }
 
   std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }

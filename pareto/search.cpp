@@ -259,7 +259,6 @@ class FrontierSearch {
                            .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
-                           .bound = found_->rate_bound(kind),
                            .stop = options_.synthesis.limits.stop});
         if (!shares) break;
       }
@@ -269,7 +268,12 @@ class FrontierSearch {
   // Part by part in turns, so that no phase waits for all of another; goes on where it was with less work.
   void construct_all(long long work) {
     if (constructing_.empty()) begin_constructing();
-    for (const auto& each : constructing_) each->construction->allow(work);
+    // Bounds are looked for beside what is quick: that goes without, so that it is the same whoever is first.
+    const bool has_bounds = work > kQuickWork;
+    for (const auto& each : constructing_) {
+      each->construction->allow(work);
+      if (has_bounds) each->construction->know(found_->rate_bound(each->kind));
+    }
     const auto begun = std::chrono::steady_clock::now();
     std::vector<bool> done(constructing_.size(), false);
     for (std::size_t left = done.size(); left > 0;)
@@ -278,7 +282,7 @@ class FrontierSearch {
         const Constructing& each = *constructing_[i];
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
-        if (const std::optional<Prices> prices = each.construction->take_prices()) {
+        if (const auto prices = has_bounds ? each.construction->take_prices() : std::nullopt) {
           bound_by_trees(each.one, *prices);
           each.construction->know(found_->rate_bound(each.kind));
         }

@@ -151,8 +151,8 @@ ends("frontier", large, "reducescatter", "--time-limit", "1500ms", limit=1.5)
 signalled(signal.SIGTERM, "bounds", large, "allgather", after=3)
 signalled(signal.SIGINT, "bounds", large, "allgather", after=1)  # earlier: the collective is still being made
 
-# Encoding and filling the solver: 30 million clauses, nearly.
-ENCODING = ["synthesize", "torus:6x6", "allgather", "--chunks", "4", "--steps", "16", "--rounds", "30", "--no-bounds",
+# Encoding and filling the solver: nearly as many clauses as there may be.
+ENCODING = ["synthesize", "torus:6x6", "allgather", "--chunks", "4", "--steps", "12", "--rounds", "20", "--no-bounds",
             "--no-symmetry"]
 signalled(signal.SIGINT, *ENCODING, after=1)
 ends(*ENCODING, "--time-limit", "2", limit=2)
