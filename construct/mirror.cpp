@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -53,6 +54,10 @@ Point mirrored(const Point& point, const Collective& summing, const std::vector<
                .collective = summing,
                .schedule = reversed(point.schedule, true),
                .seconds = point.seconds};
+  // What people know by name has another one for the other half.
+  constexpr std::string_view kCopies = "allgather";
+  if (const auto at = turned.construction.find(kCopies); at != std::string::npos)
+    turned.construction.replace(at, kCopies.size(), "reducescatter");
   for (Step& step : turned.schedule.steps) {
     for (Send& send : step.sends) send.link = mirror[send.link];
     std::ranges::sort(step.sends);
