@@ -189,7 +189,7 @@ for place in PLACES:
     stored = ANSWERS[place["key"]]
     for machine in some(["ring:4", "hub:3", "./one_way.json", "./nodes.json", "no such machine", "ring:5", "", "x" * 1000, "\x1b[31m", "ring:4\0"], 4):
         if machine != place["machine"]:
-            forge("places.machine", update("places", "machine", machine, where, row), "unclear" if place["machine"] == "ring:4" and machine == "./ring.json" else "")
+            forge("places.machine", update("places", "machine", machine, where, row), "")
     for group in some(["all", "node", "pairs", "gpu", "../x", "", "x/../../../PWNED"], 4):
         pair = place["members"].count(" ") == 1
         if group != place["grp"]:
