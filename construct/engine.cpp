@@ -177,6 +177,7 @@ class Construction::Engine {
   }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
+  int most_steps() const { return std::min(kMostSteps, question_.max_steps); }
   double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
   bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
 
@@ -371,7 +372,7 @@ class Construction::Engine {
   void put_in_steps(const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks;
     const Jobs jobs(network_, packing);
-    const int most_steps = std::min(kMostSteps, question_.max_steps);
+    const int most_steps = this->most_steps();
     const auto keep = [&](int copies, const StepAssignment& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
@@ -424,7 +425,7 @@ class Construction::Engine {
                   .rounds = total_rounds(point.schedule),
                   .chunks = chunks};
     if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds)) return;
-    if (point.cost.steps > question_.max_steps) return;
+    if (point.cost.steps > most_steps()) return;  // with a k each round may be a step
     const std::vector<Fault> wrong = violations(question_.topology, whole, point.schedule, 1);
     if (!wrong.empty())
       throw std::logic_error("a schedule of the engine (" + point.construction +

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -216,6 +217,23 @@ TEST(Engine, RegularMachinesAreExactAtOnce) {
     ASSERT_THAT(first, Not(IsEmpty())) << machine;
     EXPECT_EQ(best_rate(first), rounds) << machine << " " << collective;
     EXPECT_TRUE(std::ranges::any_of(first, [&](const Point& p) { return p.cost.steps == steps; }));
+  }
+}
+
+// With k = 0 each round is a step of its own, so thousands of chunks would be tens of thousands of steps, more
+// than a check of the result looks at.
+TEST(Engine, NoMoreStepsWhereEachRoundIsOne) {
+  Topology t{.name = "four", .ranks = 4};
+  for (const auto& [a, b, bandwidth] :
+       {std::tuple{2, 3, 3}, {3, 2, 3}, {3, 1, 1}, {1, 0, 2}, {0, 1, 2}, {0, 2, 2}})
+    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+  const Collective one = make_collective("reducescatter", t.ranks, 1);
+  const std::vector<Point> points =
+      constructed({.topology = t, .one = one, .extra_rounds = 0, .bound = bound_of(t, one)});
+  ASSERT_THAT(points, Not(IsEmpty()));
+  for (const Point& point : points) {
+    EXPECT_LE(point.cost.rounds, point.cost.steps);
+    EXPECT_LE(point.cost.steps, 4000);
   }
 }
 
