@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <queue>
 #include <random>
+#include <tuple>
 
 namespace chorale {
 namespace {
@@ -199,10 +201,12 @@ class SlotSearch {
   std::mt19937 random_{1};
 };
 
-// Copies of it, each a period after the one before.
+// Copies of it, each a period after the one before. Jobs over one link fit or do not fit alike, so that of
+// each link only the first that is ready is looked at.
 class Pipelining {
  public:
-  Pipelining(const Jobs& jobs, Effort& effort) : jobs_(jobs), network_(jobs.network()), effort_(effort) {
+  Pipelining(const Jobs& jobs, Effort& effort)
+      : jobs_(jobs), network_(jobs.network()), effort_(effort), ready_(network_.links()) {
     for (int j = 0; j < jobs.count(); ++j)
       if (jobs.waits_for(j) == 0) first_.push_back(j);
   }
@@ -211,62 +215,79 @@ class Pipelining {
     const int n = jobs_.count();
     const std::size_t all = static_cast<std::size_t>(n) * copies;
     const int last = (copies - 1) * slots.period + slots.latency - 1;
-    const int window = kWindow * slots.latency;
     plan.step_of.assign(all, -1);
     plan.rounds.clear();
     waits_.resize(all);
-    ready_.resize(last + 1);
-    for (std::vector<int>& list : ready_) list.clear();
+    for (Waiting& waiting : ready_) waiting = {};
     for (std::size_t i = 0; i < all; ++i) waits_[i] = jobs_.waits_for(static_cast<int>(i % n));
-    const auto due = [&](int i) { return i / n * slots.period + slots.slot[i % n]; };
+    const auto is_ready = [&](int i) {
+      const int j = i % n;
+      ready_[jobs_.link(j)].push(
+          {.due = i / n * slots.period + slots.slot[j], .height = jobs_.height(j), .job = i});
+    };
     for (int copy = 0; copy < copies; ++copy)
-      for (const int j : first_) ready_[due(copy * n + j)].push_back(copy * n + j);
+      for (const int j : first_) is_ready(copy * n + j);
     std::vector<int> sent;
     used_.assign(network_.bins(), 0);
     for (int t = 0; t <= last; ++t) {
-      if (ready_[t].empty()) continue;
-      if (std::ssize(plan.rounds) >= most_steps || !effort_.affords(1)) return false;
       std::ranges::fill(used_, 0);
       sent.clear();
-      for (const int i : ready_[t]) take(i, sent);
+      for (LinkId l = 0; l < network_.links(); ++l)
+        while (!ready_[l].empty() && ready_[l].top().due == t) take(l, sent);
+      effort_.spend(network_.links());
+      if (sent.empty()) continue;
+      if (std::ssize(plan.rounds) >= most_steps || !effort_.affords(1)) return false;
       double width = 0;
       for (int b = 0; b < network_.bins(); ++b)
         width = std::max(width, std::ceil(used_[b] / network_.capacity(b) - 1e-9));
-      ready_[t].clear();
-      for (int d = t + 1; d <= std::min(last, t + window); ++d) fill(ready_[d], width, sent);
+      fill(width, t + kWindow * slots.latency, sent);
+      effort_.spend(kOfJob * std::ssize(sent));
       for (const int i : sent) plan.step_of[i] = static_cast<int>(plan.rounds.size());
       plan.rounds.push_back(static_cast<int>(width));
       for (const int i : sent)
-        for (const int next : jobs_.after(i % n)) {
-          const int k = i - i % n + next;
-          if (--waits_[k] == 0) ready_[due(k)].push_back(k);
-        }
+        for (const int next : jobs_.after(i % n))
+          if (const int k = i - i % n + next; --waits_[k] == 0) is_ready(k);
     }
     return true;
   }
 
  private:
-  void take(int i, std::vector<int>& sent) {
-    for (const int b : network_.bins_of(jobs_.link(i % jobs_.count()))) ++used_[b];
-    sent.push_back(i);
+  static constexpr long long kOfJob = 4;  // work
+  struct Ready {
+    int due = 0, height = 0, job = 0;
+    // What is due first, then the highest.
+    bool operator<(const Ready& other) const {
+      return std::tie(due, other.height, job) < std::tie(other.due, height, other.job);
+    }
+    bool operator>(const Ready& other) const { return other < *this; }
+  };
+  using Waiting = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
+
+  void take(LinkId l, std::vector<int>& sent) {
+    for (const int b : network_.bins_of(l)) ++used_[b];
+    sent.push_back(ready_[l].top().job);
+    ready_[l].pop();
   }
 
-  // Of what is due in some later step, the highest first.
-  void fill(std::vector<int>& list, double width, std::vector<int>& sent) {
-    if (list.empty()) return;
-    const int n = jobs_.count();
-    std::ranges::sort(list, [&](int a, int b) {
-      const int high = jobs_.height(a % n), other = jobs_.height(b % n);
-      return high != other ? high > other : a < b;
-    });
-    effort_.spend(std::ssize(list));
-    std::erase_if(list, [&](int i) {
-      const bool fits = std::ranges::all_of(network_.bins_of(jobs_.link(i % n)), [&](int b) {
-        return used_[b] + 1 <= network_.capacity(b) * width;
-      });
-      if (fits) take(i, sent);
-      return fits;
-    });
+  bool fits(LinkId l, double width) const {
+    return std::ranges::all_of(network_.bins_of(l),
+                               [&](int b) { return used_[b] + 1 <= network_.capacity(b) * width; });
+  }
+
+  // Holes of the step take what is due up to `until`.
+  void fill(double width, int until, std::vector<int>& sent) {
+    std::priority_queue<std::pair<Ready, LinkId>, std::vector<std::pair<Ready, LinkId>>, std::greater<>> next;
+    const auto offer = [&](LinkId l) {
+      if (!ready_[l].empty() && ready_[l].top().due <= until && fits(l, width))
+        next.push({ready_[l].top(), l});
+    };
+    for (LinkId l = 0; l < network_.links(); ++l) offer(l);
+    while (!next.empty()) {
+      const LinkId l = next.top().second;
+      next.pop();
+      if (fits(l, width)) take(l, sent);
+      offer(l);
+    }
   }
 
   const Jobs& jobs_;
@@ -274,8 +295,8 @@ class Pipelining {
   Effort& effort_;
   std::vector<int> first_ = {};  // jobs that wait for none
   std::vector<int> waits_ = {};
-  std::vector<std::vector<int>> ready_ = {};  // [step in which it is due]
-  std::vector<double> used_ = {};
+  std::vector<Waiting> ready_ = {};  // [link]
+  std::vector<double> used_ = {};    // [bin] in the step
 };
 
 }  // namespace
@@ -320,8 +341,8 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
       fewest = std::min(fewest, slots.period);
       if (++tried > 4 || !effort.affords(1)) break;
       // Filling and emptying the pipe take no fewer rounds than none, and holes save few steps.
-      if (!worthwhile(copies, static_cast<int>(kFewerSteps * copies * slots.period), copies * slots.rounds))
-        continue;
+      const double steps = kFewerSteps * copies * slots.period;
+      if (steps > most_steps || !worthwhile(copies, static_cast<int>(steps), copies * slots.rounds)) continue;
       effort.spend(static_cast<long long>(jobs.count()) * copies);
       if (pipelining.run(slots, copies, most_steps, plan)) found(copies, plan);
     }

@@ -57,7 +57,7 @@ constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
 // Before the engine has taken its time, on machines of so many links times chunks times contributions, or times
 // ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
-constexpr double kLittle = 2'000;
+constexpr double kLittle = 800;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
@@ -110,9 +110,10 @@ class FrontierSearch {
 
   Result run() {
     static constexpr std::array kAttempts = {
-        &FrontierSearch::close_little, &FrontierSearch::bound_steps_quickly, &FrontierSearch::construct_more,
-        &FrontierSearch::bound_steps,  &FrontierSearch::construct_fully,     &FrontierSearch::bound_steps,
-        &FrontierSearch::solve_some,   &FrontierSearch::solve_rest};
+        &FrontierSearch::close_little,        &FrontierSearch::construct_more,
+        &FrontierSearch::bound_steps_quickly, &FrontierSearch::construct_fully,
+        &FrontierSearch::bound_steps,         &FrontierSearch::solve_some,
+        &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded;

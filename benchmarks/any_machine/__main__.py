@@ -37,8 +37,8 @@ PATIENCE = 90  # seconds beyond the limit, and as long as it again, after which 
 LEGEND = """none: no answer; <=1% and so on: answers whose rounds per chunk exceed the bound by so little;
 median and worst: rounds per chunk over the bound. Steps over the diameter: first: the most of a fewest-steps
 point; near: steps of the lowest point within 1 % of the best rate, the median and the 90 % quantile. CPU s:
-median and most; over: most wall seconds beyond the limit; MiB: peak memory, not below what Python itself has
-when it starts a process."""
+median and most; over: most seconds beyond the limit, of the clock or, with --cpu, of the processor; MiB: peak
+memory, not below what Python itself has when it starts a process."""
 
 
 class Case:
@@ -88,8 +88,25 @@ def sampled(found, count):
     return [case for case in found if case.name in chosen]
 
 
-def measured(chorale, case, seconds, folder):
-    """A row, but for the bound; and the result."""
+def interrupt_after(process, seconds):
+    """Ctrl-C once it has taken so many CPU seconds: a limit that other work on the machine does not change."""
+    tick = os.sysconf("SC_CLK_TCK")
+
+    def watch():
+        while process.returncode is None:
+            try:
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                return
+            if (int(fields[11]) + int(fields[12])) / tick >= seconds:
+                return process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def measured(chorale, case, seconds, cpu, folder):
+    """A row, but for the bound; and the result. `cpu`: the seconds are the processor's, not the clock's."""
     output = folder / "result.json"
     output.unlink(missing_ok=True)
     command = [
@@ -97,8 +114,7 @@ def measured(chorale, case, seconds, folder):
         "frontier",
         case.machine_file,
         case.asked,
-        "--time-limit",
-        f"{round(seconds * 1000)}ms",
+        *([] if cpu else ["--time-limit", f"{round(seconds * 1000)}ms"]),
         "--json",
         output,
         "-q",
@@ -107,7 +123,9 @@ def measured(chorale, case, seconds, folder):
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
-        late = threading.Timer(2 * seconds + PATIENCE, lambda: process.send_signal(signal.SIGKILL))
+        if cpu:
+            interrupt_after(process, seconds)
+        late = threading.Timer((10 if cpu else 2) * seconds + PATIENCE, lambda: process.send_signal(signal.SIGKILL))
         late.start()
         words = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -195,6 +213,7 @@ def run(asked):
                 "name": case.name,
                 "collective": case.collective,
                 "seconds": asked.seconds,
+                "limit": "cpu" if asked.cpu else "wall",
                 "ranks": case.machine["ranks"],
             }
             if key_of(row) in there:
@@ -203,7 +222,7 @@ def run(asked):
             row.update(
                 bound=str(bound), argument=argument, diameter=bounds.least_steps(case.machine, case.question)
             )
-            more, result = measured(chorale, case, asked.seconds, folder)
+            more, result = measured(chorale, case, asked.seconds, asked.cpu, folder)
             row.update(more)
             if is_false(row):
                 kept = log.with_name(f"{case.name}.{case.collective.replace(' ', '_')}.json")
@@ -266,7 +285,7 @@ def distribution(rows, title):
             if near
             else f"{'-':>6}{'-':>7}{'-':>6}   "
         )
-        over = max(0, *(row["wall"] - row["seconds"] for row in some))
+        over = max(0, *(row["cpu" if row.get("limit") == "cpu" else "wall"] - row["seconds"] for row in some))
         cpu, mib = [row["cpu"] for row in some], [row["mib"] for row in some]
         cells.append(f"{statistics.median(cpu):>6.1f}{max(cpu):>6.1f}{over:>6.1f}{max(mib):>7}")
         print(f"{name:<30}" + "".join(cells))
@@ -344,6 +363,12 @@ def main():
     ask.add_argument("log")
     ask.add_argument("--chorale", default="build/release/bin/chorale")
     ask.add_argument("--seconds", type=float, default=10, help="time limit of a question (10)")
+    ask.add_argument(
+        "--cpu",
+        action="store_true",
+        help="the limit is in CPU seconds, after which the program is interrupted as by Ctrl-C: for machines "
+        "that have other work",
+    )
     ask.add_argument(
         "--sample",
         type=int,

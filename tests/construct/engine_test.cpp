@@ -187,6 +187,19 @@ TEST(Engine, TwoHundredRanksThatNobodyNamed) {
   EXPECT_LE(best_rate(asked("allgather", {.rounds = ranks - 1, .chunks = 4}, kSome)), 1.02 * (ranks - 1) / 4);
 }
 
+// A union of trees repeated: the work of a level pays for as many copies as it allows.
+TEST(Engine, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
+  std::mt19937 random(1);
+  Topology t = test::random_four_regular(random, 38);
+  for (std::size_t l = 0; l < t.links.size(); l += 2)  // both ways
+    t.links[l].bandwidth = t.links[l + 1].bandwidth = 1 + below(random, 2);
+  const Collective one = make_collective("allreduce", t.ranks, 1);
+  const Rate bound = bound_of(t, one);
+  const double rounds = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+  EXPECT_LE(best_rate(constructed({.topology = t, .one = one, .bound = bound, .work = kEngineWork / 30})),
+            1.03 * rounds);
+}
+
 // Whatever the bound, a large machine has an answer of the quickest part.
 TEST(Engine, TheFirstPartOfALargeMachineIsAnAnswer) {
   std::mt19937 random(7);
