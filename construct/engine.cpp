@@ -290,9 +290,11 @@ class Construction::Engine {
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
         attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
-    // The rate comes of many chunks, and few steps of few.
-    std::ranges::stable_partition(
+    // The rate comes of many chunks, the most first: then fewer are put into steps only where that pays. And few
+    // steps come of few.
+    const auto few = std::ranges::stable_partition(
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
+    std::ranges::reverse(attempts_.begin(), few.begin());
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMostComposed);
     if (attempts_.empty()) attempts_.push_back({.how = How::Quick, .chunks = 1});

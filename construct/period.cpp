@@ -25,6 +25,7 @@ constexpr int kSlotPasses = 4;   // over all jobs, to shorten what waits
 constexpr double kExtra = 0.02;  // of the rounds: a period that is a little longer packs more easily
 constexpr double kFewerCopies = 1.7;
 constexpr double kFewerSteps = 0.8;
+constexpr double kFewerPeriod = 0.6;     // times another: steps are fewer by more than a trifle
 constexpr double kMostSlotPlaces = 4e6;  // slots times jobs: a second of negotiation
 constexpr int kWindow = 2;               // latencies within which holes are filled
 
@@ -334,10 +335,15 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
     const int copies = *number;
     std::ranges::stable_sort(all, {}, [&](const Slots& slots) { return estimate(slots, copies); });
-    // The best guesses, and the best of few steps.
+    // The best guesses, and the best of few steps; of those as good as another of fewer steps only that one.
     int fewest = std::numeric_limits<int>::max(), tried = 0;
     for (const Slots& slots : all) {
-      if (tried >= 2 && slots.period >= fewest * 0.6) continue;
+      if (tried >= 2 && slots.period >= kFewerPeriod * fewest) continue;
+      if (std::ranges::any_of(all, [&](const Slots& other) {
+            return other.period <= kFewerPeriod * slots.period &&
+                   estimate(other, copies) <= estimate(slots, copies) * (enough + 1) / 2;
+          }))
+        continue;
       fewest = std::min(fewest, slots.period);
       if (++tried > 4 || !effort.affords(1)) break;
       // Filling and emptying the pipe take no fewer rounds than none, and holes save few steps.

@@ -60,10 +60,14 @@ bool is_trifle(const Cost& cost, const ParetoSet& known, double bound) {
   return before <= kTrifle * rate || rate - bound > kNearer * (before - bound);
 }
 
-bool is_small(const Point& point) {
+std::size_t sends_of(const Point& point) {
   std::size_t sends = 0;
   for (const Step& step : point.schedule.steps) sends += step.sends.size();
-  return sends <= kMostSends;
+  return sends;
+}
+
+bool is_small(const Point& point) {
+  return sends_of(point) <= kMostSends;
 }
 
 // The phases of an AllReduce first, what holds for any chunk count before what holds for one: whichever
@@ -148,12 +152,12 @@ int Findings::changes() const {
 
 void Findings::assemble_if_due() const {
   const std::unique_lock lock(assembling_, std::try_to_lock);
-  if (lock && assembled_ != changes() && steady_clock::now() >= next_) assemble(false);
+  if (lock && assembled_ != changes() && steady_clock::now() >= next_) assemble(0);
 }
 
-void Findings::time() {
+void Findings::time(double most_sends) {
   const std::lock_guard lock(assembling_);
-  assemble(true);
+  assemble(most_sends);
 }
 
 // Of a phase a point may be cut as fine as the other phase is, so one is worse than another only if its chunk
@@ -318,7 +322,7 @@ std::vector<Claim> Findings::claims() const {
 
 bool Findings::complete() const {
   const std::lock_guard lock(assembling_);
-  assemble(false);
+  assemble(0);
   return latest_->marked.complete;
 }
 
@@ -364,7 +368,7 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
   return fastest;
 }
 
-void Findings::assemble(bool with_times) const {
+void Findings::assemble(double most_timed) const {
   const auto begun = steady_clock::now();
   const Parts parts = this->parts();
   auto fresh = std::make_shared<Assembled>();
@@ -397,7 +401,11 @@ void Findings::assemble(bool with_times) const {
   };
   publish();
   if (us_) {
-    if (with_times) {
+    double sends = 0;
+    for (const std::vector<SharedPoint>* const all : {&std::as_const(points), &std::as_const(beaten)})
+      for (const SharedPoint& point : *all)
+        if (!known_[point.get()].us && is_small(*point)) sends += static_cast<double>(sends_of(*point));
+    if (sends <= most_timed) {
       time_all(points);
       time_all(beaten);
     }
@@ -441,14 +449,14 @@ Result Findings::filled(Stopped stopped, double seconds) const {
 Result Findings::result(Stopped stopped, double seconds) const {
   {
     const std::lock_guard lock(assembling_);
-    assemble(true);
+    assemble(std::numeric_limits<double>::infinity());
   }
   return filled(stopped, seconds);
 }
 
 Result Findings::so_far(Stopped stopped, double seconds) const {
   if (const std::unique_lock lock(assembling_, std::try_to_lock); lock) {
-    if (assembled_ != changes()) assemble(false);
+    if (assembled_ != changes()) assemble(0);
   }
   return filled(stopped, seconds);
 }

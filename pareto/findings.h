@@ -34,8 +34,9 @@ class Findings {
   // left to the next, which may not come.
   void assemble_if_due() const;
 
-  // Finds out times of what was put, until the search is stopped; what takes long.
-  void time();
+  // Finds out times of what was put, until the search is stopped. Nothing where that would be of more sends
+  // than so many, all points together: that takes long, and some points are replaced soon.
+  void time(double most_sends);
 
   // What nothing beats by now, compositions included.
   ParetoSet frontier() const;
@@ -94,7 +95,7 @@ class Findings {
   SharedPoint made(const Composition&) const;
   bool inside(const Cost&) const;
   int changes() const;
-  void assemble(bool with_times) const;
+  void assemble(double most_timed) const;  // sends
   void time_all(const std::vector<SharedPoint>& points) const;
   std::vector<SharedPoint> fastest_beaten(const std::vector<SharedPoint>& points,
                                           const std::vector<SharedPoint>& beaten) const;

@@ -60,6 +60,8 @@ constexpr std::int64_t kSomeConflicts = 1'000;
 constexpr double kLittle = 800;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
+// Sends whose times are found out before the rest: a tenth of a second and one, about.
+constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
 constexpr double kMostOfTrees = 3e8;
 // Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
@@ -222,13 +224,16 @@ class FrontierSearch {
     if (!ours()) return;
     construct_all(kQuickWork);
     constructing_.clear();  // without a bound, which the rest has
-    if (!options_.us || clock_.over()) return;
-    take_fast(false);
-    found_->time();
+    if (options_.us && !clock_.over()) {
+      take_fast(false);
+      found_->time(kQuickTimed);
+    }
   }
 
   void construct_more() {
-    if (ours()) construct_all(kMoreWork);
+    if (!ours()) return;
+    construct_all(kMoreWork);
+    if (options_.us && !clock_.over()) found_->time(kMoreTimed);
   }
 
   void construct_fully() {
