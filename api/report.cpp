@@ -176,17 +176,20 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
       if (numbers) {
         us = time_us(point.cost, *numbers, size);
       } else {
-        if (simulated) sends += sends_of(point);
-        const bool quick = sends * block_bytes.size() <= kMostSendsOfSizesStopped;
+        const std::size_t more = simulated ? sends + sends_of(point) : 0;
+        const bool quick = more * block_bytes.size() <= kMostSendsOfSizesStopped;
+        if (quick) sends = more;
         us = point_us(result.topology, point, size, quick ? nullptr : stop);
       }
-      if (!us) break;
+      if (!us) {
+        row.at_most = true;
+        continue;
+      }
       if (row.point >= 0 && (*us > row.us || (*us == row.us && static_cast<int>(p) > row.point))) continue;
       row.point = static_cast<int>(p);
       row.us = *us;
     }
-    if (row.point < 0) return rows;
-    rows.push_back(row);
+    if (row.point >= 0) rows.push_back(row);
   }
   return rows;
 }

@@ -41,9 +41,12 @@ struct SizeRow {
   // That no schedule is faster than: the larger of a bound on latency and one on the rate; 0 where numbers
   // are given.
   double least_us = 0;
+  // Some points were not timed before `stop`: the fastest may be one of them.
+  bool at_most = false;
 };
 
-// A row a size; none for a result without points. Once `stop` is true, only the rows that there are by then.
+// A row a size; none for a result without points. Once `stop` is true, of the points that are timed by then or
+// within a fifth of a second; no row where there is none.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 

@@ -93,7 +93,8 @@ std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed,
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),
                     std::to_string(point.cost.steps), fraction(point.cost.rounds, point.cost.chunks),
-                    origin(point), format_us(each.us), each.least_us > 0 ? format_us(each.least_us) : "-",
+                    origin(point), (each.at_most ? "<= " : "") + format_us(each.us),
+                    each.least_us > 0 ? format_us(each.least_us) : "-",
                     each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
   }
   std::string text = table(rows, "rrrrlrrr");
@@ -105,8 +106,8 @@ std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed,
 std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) {
   std::vector<std::string> rows;
   for (const SizeRow& each : timed)
-    rows.push_back(fmt::format(R"({{"block_bytes":{},"point":{},"us":{},"least_us":{}}})", each.block_bytes,
-                               each.point, each.us, each.least_us));
+    rows.push_back(fmt::format(R"({{"block_bytes":{},"point":{},"us":{},"least_us":{},"at_most":{}}})",
+                               each.block_bytes, each.point, each.us, each.least_us, each.at_most));
   return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
                      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
 }

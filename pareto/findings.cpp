@@ -43,7 +43,10 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 // small ones, where the beaten ones win.
 constexpr double kSizes[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 constexpr std::size_t kMostSends = 20'000;
-constexpr double kFaster = 0.999;  // less is no reason to show one point more
+constexpr double kMostTimedLate = 2'000;  // sends, when the search is stopped: some hundredths of a second
+constexpr double kFaster = 0.999;         // less is no reason to show one point more
+
+constexpr int kMostOfFewChunks = 4;  // numbers of steps
 
 double rate_of(const Cost& cost) {
   return static_cast<double>(cost.rounds) / cost.chunks;
@@ -281,7 +284,27 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     }
     if (const SharedPoint point = made(each)) merged.put(point, beaten);
   }
+  if (beaten != nullptr) add_of_few_chunks(all, merged, *beaten);
   return merged;
+}
+
+// Where links differ, few large messages may be faster at small sizes than more of less rounds per chunk: of
+// each number of steps, the fewest first, the gathering of the fewest chunks, and the composition of two phases.
+void Findings::add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
+                                 std::vector<SharedPoint>& beaten) const {
+  std::map<std::pair<int, bool>, const Composition*> fewest;
+  for (const Composition& each : by_steps) {
+    const Composition*& best = fewest[{each.cost.steps, each.scatter != nullptr}];
+    if (best == nullptr || each.cost.chunks < best->cost.chunks) best = &each;
+  }
+  int left = kMostOfFewChunks;
+  for (const auto& [kind, each] : fewest) {
+    if (left-- == 0) return;
+    if (const SharedPoint point = made(*each);
+        point && is_small(*point) && merged.covers(point->cost) &&
+        std::ranges::find(merged.points(), point) == merged.points().end())
+      beaten.push_back(point);
+  }
 }
 
 ParetoSet Findings::frontier() const {
@@ -326,18 +349,25 @@ bool Findings::complete() const {
   return latest_->marked.complete;
 }
 
-// Times of those that are small enough, until the search is stopped.
-void Findings::time_all(const std::vector<SharedPoint>& points) const {
-  for (const SharedPoint& point : points) {
-    Known& known = known_[point.get()];
-    known.point = point;
-    if (known.us || !is_small(*point)) continue;
-    Times us(sizes_.size());
-    for (std::size_t i = 0; i < us.size(); ++i) {
-      if (stop_ != nullptr && *stop_) return;
-      us[i] = us_(*point, sizes_[i]);
+// Times of what is small enough, of so many sends together, those of the fewest first. Once the search is
+// stopped, of what takes no time alone.
+void Findings::time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,
+                        double most_sends) const {
+  std::vector<std::pair<double, SharedPoint>> untimed;
+  for (const std::vector<SharedPoint>* const all : {&points, &beaten})
+    for (const SharedPoint& point : *all) {
+      Known& known = known_[point.get()];
+      known.point = point;
+      if (!known.us && is_small(*point)) untimed.emplace_back(sends_of(*point), point);
     }
-    known.us = us;
+  std::ranges::stable_sort(untimed, {}, [](const auto& each) { return each.first; });
+  double sends = 0;
+  for (const auto& [more, point] : untimed) {
+    sends += more;
+    if (sends > most_sends || (stop_ != nullptr && *stop_ && sends > kMostTimedLate)) return;
+    Times us(sizes_.size());
+    for (std::size_t i = 0; i < us.size(); ++i) us[i] = us_(*point, sizes_[i]);
+    known_[point.get()].us = us;
   }
 }
 
@@ -347,9 +377,6 @@ std::vector<SharedPoint> Findings::fastest_beaten(const std::vector<SharedPoint>
   const auto times = [&](const SharedPoint& point) -> const std::optional<Times>& {
     return known_[point.get()].us;
   };
-  // Beside one that is not timed yet nothing is the fastest.
-  if (std::ranges::any_of(points, [&](const SharedPoint& each) { return !times(each) && is_small(*each); }))
-    return {};
   std::set<std::size_t> chosen;
   for (std::size_t size = 0; size < sizes_.size(); ++size) {
     double least = std::numeric_limits<double>::infinity();
@@ -401,14 +428,7 @@ void Findings::assemble(double most_timed) const {
   };
   publish();
   if (us_) {
-    double sends = 0;
-    for (const std::vector<SharedPoint>* const all : {&std::as_const(points), &std::as_const(beaten)})
-      for (const SharedPoint& point : *all)
-        if (!known_[point.get()].us && is_small(*point)) sends += static_cast<double>(sends_of(*point));
-    if (sends <= most_timed) {
-      time_all(points);
-      time_all(beaten);
-    }
+    time_all(points, beaten, most_timed);
     if (const std::vector<SharedPoint> fastest = fastest_beaten(points, beaten); !fastest.empty()) {
       points.insert(points.end(), fastest.begin(), fastest.end());
       publish();

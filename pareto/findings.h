@@ -34,8 +34,8 @@ class Findings {
   // left to the next, which may not come.
   void assemble_if_due() const;
 
-  // Finds out times of what was put, until the search is stopped. Nothing where that would be of more sends
-  // than so many, all points together: that takes long, and some points are replaced soon.
+  // Finds out times of what was put, until the search is stopped: of so many sends in all, the points of the
+  // fewest first, since to simulate takes long and some points are replaced soon.
   void time(double most_sends);
 
   // What nothing beats by now, compositions included.
@@ -91,12 +91,15 @@ class Findings {
   void keep_phase(std::vector<SharedPoint>&, const SharedPoint&) const;
   double least_rate(const Parts&) const;
   ParetoSet merged(const Parts&, std::vector<SharedPoint>* beaten) const;
+  void add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
+                         std::vector<SharedPoint>& beaten) const;
   std::vector<Composition> compositions(const Parts&) const;
   SharedPoint made(const Composition&) const;
   bool inside(const Cost&) const;
   int changes() const;
   void assemble(double most_timed) const;  // sends
-  void time_all(const std::vector<SharedPoint>& points) const;
+  void time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,
+                double most_sends) const;
   std::vector<SharedPoint> fastest_beaten(const std::vector<SharedPoint>& points,
                                           const std::vector<SharedPoint>& beaten) const;
   Result filled(Stopped stopped, double seconds) const;

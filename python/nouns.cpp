@@ -327,7 +327,8 @@ void bind_results(py::module_& module) {
       .def_readonly("block_bytes", &SizeRow::block_bytes)
       .def_readonly("point", &SizeRow::point)
       .def_readonly("us", &SizeRow::us)
-      .def_readonly("least_us", &SizeRow::least_us);
+      .def_readonly("least_us", &SizeRow::least_us)
+      .def_readonly("at_most", &SizeRow::at_most);
   py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
       .def_readonly("steps", &Bounds::steps)
       .def_readonly("fewest_steps", &Bounds::fewest_steps)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 
 #include "bounds/check.h"
@@ -62,6 +63,40 @@ TEST(Findings, WhatMeetsTheBoundIsNoTrifle) {
   ASSERT_EQ(result.points.size(), 3u);  // the first gathers whole vectors
   EXPECT_EQ(result.points[1].cost, wasteful.cost);
   EXPECT_EQ(result.points[2].cost, (Cost{.steps = 6, .rounds = 6 * kFiner, .chunks = 8 * kFiner}));
+}
+
+// On a ring of four, vectors of two chunks are gathered in 2 steps of 3 rounds, whole ones in 2 of 2 rounds: more
+// per chunk, in half as many messages. Where a message is what takes time, that is the fastest, whichever comes
+// first.
+TEST(Findings, FewMessagesAreKeptWhereTheyAreTheFastest) {
+  const Topology ring = flatten(named_topology("ring:4"));
+  const Collective sum = make_collective("allreduce", 4, 1);
+  std::vector<SharedPoint> gathers;
+  for (const int chunks : {1, 2}) {
+    const Result found = search_frontier(ring, make_collective("allgather", 4, 1),
+                                         {.min_chunks = chunks, .max_chunks = chunks});
+    ASSERT_FALSE(found.points.empty());
+    Point gather = found.points[0];
+    gather.collective = of_kind(sum, CollectiveKind::Allgather, chunks);
+    ASSERT_EQ(gather.cost, (Cost{.steps = 2, .rounds = chunks + 1, .chunks = chunks}));
+    gathers.push_back(std::make_shared<const Point>(gather));
+  }
+  const auto us = [](const Point& point, double) {
+    double sends = 0;
+    for (const Step& step : point.schedule.steps) sends += static_cast<double>(step.sends.size());
+    return sends;
+  };
+  for (const std::array order : {std::array{0, 1}, std::array{1, 0}}) {
+    Findings findings(ring, sum, {.us = us, .sizes = {1024}});
+    for (const int i : order) {
+      findings.put(CollectiveKind::Allgather, gathers[i]);
+      findings.time(1e6);
+    }
+    const Result result = findings.result(Stopped::No, 0);
+    ASSERT_EQ(result.points.size(), 2u);
+    EXPECT_EQ(result.points[0].cost, (Cost{.steps = 2, .rounds = 3, .chunks = 2}));
+    EXPECT_EQ(result.points[1].cost, (Cost{.steps = 2, .rounds = 2, .chunks = 1}));
+  }
 }
 
 }  // namespace
