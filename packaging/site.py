@@ -24,7 +24,7 @@ NAVIGATION = [
     ("Chorale", ["index.md", "tutorial.md", "questions.md", "gallery.md", "changelog.md"]),
     ("Use", ["topologies.md", "placement.md", "workloads.md", "lowering.md", "libraries.md", "cuda.md", "commands.md", "exit-codes.md", "formats.md"]),
     ("Call", ["python.md", "python-calls.md", "library.md"]),
-    ("Know", ["semantics.md", "bounds.md", "trust.md", "encodings.md", "peers.md", "coconet.md", "measured.md"]),
+    ("Know", ["glossary.md", "semantics.md", "bounds.md", "trust.md", "encodings.md", "peers.md", "coconet.md", "measured.md"]),
     ("Change", ["architecture.md", "adding.md", "contributing.md"]),
 ]
 # Where pages lie here, of those that lie elsewhere in the tree.
