@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""README.md, CONTRIBUTING.md and docs/*.md use the field's words: none of the private ones below comes back, in prose, headings or
+tables. Code blocks and `code` are exempt: they show what programs and files contain. Lines of prose have at most 110 columns;
+tables, headings, code blocks and the targets of links are exempt.
+
+Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
+"""
+import pathlib
+import re
+import sys
+
+# (the word, what the field writes, contexts that are right as they are)
+WORDS = [
+    (r"ways?", "path, route, direction, or a noun for the method", r"one-way|k-way|by way of"),
+    (r"roads?|journeys?", "path, route", None),
+    (r"tell|tells|told|telling", "report, print, express, distinguish, determine", None),
+    (r"turn|turns|turned", "reverse, iterate, alternate, serialize", r"in turn\b"),
+    (r"look|looks|looked", "search, examine, check; work budget", r"looks? up|looked up"),
+    (r"say|says|said|saying", "state, report, print, specify", None),
+    (r"who|whom|whoever", "a noun: the caller, the rank, the search", r"(people|users|engineers|readers|researchers) who"),
+    (r"by hand|hand-written|handwritten", "baseline, manually", None),
+    (r"so many|so much", "a number with a name: C chunks, `conflicts` conflicts", None),
+    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'", r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later)"),
+    (r"referees?|refereed", "verifier, verified", None),
+    (r"judges?|judged|judging", "verify, verifier", None),
+    (r"doors?", "API, entry point", None),
+    (r"seats?|wires?", "rank mapping; link", None),
+    (r"blanks|whole numbers?", "whitespace; integer", None),
+    (r"dearer|dearest", "more expensive, most expensive", None),
+    (r"overfull", "overloaded", None),
+    (r"times the bound", "x lower bound", None),
+    (r"behind the first|undivided", "slowdown vs. best; single collective", None),
+    (r"put together", "composed", None),
+    (r"everybody|somebody|anybody", "all ranks, other tools, another program", None),
+    (r"nobody named|no name", "random, irregular", None),
+    (r"narrower", "restricted", None),
+    (r"anew", "again", None),
+    (r"(?:rounds?|chunks?|bytes|microseconds|us|seconds|values?|messages|sends?|launch|link|bytes?) an? "
+     r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node|link)", "per: rounds per chunk", r"(sends?|message|value|launch|link) an? (chunk|block|message|rank|node|link|device)"),
+]
+COLUMNS = 110
+
+
+def prose(text):
+    """(number, line) outside of code blocks."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, line
+        elif not fenced and re.match(r"\s*([-*]|\d+\.) ", line):
+            yield number, line
+
+
+def words_of(line):
+    """The line without `code` and without the targets of links."""
+    line = re.sub(r"`[^`]*`", "``", line)
+    return re.sub(r"\]\([^)]*\)|<[^>]*>|https?://\S+", "]", line)
+
+
+def found(line):
+    for word, instead, right in WORDS:
+        plain = re.sub(right, lambda match: "-" * len(match[0]), line, flags=re.I) if right else line
+        for match in re.finditer(rf"(?<![\w-])(?:{word})(?![\w-])", plain, re.I):
+            yield word, match[0], instead
+
+
+def is_wide(line):
+    shown = re.sub(r"\]\([^)]*\)", "]", line)
+    return len(shown) > COLUMNS and not line.startswith(("|", "#", "<", "!"))
+
+
+source = pathlib.Path(sys.argv[1])
+pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md"))]
+counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
+for page in filter(pathlib.Path.exists, pages):
+    for number, line in prose(page.read_text()):
+        lines += 1
+        where = f"{page.relative_to(source)}:{number}"
+        for word, match, instead in found(words_of(line)):
+            counts[word] += 1
+            faults.append(f"{where}: '{match}': write {instead}: {line.strip()[:90]}")
+        if is_wide(line):
+            faults.append(f"{where}: {len(line)} columns, at most {COLUMNS}")
+if "--counts" in sys.argv:
+    print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
+    sys.exit(0)
+print("\n".join(faults))
+print(f"{lines} lines of {len(pages)} pages, {len(faults)} faults")
+sys.exit(1 if faults or lines < 500 else 0)
