@@ -20,7 +20,7 @@ WORDS = [
     (r"who|whom|whoever", "a noun: the caller, the rank, the search", r"(people|users|engineers|readers|researchers) who"),
     (r"by hand|hand-written|handwritten", "baseline, manually", None),
     (r"so many|so much", "a number with a name: C chunks, `conflicts` conflicts", None),
-    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'", r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later)"),
+    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'", r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later|wider)"),
     (r"referees?|refereed", "verifier, verified", None),
     (r"judges?|judged|judging", "verify, verifier", None),
     (r"doors?", "API, entry point", None),
