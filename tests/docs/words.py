@@ -42,15 +42,26 @@ COLUMNS = 110
 
 
 def prose(text):
-    """(number, line) outside of code blocks."""
+    """(number, line) outside of code blocks: lines of prose, headings, and rows of tables."""
     fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             fenced = not fenced
-        elif not fenced and not line.startswith("    "):
+        elif not fenced and (not line.startswith("    ") or re.match(r"\s*([-*]|\d+\.) ", line)):
             yield number, line
-        elif not fenced and re.match(r"\s*([-*]|\d+\.) ", line):
-            yield number, line
+
+
+def paragraphs(text):
+    """(number of its first line, its lines as one): words that a line break parts are found, too."""
+    first, lines, last = 0, [], 0
+    for number, line in [*prose(text), (0, "")]:
+        ends = not line.strip() or line.startswith(("|", "#", "-", "*")) or number != last + 1
+        if ends and lines:
+            yield first, " ".join(lines)
+            lines = []
+        if line.strip():
+            first, lines = first if lines else number, [*lines, line.strip()]
+        last = number
 
 
 def words_of(line):
@@ -75,14 +86,16 @@ source = pathlib.Path(sys.argv[1])
 pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md"))]
 counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
 for page in filter(pathlib.Path.exists, pages):
-    for number, line in prose(page.read_text()):
-        lines += 1
-        where = f"{page.relative_to(source)}:{number}"
-        for word, match, instead in found(words_of(line)):
+    text = page.read_text()
+    for number, paragraph in paragraphs(text):
+        for word, match, instead in found(words_of(paragraph)):
             counts[word] += 1
-            faults.append(f"{where}: '{match}': write {instead}: {line.strip()[:90]}")
+            at = paragraph.find(match)
+            faults.append(f"{page.relative_to(source)}:{number}: '{match}': write {instead}: ..{paragraph[max(0, at - 40):at + 40]}..")
+    for number, line in prose(text):
+        lines += 1
         if is_wide(line):
-            faults.append(f"{where}: {len(line)} columns, at most {COLUMNS}")
+            faults.append(f"{page.relative_to(source)}:{number}: {len(line)} columns, at most {COLUMNS}")
 if "--counts" in sys.argv:
     print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
     sys.exit(0)
