@@ -35,6 +35,14 @@ WORDS = [
     (r"nobody named|no name", "random, irregular", None),
     (r"narrower", "restricted", None),
     (r"anew", "again", None),
+    (r"held against", "compared with", None),
+    (r"in the place of", "in place of, instead of", None),
+    (r"reckons?", "use, compute", None),
+    (r"wants?", "need, require", None),
+    (r"nobody", "none, no rank", None),
+    (r"alike", "equal, equivalent", r"(CPU threads|grouped|groups) alike"),
+    (r"ours|yours", "Chorale's, built-in", None),
+    (r"turned round|other way round", "reversed", None),
     (r"(?:rounds?|chunks?|bytes|microseconds|us|seconds|values?|messages|sends?|launch|link|bytes?) an? "
      r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node|link)", "per: rounds per chunk", r"(sends?|message|value|launch|link) an? (chunk|block|message|rank|node|link|device)"),
 ]
