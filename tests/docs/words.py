@@ -50,12 +50,15 @@ COLUMNS = 110
 
 
 def prose(text):
-    """(number, line) outside of code blocks: lines of prose, headings, and rows of tables."""
-    fenced = False
+    """(number, line) outside of code blocks, fenced or indented: lines of prose, headings, and rows of tables."""
+    fenced = code = False
+    before = ""
     for number, line in enumerate(text.splitlines(), 1):
+        code = line.startswith("    ") and not re.match(r"\s*([-*]|\d+\.) ", line) and (code or not before.strip())
+        before = line
         if line.startswith("```"):
             fenced = not fenced
-        elif not fenced and (not line.startswith("    ") or re.match(r"\s*([-*]|\d+\.) ", line)):
+        elif not fenced and not code:
             yield number, line
 
 
