@@ -20,7 +20,8 @@ WORDS = [
     (r"who|whom|whoever", "a noun: the caller, the rank, the search", r"(people|users|engineers|readers|researchers) who"),
     (r"by hand|hand-written|handwritten", "baseline, manually", None),
     (r"so many|so much", "a number with a name: C chunks, `conflicts` conflicts", None),
-    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'", r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later|wider)"),
+    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'",
+     r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later|wider)"),
     (r"referees?|refereed", "verifier, verified", None),
     (r"judges?|judged|judging", "verify, verifier", None),
     (r"doors?", "API, entry point", None),
@@ -43,8 +44,8 @@ WORDS = [
     (r"alike", "equal, equivalent", r"(CPU threads|grouped|groups) alike"),
     (r"ours|yours", "Chorale's, built-in", None),
     (r"turned round|other way round", "reversed", None),
-    (r"(?:rounds?|chunks?|bytes|microseconds|us|seconds|values?|messages|sends?|launch|link|bytes?) an? "
-     r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node|link)", "per: rounds per chunk", r"(sends?|message|value|launch|link) an? (chunk|block|message|rank|node|link|device)"),
+    (r"(?:rounds?|chunks|bytes|microseconds|us|seconds|values?|launch|process) an? "
+     r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node)", "per: rounds per chunk", None),
 ]
 COLUMNS = 110
 
