@@ -22,9 +22,9 @@ pages.mkdir(parents=True)
 
 NAVIGATION = [
     ("Chorale", ["index.md", "tutorial.md", "questions.md", "gallery.md", "changelog.md"]),
-    ("Use", ["topologies.md", "placement.md", "workloads.md", "lowering.md", "libraries.md", "cuda.md", "commands.md", "exit-codes.md", "formats.md"]),
+    ("Use", ["topologies.md", "placement.md", "workloads-guide.md", "workloads.md", "lowering.md", "libraries.md", "cuda.md", "commands.md", "exit-codes.md", "formats-guide.md", "formats.md"]),
     ("Call", ["python.md", "python-calls.md", "library.md"]),
-    ("Know", ["semantics.md", "bounds.md", "trust.md", "encodings.md", "peers.md", "coconet.md", "measured.md"]),
+    ("Know", ["glossary.md", "semantics.md", "bounds.md", "trust.md", "encodings.md", "peers.md", "coconet.md", "measured.md"]),
     ("Change", ["architecture.md", "adding.md", "contributing.md"]),
 ]
 # Where pages lie here, of those that lie elsewhere in the tree.
@@ -60,6 +60,8 @@ for page in sorted((source / "docs").glob("*.md")):
     (pages / page.name).write_text(moved(f"docs/{page.name}", page.read_text()))
 for there, here in MOVED.items():
     (pages / here).write_text(moved(there, (source / there).read_text()))
+for figure in (source / "docs").glob("*.svg"):
+    shutil.copy(figure, pages / figure.name)
 shutil.copytree(source / "docs/schemas", pages / "schemas")
 
 # -- commands -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""README.md, CONTRIBUTING.md and docs/*.md use the field's words: none of the private ones below comes back, in prose, headings or
+tables. Code blocks and `code` are exempt: they show what programs and files contain. Lines of prose have at most 110 columns;
+tables, headings, code blocks and the targets of links are exempt.
+
+Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
+"""
+import pathlib
+import re
+import sys
+
+# (the word, what the field writes, contexts that are right as they are)
+WORDS = [
+    (r"ways?", "path, route, direction, or a noun for the method", r"one-way|k-way|by way of"),
+    (r"roads?|journeys?", "path, route", None),
+    (r"tell|tells|told|telling", "report, print, express, distinguish, determine", None),
+    (r"turn|turns|turned", "reverse, iterate, alternate, serialize", r"in turn\b"),
+    (r"look|looks|looked", "search, examine, check; work budget", r"looks? up|looked up"),
+    (r"say|says|said|saying", "state, report, print, specify", None),
+    (r"who|whom|whoever", "a noun: the caller, the rank, the search", r"(people|users|engineers|readers|researchers) who"),
+    (r"by hand|hand-written|handwritten", "baseline, manually", None),
+    (r"so many|so much", "a number with a name: C chunks, `conflicts` conflicts", None),
+    (r"(?<!there )(?:is|are|was|were) no", "not: 'is not an X', 'has no X'",
+     r"no (longer|more|less|fewer|lower|higher|worse|larger|smaller|faster|earlier|later|wider)"),
+    (r"referees?|refereed", "verifier, verified", None),
+    (r"judges?|judged|judging", "verify, verifier", None),
+    (r"doors?", "API, entry point", None),
+    (r"seats?|wires?", "rank mapping; link", None),
+    (r"blanks|whole numbers?", "whitespace; integer", None),
+    (r"dearer|dearest", "more expensive, most expensive", None),
+    (r"overfull", "overloaded", None),
+    (r"times the bound", "x lower bound", None),
+    (r"behind the first|undivided", "slowdown vs. best; single collective", None),
+    (r"put together", "composed", None),
+    (r"everybody|somebody|anybody", "all ranks, other tools, another program", None),
+    (r"nobody named|no name", "random, irregular", None),
+    (r"narrower", "restricted", None),
+    (r"anew", "again", None),
+    (r"held against", "compared with", None),
+    (r"in the place of", "in place of, instead of", None),
+    (r"reckons?", "use, compute", None),
+    (r"wants?", "need, require", None),
+    (r"nobody", "none, no rank", None),
+    (r"alike", "equal, equivalent", r"(CPU threads|grouped|groups) alike"),
+    (r"ours|yours", "Chorale's, built-in", None),
+    (r"turned round|other way round", "reversed", None),
+    (r"(?:rounds?|chunks|bytes|microseconds|us|seconds|values?|launch|process) an? "
+     r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node)", "per: rounds per chunk", None),
+]
+COLUMNS = 110
+
+
+def prose(text):
+    """(number, line) outside of code blocks, fenced or indented: lines of prose, headings, and rows of tables."""
+    fenced = code = False
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.startswith("    ") and not re.match(r"\s*([-*]|\d+\.) ", line) and (code or not before.strip())
+        before = line
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not code:
+            yield number, line
+
+
+def paragraphs(text):
+    """(number of its first line, its lines as one): words that a line break parts are found, too."""
+    first, lines, last = 0, [], 0
+    for number, line in [*prose(text), (0, "")]:
+        ends = not line.strip() or line.startswith(("|", "#", "-", "*")) or number != last + 1
+        if ends and lines:
+            yield first, " ".join(lines)
+            lines = []
+        if line.strip():
+            first, lines = first if lines else number, [*lines, line.strip()]
+        last = number
+
+
+def words_of(line):
+    """The line without `code` and without the targets of links."""
+    line = re.sub(r"`[^`]*`", "``", line)
+    return re.sub(r"\]\([^)]*\)|<[^>]*>|https?://\S+", "]", line)
+
+
+def found(line):
+    for word, instead, right in WORDS:
+        plain = re.sub(right, lambda match: "-" * len(match[0]), line, flags=re.I) if right else line
+        for match in re.finditer(rf"(?<![\w-])(?:{word})(?![\w-])", plain, re.I):
+            yield word, match[0], instead
+
+
+def is_wide(line):
+    shown = re.sub(r"\]\([^)]*\)", "]", line)
+    return len(shown) > COLUMNS and not line.startswith(("|", "#", "<", "!"))
+
+
+# What the table finds and what it lets pass: sentences that stood in these pages, and what stands there now.
+for old in ("Who has another way at little more takes it, and who has none stays.", "a hand-written algorithm, for comparison",
+            "no schedule moves a chunk in less than 1/3 of a round, and with so many chunks a block", "a referee stands at each door",
+            "it is no rank of the group", "2.405 times the bound", "levels (put together of schedules of groups)"):
+    assert any(found(words_of(old))), old
+for new in ("Demands with cheap alternatives are rerouted first; those without keep the resource.", "there is no such link",
+            "the links are no wider than their NICs", "look up a term in the glossary", "a copy of a chunk to one rank",
+            "`chorale says so in code` [a link](ways-and-doors.md)"):
+    assert not any(found(words_of(new))), new
+
+source = pathlib.Path(sys.argv[1])
+pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md"))]
+counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
+for page in filter(pathlib.Path.exists, pages):
+    text = page.read_text()
+    for number, paragraph in paragraphs(text):
+        for word, match, instead in found(words_of(paragraph)):
+            counts[word] += 1
+            at = paragraph.find(match)
+            faults.append(f"{page.relative_to(source)}:{number}: '{match}': write {instead}: ..{paragraph[max(0, at - 40):at + 40]}..")
+    for number, line in prose(text):
+        lines += 1
+        if is_wide(line):
+            faults.append(f"{page.relative_to(source)}:{number}: {len(line)} columns, at most {COLUMNS}")
+if "--counts" in sys.argv:
+    print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
+    sys.exit(0)
+print("\n".join(faults))
+print(f"{lines} lines of {len(pages)} pages, {len(faults)} faults")
+sys.exit(1 if faults or lines < 500 else 0)
