@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "codegen/pages/page.h"
 #include "ir/shown.h"
+#include "pages/page.h"
 
 namespace chorale {
 namespace {

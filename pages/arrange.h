@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/pages/factors.h"
+#include "pages/factors.h"
 
 namespace chorale {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "codegen/pages/placed.h"
+#include "pages/placed.h"
 
 namespace chorale {
 namespace {

@@ -5,7 +5,7 @@
 // two rounds, which never comes back. First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits a
 // link (trees of switches) have no such theorem; where no such exchange is found, the send goes where it drives out sends
 // that were seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle routes).
-#include "codegen/pages/timetable.h"
+#include "pages/timetable.h"
 
 #include <algorithm>
 #include <deque>

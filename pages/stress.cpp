@@ -1,4 +1,4 @@
-#include "codegen/pages/stress.h"
+#include "pages/stress.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "codegen/pages/library_html.h"
+#include "pages/library_html.h"
 
-#include "codegen/pages/page.h"
+#include "pages/page.h"
 
 namespace chorale {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/pages/arrange.h"
 #include "ir/topology.h"
+#include "pages/arrange.h"
 
 namespace chorale {
 

@@ -1,7 +1,7 @@
 // The wires between nodes that have their spots.
 #pragma once
 
-#include "codegen/pages/placed.h"
+#include "pages/placed.h"
 
 namespace chorale {
 

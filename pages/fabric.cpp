@@ -1,6 +1,6 @@
 // Every cable has two ends; ends that meet are joined in a union-find forest, and a tree of ends is a switch. What a machine
 // was before is known no better: two switches without a cable of their own between them become one.
-#include "codegen/pages/fabric.h"
+#include "pages/fabric.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "codegen/pages/picture.h"
+#include "pages/picture.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/pages/fabric.h"
+#include "pages/fabric.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 

@@ -1,8 +1,8 @@
 // The spots of everything that is drawn but the wires: what picture.cpp has from layers.cpp and boxes.cpp.
 #pragma once
 
-#include "codegen/pages/parts.h"
-#include "codegen/pages/picture.h"
+#include "pages/parts.h"
+#include "pages/picture.h"
 
 namespace chorale {
 

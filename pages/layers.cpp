@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/pages/placed.h"
+#include "pages/placed.h"
 
 namespace chorale {
 namespace {

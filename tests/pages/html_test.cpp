@@ -1,4 +1,4 @@
-#include "codegen/pages/html.h"
+#include "pages/html.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // "Product Graphs"): Theta (Djokovic, Winkler): d(x,u) + d(y,v) != d(x,v) + d(y,u) for edges xy and uv; and tau: xy and
 // xz where y and z are not adjacent and x is their only common neighbour. Its classes are those of the unique prime
 // factors of a connected graph. A node's position in a factor is its component when the edges of that class are cut.
-#include "codegen/pages/factors.h"
+#include "pages/factors.h"
 
 #include <algorithm>
 #include <map>

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "codegen/pages/fabric.h"
-#include "codegen/pages/factors.h"
+#include "pages/fabric.h"
+#include "pages/factors.h"
 
 namespace chorale {
 

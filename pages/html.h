@@ -9,7 +9,7 @@
 
 namespace chorale {
 
-// What the page says beyond the result itself; the caller knows bounds and costs, codegen/ does not.
+// What the page says beyond the result itself; the caller knows bounds and costs, pages/ does not.
 struct PageNotes {
   long long bound_rounds =
       0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown

@@ -1,11 +1,11 @@
-#include "codegen/pages/html.h"
+#include "pages/html.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "codegen/pages/page.h"
-#include "codegen/pages/picture.h"
-#include "codegen/pages/timetable.h"
+#include "pages/page.h"
+#include "pages/picture.h"
+#include "pages/timetable.h"
 #include "semantics/state.h"
 
 namespace chorale {

@@ -1,6 +1,6 @@
-#include "codegen/pages/tune_html.h"
+#include "pages/tune_html.h"
 
-#include "codegen/pages/page.h"
+#include "pages/page.h"
 
 namespace chorale {
 

@@ -1,6 +1,6 @@
-#include "codegen/pages/place_html.h"
+#include "pages/place_html.h"
 
-#include "codegen/pages/page.h"
+#include "pages/page.h"
 
 namespace chorale {
 

@@ -1,7 +1,7 @@
 // Places for graphs that have no shape of their own.
 #pragma once
 
-#include "codegen/pages/arrange.h"
+#include "pages/arrange.h"
 
 namespace chorale {
 

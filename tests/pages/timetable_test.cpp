@@ -1,4 +1,4 @@
-#include "codegen/pages/timetable.h"
+#include "pages/timetable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // What a graph is, is read off its factors (factors.h): one is drawn as a row, a circle or a star; two as rows and columns,
 // or as copies of the first arranged like the second; three as planes behind each other; edges alone as a hypercube.
-#include "codegen/pages/arrange.h"
+#include "pages/arrange.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
-#include "codegen/pages/stress.h"
+#include "pages/stress.h"
 
 namespace chorale {
 namespace {

@@ -1,4 +1,4 @@
-#include "codegen/pages/parts.h"
+#include "pages/parts.h"
 
 #include <algorithm>
 #include <map>
