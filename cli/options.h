@@ -12,7 +12,7 @@
 #include "api/calibrate.h"
 #include "api/compile.h"
 #include "api/inputs.h"
-#include "api/library_export.h"
+#include "library/export.h"
 #include "api/measure.h"
 #include "api/report.h"
 #include "api/run.h"

@@ -2,18 +2,13 @@
 // none of its own is as good as, and claims that exclude more. That can be, since it is the same question: a claim is about all
 // schedules of a machine and a collective in so many chunks, whoever found it, and which points are proven follows from the
 // claims alone. So it is worked out anew from all of them.
-#include <fmt/format.h>
+#include "library/merge.h"
 
 #include <algorithm>
 
-#include "api/library.h"
-#include "api/report.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/renumbering.h"
-#include "pareto/findings.h"
-#include "pareto/optimality.h"
-#include "pareto/refereed.h"
 
 namespace chorale {
 namespace {
@@ -65,18 +60,18 @@ void require_agreement(const std::vector<Found>& found, const Found& best,
 }
 
 // What was found, with the numbers of the best.
-Result renumbered_as(const Found& found, const Found& best, const std::string& where) {
+Result renumbered_as(const Found& found, const Found& best, const Judges& judges, const std::string& where) {
   const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
                                  inverse(renumbering_from_json(best.stored.numbering, where)));
   if (by == no_renumbering(best.result.topology)) return found.result;
-  return refereed(found.result, by, best.result.topology, where);
+  return judges.refereed(found.result, by, best.result.topology, where);
 }
 
 // Puts in what the other one has more, of the same machine. Returns whether that was anything.
-bool join(Result& result, const Result& other) {
+bool join(Result& result, const Result& other, const Judges& judges) {
   bool more = false;
   for (const Claim& claim : other.claims) {
-    if (!says_more(result.claims, claim)) continue;
+    if (!judges.says_more(result.claims, claim)) continue;
     result.claims.push_back(claim);
     more = true;
   }
@@ -95,19 +90,19 @@ bool join(Result& result, const Result& other) {
 
 // The best one with what the others have more, marked anew; none: they have nothing.
 std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
-                             const std::vector<std::string>& files) {
+                             const std::vector<std::string>& files, const Judges& judges) {
   if (best.result.complete) return {};
   Result all = best.result;
   bool more = false;
   for (const Found& each : found)
     if (&each != &best) {
-      const Result other = renumbered_as(each, best, files[each.file] + ": an answer");
-      if (!join(all, other)) continue;
+      const Result other = renumbered_as(each, best, judges, files[each.file] + ": an answer");
+      if (!join(all, other, judges)) continue;
       all.seconds += other.seconds;
       more = true;
     }
   if (!more) return {};
-  finish_result(all);
+  judges.finish(all);
   return all;
 }
 
@@ -144,12 +139,13 @@ AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
 
 }  // namespace
 
-MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {
+MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker& taker,
+                  const Judges& judges) {
   std::vector<std::unique_ptr<AnswerFile>> open;
   for (const std::string& file : files) open.push_back(open_answers(file, false));
   MergeReport report{.taken = std::vector<int>(files.size(), 0)};
   const auto read = [&](std::size_t file, const StoredAnswer& stored) {
-    report.unchecked += taken(stored, files[file]).unchecked;
+    report.unchecked += taker.taken(stored, files[file]).unchecked;
     return Found{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
   };
   for (std::size_t first = 0; first < files.size(); ++first)
@@ -167,7 +163,7 @@ MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& int
         return each.stored.numbering == best->stored.numbering &&
                without_times(each.result) == without_times(best->result);
       };
-      const std::optional<Result> all = joined(found, *best, files);
+      const std::optional<Result> all = joined(found, *best, files, judges);
       StoredAnswer kept = best->stored;
       if (all) kept.answer = to_json(*all);
       into.together([&] {
@@ -178,7 +174,7 @@ MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& int
             into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
           for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
           if (all) {
-            put_times(into, each, renumbered_as(each, *best, files[each.file] + ": an answer"), *all);
+            put_times(into, each, renumbered_as(each, *best, judges, files[each.file] + ": an answer"), *all);
             continue;
           }
           if (!like_best(each)) continue;  // times of other points
@@ -188,10 +184,8 @@ MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& int
         if (all) {
           std::ranges::sort(sizes);
           sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-          for (const SizeRow& row : best_by_size(*all, sizes))
-            into.put_predicted(
-                stored.question,
-                {.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+          for (const PredictedTime& time : judges.predicted(*all, sizes))
+            into.put_predicted(stored.question, time);
         }
         // They stand against those of others.
         if (all) put_times(into, *best, best->result, *all);

@@ -1,4 +1,4 @@
-#include "api/library_groups.h"
+#include "library/groups.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "api/compose.h"
 #include "ir/embedding.h"
 
 namespace chorale {
@@ -28,7 +27,7 @@ bool is_pair(const Topology& whole, Rank a, Rank b) {
 }  // namespace
 
 std::vector<RankGroup> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
-                                    const Refusal& refuse) {
+                                    const Machines& machines, const Refusal& refuse) {
   if (name == "all") return {all_of(whole)};
   std::vector<RankGroup> groups;
   if (name == "pairs") {
@@ -38,7 +37,7 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
     if (groups.empty()) refuse("no two ranks of " + spec + " are linked both ways", "leave pairs out");
     return groups;
   }
-  const Nesting nested = nesting(spec);
+  const Nesting nested = machines.levels(spec);
   const auto level = std::ranges::find(nested.names, name);
   if (level == nested.names.end())
     refuse("'" + name + "' is no group of " + spec,
@@ -47,10 +46,10 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
 }
 
 bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
-                    const RankGroup& group) {
+                    const Machines& machines, const RankGroup& group) {
   if (name == "pairs") return group.size() == 2 && is_pair(whole, group[0], group[1]);
   if (name == "all") return group == all_of(whole);
-  const Nesting nested = nesting(spec);
+  const Nesting nested = machines.levels(spec);
   const auto level = std::ranges::find(nested.names, name);
   if (level == nested.names.end()) return false;
   const std::vector<RankGroup> groups = groups_at(nested, {static_cast<int>(level - nested.names.begin())});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +12,7 @@
 #include "ir/files.h"
 #include "ir/named.h"
 #include "ir/sum_order.h"
-#include "library/answers.h"
+#include "library/taken.h"
 
 namespace chorale {
 
@@ -36,10 +37,31 @@ struct ExportQuestion {
 struct Exported {
   std::vector<NamedText> files = {};
   std::vector<std::string> notes = {};  // what is left out, and why
-  int unchecked = 0;                    // refutations that were left out (api/library.h)
+  int unchecked = 0;                    // refutations that were left out (library/taken.h)
+};
+
+// A schedule as a file of a form, or why that cannot be.
+struct Printed {
+  std::vector<NamedText> files = {};
+  std::string note = {};     // what is lost
+  std::string why_not = {};  // "": it can be
+};
+struct PrintOptions {
+  std::string name = {};  // of the file, without its ending
+  bool in_place = false;
+  std::int64_t min_bytes = 0, max_bytes = 0;  // of messages that it is for; 0: however large
+};
+
+// Who lowers schedules and knows hand-written ones, as a library does not (api/library.cpp).
+struct Printers {
+  std::function<Printed(const Topology&, const Point&, ExportForm, const PrintOptions&)> print = {};
+  // An algorithm by name, of so many chunks; 0: the fewest. None: the machine has not the links for it.
+  std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)> classic = {};
+  // The first words of the names of files.
+  std::function<std::string(const Topology&, const Collective&)> stem = {};
 };
 
 // `name` is what errors call the file. Throws InputError where there is nothing to be written.
-Exported export_answers(AnswerFile&, const std::string& name, const ExportQuestion&);
+Exported exported(AnswerFile&, const std::string& name, const ExportQuestion&, const Taker&, const Printers&);
 
 }  // namespace chorale

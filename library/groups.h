@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/topology.h"
+#include "library/machines.h"
 
 namespace chorale {
 
@@ -16,9 +17,9 @@ using Refusal = std::function<void(const std::string& problem, const std::string
 
 // One after the other; `whole` is the machine of that spec.
 std::vector<RankGroup> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
-                                    const Refusal& refuse);
+                                    const Machines&, const Refusal&);
 // Is it one of these? Few are listed to see that.
-bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
+bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole, const Machines&,
                     const RankGroup&);
 
 // A group as a machine of its own, numbered as its ranks come.

@@ -1,17 +1,14 @@
 // Sizes go from one that was asked for up to the next one: the first choice also holds below, the last one also above.
-#include "api/library_export.h"
+#include "library/export.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 
-#include "api/compile.h"
-#include "api/inputs.h"
-#include "api/library.h"
-#include "api/search.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -48,42 +45,38 @@ std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::
   return ranges;
 }
 
-// One form of a target: MSCCL++ wants a plan in place and one that is not, and finds each by itself.
+// MSCCL++ wants a plan in place and one that is not, and finds each by itself.
 struct Variant {
-  Target target = Target::Mscclpp;
   bool in_place = false;
   const char* ending = "";
 };
 
 void add_plans(const std::vector<Result>& results, const ExportQuestion& question, const Variant& variant,
-               Exported& exported) {
+               const Printers& printers, Exported& exported) {
   std::map<std::pair<int, int>, std::string> why_not;  // by result and point; "": it can be written
-  const auto compiled = [&](const Choice& choice, std::int64_t from, std::int64_t to) {
+  const auto printed = [&](const Choice& choice, std::int64_t from, std::int64_t to) {
     const Result& result = results[choice.result];
-    const Point& point = result.points[choice.point];
-    CompileOptions options{
-        .name = fmt::format("{}_{}_{}{}", file_stem(result.topology, result.collective),
-                            question.place.members.empty() ? question.place.group : "ranks", from,
-                            variant.ending),
-        .in_place = variant.in_place,
-        .min_bytes = from,
-        .max_bytes = to};
-    return compile(result.topology, point, variant.target, options);
+    return printers.print(
+        result.topology, result.points[choice.point], question.form,
+        {.name = fmt::format("{}_{}_{}{}", printers.stem(result.topology, result.collective),
+                             question.place.members.empty() ? question.place.group : "ranks", from,
+                             variant.ending),
+         .in_place = variant.in_place,
+         .min_bytes = from,
+         .max_bytes = to});
   };
   const auto usable = [&](const Choice& choice) {
     const auto [at, fresh] = why_not.try_emplace({choice.result, choice.point});
-    if (fresh) try {
-        compiled(choice, 0, 0);
-      } catch (const InputError& error) {
-        at->second = error.what();
+    if (fresh) {
+      at->second = printed(choice, 0, 0).why_not;
+      if (!at->second.empty())
         exported.notes.push_back(fmt::format("{}, point {}{}: {}", name_of(results[choice.result].collective),
-                                             choice.point, variant.in_place ? " in place" : "",
-                                             error.what()));
-      }
+                                             choice.point, variant.in_place ? " in place" : "", at->second));
+    }
     return at->second.empty();
   };
   for (const SizedChoice& each : choices(results, question.bytes, usable)) {
-    Compiled plan = compiled(each.choice, each.from, each.to);
+    Printed plan = printed(each.choice, each.from, each.to);
     if (!plan.note.empty()) exported.notes.push_back(plan.note);
     for (NamedText& file : plan.files) exported.files.push_back(std::move(file));
   }
@@ -103,22 +96,24 @@ std::optional<double> shape_us(const Topology& topology, std::span<const Result>
 // Each with the fewest chunks, one a channel, and trees, which are pipelines, also with more; the longest
 // are left out.
 std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names,
-                              bool pipelines) {
+                              bool pipelines, const Printers& printers) {
   constexpr int kMostSends = 200'000;
   std::vector<Result> results;
-  for (const char* const name : names) try {
-      results.push_back(classic(topology, {.name = name}));
-      const int channels = results.back().points.front().cost.chunks;
-      for (int pieces = 2;
-           pipelines && pieces <= 64 && pieces * channels <= kMostSends / (2 * topology.ranks); pieces *= 2)
-        results.push_back(classic(topology, {.name = name, .chunks = pieces * channels}));
-    } catch (const InputError&) {  // links that it wants are not there
-    }
+  for (const char* const name : names) {
+    std::optional<Result> fewest = printers.classic(topology, name, 0);
+    if (!fewest) continue;
+    const int channels = fewest->points.front().cost.chunks;
+    results.push_back(std::move(*fewest));
+    for (int pieces = 2; pipelines && pieces <= 64 && pieces * channels <= kMostSends / (2 * topology.ranks);
+         pieces *= 2)
+      if (std::optional<Result> finer = printers.classic(topology, name, pieces * channels))
+        results.push_back(std::move(*finer));
+  }
   return results;
 }
 
-void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& question, std::string& rows,
-                    Exported& exported) {
+void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& question,
+                    const Printers& printers, std::string& rows, Exported& exported) {
   const Collective& collective = results.front().collective;
   const std::string name = name_of(collective);
   if (collective.kind != CollectiveKind::AllReduce) {
@@ -127,8 +122,10 @@ void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& qu
     return;
   }
   const Topology& topology = results.front().topology;
-  const std::vector<Result> rings = of_shapes(topology, {"ring_allreduce", "multi_ring_allreduce"}, false),
-                            trees = of_shapes(topology, {"tree_allreduce", "two_tree_allreduce"}, true);
+  const std::vector<Result> rings = of_shapes(topology, {"ring_allreduce", "multi_ring_allreduce"}, false,
+                                              printers),
+                            trees =
+                                of_shapes(topology, {"tree_allreduce", "two_tree_allreduce"}, true, printers);
   struct Row {
     std::int64_t from = 0, to = 0;
     bool tree = false;
@@ -170,11 +167,12 @@ std::span<const Named<ExportForm>> export_forms() {
   return forms;
 }
 
-Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
+Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
+                  const Taker& taker, const Printers& printers) {
   if (question.place.group.find('/') != std::string::npos)
     throw InputError(name, "the group '" + question.place.group + "' is no part of the name of a file",
                      "name a level without '/'");
-  Exported exported;
+  Exported all;
   std::string rows =
       "# What 'chorale library export' predicts of NCCL's own algorithms, for its example of a tuner "
       "plugin.\n"
@@ -184,39 +182,37 @@ Exported export_answers(AnswerFile& file, const std::string& name, const ExportQ
     place.collective = collective;
     if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
     std::vector<Result> results;
-    for (TakenAnswer& taken : results_at(
+    for (TakenAnswer& taken : taker.all_at(
              file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt)) {
-      exported.unchecked += taken.unchecked;
+      all.unchecked += taken.unchecked;
       results.push_back(std::move(taken.result));
     }
     switch (question.form) {
       case ExportForm::Mscclpp:
-        add_plans(results, question, {.target = Target::Mscclpp}, exported);
-        add_plans(results, question, {.target = Target::Mscclpp, .in_place = true, .ending = "_in_place"},
-                  exported);
+        add_plans(results, question, {}, printers, all);
+        add_plans(results, question, {.in_place = true, .ending = "_in_place"}, printers, all);
         break;
       case ExportForm::MscclXml:
-        add_plans(results, question, {.target = Target::MscclXml}, exported);
+        add_plans(results, question, {}, printers, all);
         break;
       case ExportForm::NcclTuner:
-        add_tuner_rows(results, question, rows, exported);
+        add_tuner_rows(results, question, printers, rows, all);
         break;
       case ExportForm::Preload:
         for (std::size_t i = 0; i < results.size(); ++i)
-          exported.files.push_back(
-              {.path = fmt::format("{}_{}_{}{}.json", file_stem(results[i].topology, results[i].collective),
-                                   place.members.empty() ? place.group : "ranks", place.root,
-                                   i == 0 ? "" : fmt::format("_{}", i)),
-               .text = to_json(results[i])});
+          all.files.push_back({.path = fmt::format("{}_{}_{}{}.json",
+                                                   printers.stem(results[i].topology, results[i].collective),
+                                                   place.members.empty() ? place.group : "ranks", place.root,
+                                                   i == 0 ? "" : fmt::format("_{}", i)),
+                               .text = to_json(results[i])});
         break;
     }
   }
   if (question.form == ExportForm::NcclTuner && rows.find(",simple,") != std::string::npos)
-    exported.files.push_back({.path = "nccl_tuner.csv", .text = rows});
-  if (exported.files.empty())
-    throw InputError(name, "nothing of that can be written",
-                     exported.notes.empty() ? "" : exported.notes.front());
-  return exported;
+    all.files.push_back({.path = "nccl_tuner.csv", .text = rows});
+  if (all.files.empty())
+    throw InputError(name, "nothing of that can be written", all.notes.empty() ? "" : all.notes.front());
+  return all;
 }
 
 }  // namespace chorale

@@ -6,6 +6,8 @@
 //
 // A place is the machine's word for a question. It is made anew: the machine by its name, the group in it,
 // the collective; in the numbers of the place that has to be what the question is about.
+#include "library/taken.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,18 +15,10 @@
 #include <filesystem>
 #include <sstream>
 
-#include "api/inputs.h"
-#include "api/library.h"
-#include "api/library_groups.h"
-#include "api/report.h"
-#include "api/search.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
 #include "ir/words.h"
-#include "pareto/check.h"
-#include "pareto/optimality.h"
-#include "pareto/refereed.h"
-#include "pareto/space_check.h"
+#include "library/groups.h"
 
 namespace chorale {
 namespace {
@@ -33,64 +27,6 @@ constexpr const char* kRemedy = "see 'chorale library verify'";
 
 void refuse(const std::vector<Fault>& faults, const std::string& file) {
   if (!faults.empty()) throw InputError(file, "an answer is wrong: " + faults.front().words, kRemedy);
-}
-
-// Leaves the result with what the other claims show. Returns how many there were. Wrong conclusions would be
-// gone then, so they are looked at before.
-int leave_out_refutations(Result& result, const std::string& file) {
-  const auto is_refutation = [](const Claim& claim) {
-    return claim.certificate.kind == Certificate::Kind::Refutation;
-  };
-  if (std::ranges::none_of(result.claims, is_refutation)) return 0;
-  refuse(space_faults(result), file);
-  const bool complete = result.complete;
-  const auto refutations = std::erase_if(result.claims, is_refutation);
-  mark(result);
-  if (complete && !result.complete) result.stopped = Stopped::Unchecked;
-  return static_cast<int>(refutations);
-}
-
-// By the numbers of the question. Nothing is to be done where they are those of the search.
-Result with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
-                       const Topology* topology, const std::string& file) {
-  if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kRemedy);
-  if (!has_numbers_of_its_own(result.topology, result.collective)) return result;
-  const Renumbering all = compose(by, inverse(asked));
-  const bool same = all == no_renumbering(result.topology);
-  Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);
-  if (!same || without_names(to) != result.topology) return refereed(result, all, to, file);
-  result.topology = std::move(to);
-  return result;
-}
-
-TakenAnswer taken_as(const StoredAnswer& stored, const Renumbering& asked, const Topology* topology,
-                     const std::string& file) {
-  TakenAnswer answer = taken(stored, file);
-  answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
-                                  asked, topology, file);
-  return answer;
-}
-
-// Of any ranks of the machine.
-LibraryQuestion question_of_ranks(const AnswerPlace& asked) {
-  const Topology whole = machine(asked.machine);
-  std::vector<Rank> members;
-  std::istringstream words(asked.members);
-  for (Rank n = 0; words >> n;) {
-    if (n < 0 || n >= whole.ranks || std::ranges::find(members, n) != members.end())
-      throw InputError("--ranks", fmt::format("{} is no further rank of {}", n, asked.machine),
-                       fmt::format("use each of 0 to {} once at most", whole.ranks - 1));
-    members.push_back(n);
-  }
-  const Topology part = part_at(whole, members);
-  LibraryQuestion question = library_question(
-      part,
-      communication(
-          asked.collective, part,
-          {.root = is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt}),
-      {});
-  question.topology.name = asked.machine;
-  return question;
 }
 
 bool same(double a, double b) {
@@ -115,12 +51,79 @@ bool is_about_ranks(const StoredAnswer& stored, const LibraryQuestion& asked, co
   return is_about(stored.question, subject_of(asked.topology, collective, asked.numbering));
 }
 
+// A file that is not here.
+bool is_away(const std::string& spec) {
+  std::error_code error;
+  return (spec.find('/') != std::string::npos || spec.ends_with(".json")) &&
+         !std::filesystem::is_regular_file(spec, error);
+}
+
+}  // namespace
+
+// Leaves the result with what the other claims show. Returns how many there were. Wrong conclusions would be
+// gone then, so they are looked at before.
+int Taker::leave_out_refutations(Result& result, const std::string& file) const {
+  const auto is_refutation = [](const Claim& claim) {
+    return claim.certificate.kind == Certificate::Kind::Refutation;
+  };
+  if (std::ranges::none_of(result.claims, is_refutation)) return 0;
+  refuse(judges_.space_faults(result), file);
+  const bool complete = result.complete;
+  const auto refutations = std::erase_if(result.claims, is_refutation);
+  judges_.mark(result);
+  if (complete && !result.complete) result.stopped = Stopped::Unchecked;
+  return static_cast<int>(refutations);
+}
+
+// By the numbers of the question. Nothing is to be done where they are those of the search.
+Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
+                              const Topology* topology, const std::string& file) const {
+  if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kRemedy);
+  if (!has_numbers_of_its_own(result.topology, result.collective)) return result;
+  const Renumbering all = compose(by, inverse(asked));
+  const bool same = all == no_renumbering(result.topology);
+  Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);
+  if (!same || without_names(to) != result.topology) return judges_.refereed(result, all, to, file);
+  result.topology = std::move(to);
+  return result;
+}
+
+TakenAnswer Taker::taken_as(const StoredAnswer& stored, const Renumbering& asked, const Topology* topology,
+                            const std::string& file) const {
+  TakenAnswer answer = taken(stored, file);
+  answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
+                                  asked, topology, file);
+  return answer;
+}
+
+// Of any ranks of the machine.
+LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
+  const Topology whole = machines_.machine(asked.machine);
+  std::vector<Rank> members;
+  std::istringstream words(asked.members);
+  for (Rank n = 0; words >> n;) {
+    if (n < 0 || n >= whole.ranks || std::ranges::find(members, n) != members.end())
+      throw InputError("--ranks", fmt::format("{} is no further rank of {}", n, asked.machine),
+                       fmt::format("use each of 0 to {} once at most", whole.ranks - 1));
+    members.push_back(n);
+  }
+  const Topology part = part_at(whole, members);
+  LibraryQuestion question = library_question(
+      part,
+      machines_.collective(asked.collective, part,
+                           is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt,
+                           ""),
+      {});
+  question.topology.name = asked.machine;
+  return question;
+}
+
 // The rows of a result that are stored for it.
-std::vector<std::string> prediction_faults(const StoredAnswer& stored, const Result& result) {
+std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, const Result& result) const {
   std::vector<std::string> faults;
   for (const PredictedTime& told : stored.predicted) {
-    const std::vector<SizeRow> rows =
-        told.bytes > 0 ? best_by_size(result, {told.bytes}) : std::vector<SizeRow>{};
+    const std::vector<PredictedTime> rows =
+        told.bytes > 0 ? judges_.predicted(result, {told.bytes}) : std::vector<PredictedTime>{};
     if (rows.empty())
       faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", told.bytes));
     else if (told.point != rows[0].point || !same(told.us, rows[0].us) ||
@@ -133,30 +136,22 @@ std::vector<std::string> prediction_faults(const StoredAnswer& stored, const Res
   return faults;
 }
 
-// A file that is not here.
-bool is_away(const std::string& spec) {
-  std::error_code error;
-  return (spec.find('/') != std::string::npos || spec.ends_with(".json")) &&
-         !std::filesystem::is_regular_file(spec, error);
-}
-
-void refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
-                  const std::string& file) {
+void Taker::refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
+                         const std::string& file) const {
   const std::string wrong = place_fault(stored, result, place);
   if (!wrong.empty())
     throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kRemedy);
 }
 
-}  // namespace
-
-std::string place_fault(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) try {
+std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
+                               const AnswerPlace& place) const try {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)
     return fmt::format("is of {} on {}, and the answer of {} on {}", place.collective,
                        counted(place.ranks, "rank"), name_of(asked), counted(asked.ranks, "rank"));
-  const Topology whole = machine(place.machine);
+  const Topology whole = machines_.machine(place.machine);
   const RankGroup members = ranks_in(place.members, whole.ranks);
-  if (members.empty() || !is_group_named(place.group, place.machine, whole, members))
+  if (members.empty() || !is_group_named(place.group, place.machine, whole, machines_, members))
     return fmt::format("ranks {} are none of the groups '{}'", place.members, place.group);
   const Topology part = group_of(whole, place.group, members);
   const Renumbering numbering = renumbering_from_json(place.numbering, "its numbering");
@@ -167,26 +162,27 @@ std::string place_fault(const StoredAnswer& stored, const Result& result, const 
       order_at(asked.order, renumbering_from_json(stored.numbering, "the answer's numbering"), numbering);
   if (!is_about(stored.question, subject_of(part, here, numbering)))
     return "the answer is of another machine";
-  const AnswerPlace seen =
-      seen_by(stored, {.hosts = hosts_at(hosts_of(place.machine), members), .numbering = place.numbering});
+  const AnswerPlace seen = seen_by(
+      stored, {.hosts = hosts_at(machines_.hosts(place.machine), members), .numbering = place.numbering});
   return seen.hosts == place.hosts ? "" : "its ranks sit on other hosts";
 } catch (const InputError& error) {
   return error.what();
 }
 
-TakenAnswer taken(const StoredAnswer& stored, const std::string& file) {
+TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
   TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured};
   answer.unchecked = leave_out_refutations(answer.result, file);
-  refuse(check_result(answer.result, "", {}).faults, file);
+  refuse(judges_.check(answer.result, {}).faults, file);
   return answer;
 }
 
-void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
+void Taker::refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) const {
   for (const AnswerPlace& place : stored.places)
     if (!is_away(place.machine)) refuse_place(stored, result, place, file);
 }
 
-TakenAnswer taken_at(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
+TakenAnswer Taker::taken_at(const StoredAnswer& stored, const AnswerPlace& place,
+                            const std::string& file) const {
   TakenAnswer answer = taken(stored, file);
   refuse_place(stored, answer.result, place, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
@@ -195,8 +191,8 @@ TakenAnswer taken_at(const StoredAnswer& stored, const AnswerPlace& place, const
   return answer;
 }
 
-std::optional<TakenAnswer> find_answer(AnswerFile& file, const LibraryQuestion& question,
-                                       const std::string& name) {
+std::optional<TakenAnswer> Taker::find(AnswerFile& file, const LibraryQuestion& question,
+                                       const std::string& name) const {
   const std::optional<StoredAnswer> stored = file.answer(question.text);
   if (!stored) return {};
   TakenAnswer answer = taken_as(*stored, question.numbering, &question.topology, name);
@@ -219,7 +215,7 @@ void add(LibraryReport& all, const LibraryReport& more) {
   all.away.insert(all.away.end(), more.away.begin(), more.away.end());
 }
 
-LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits) {
+LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
   LibraryReport report{.places = static_cast<int>(stored.places.size()),
                        .predicted = static_cast<int>(stored.predicted.size()),
                        .measured = static_cast<int>(stored.measured.size())};
@@ -233,7 +229,7 @@ LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits
     fail(error.what());
     return report;
   }
-  report.check = check(result, {.limits = limits});
+  report.check = judges_.check(result, limits);
   for (const AnswerPlace& place : stored.places)
     if (is_away(place.machine))
       report.away.push_back(place.machine);
@@ -245,8 +241,8 @@ LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits
   return report;
 }
 
-std::vector<TakenAnswer> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                    std::optional<SumOrder::Kind> order) {
+std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                       std::optional<SumOrder::Kind> order) const {
   std::optional<LibraryQuestion> of_ranks;
   if (!asked.members.empty()) of_ranks = question_of_ranks(asked);
   std::vector<TakenAnswer> answers;
