@@ -15,7 +15,6 @@
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/library.h"
-#include "api/library_export.h"
 #include "api/place.h"
 #include "api/repair.h"
 #include "api/report.h"

@@ -1,219 +1,154 @@
+// The rooms that a library does not know, given to it: readers of machines, the checker of results, printers, the search.
 #include "api/library.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <limits>
-#include <map>
-
+#include "api/compile.h"
 #include "api/inputs.h"
-#include "api/library_groups.h"
 #include "api/report.h"
+#include "api/search.h"
 #include "ir/error.h"
-#include "ir/hierarchy.h"
-#include "ir/json.h"
-#include "ir/json_reader.h"
-#include "ir/words.h"
-#include "symmetry/automorphisms.h"
-#include "topology/machines.h"
+#include "library/spec.h"
+#include "pareto/findings.h"
+#include "pareto/optimality.h"
+#include "pareto/refereed.h"
+#include "pareto/space_check.h"
 
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostNamesOfASpec = 1000;
-constexpr int kMostChunksOfASpec = 4096;
-constexpr int kMostCubesOfASpec = 4096;
-constexpr long long kMostBytesOfASpec = 1LL << 40;
-
-std::vector<std::string> texts(const JsonReader& json) {
-  std::vector<std::string> result;
-  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i) result.push_back(json.at(i).text());
-  return result;
+const Machines& machines() {
+  static const Machines all{.machine = [](const std::string& spec) { return machine(spec); },
+                            .levels = [](const std::string& spec) { return nesting(spec); },
+                            .hosts = hosts_of,
+                            .collective =
+                                [](const std::string& name, const Topology& topology,
+                                   std::optional<Rank> root, const std::string& order) {
+                                  return communication(name, topology, {.root = root, .order = order});
+                                }};
+  return all;
 }
 
-FrontierOptions options_in(const JsonReader& json) {
-  FrontierOptions options;
-  if (json.has("max_chunks")) options.max_chunks = json["max_chunks"].integer(1, kMostChunksOfASpec);
-  if (json.has("min_chunks"))
-    options.min_chunks = json["min_chunks"].integer(1, std::min(options.max_chunks, kMostChunksOfASpec));
-  if (json.has("k")) options.extra_rounds = json["k"].integer(0, 100'000);
-  if (json.has("max_steps")) options.max_steps = json["max_steps"].integer(1, 100'000);
-  if (json.has("conflicts"))
-    options.synthesis.limits.conflicts = json["conflicts"].long_integer(0, 1'000'000'000'000);
-  if (json.has("cubes")) {
-    options.synthesis.cubes = json["cubes"].integer(2, kMostCubesOfASpec);
-    if (!json.has("conflicts"))
-      json["cubes"].fail("has no conflicts, and what takes more of them is cut", "add \"conflicts\"");
+std::vector<PredictedTime> predicted(const Result& result, const std::vector<std::int64_t>& bytes) {
+  std::vector<PredictedTime> times;
+  for (const SizeRow& row : best_by_size(result, bytes))
+    times.push_back({.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+  return times;
+}
+
+const Judges& judges() {
+  static const Judges all{
+      .check = [](const Result& result,
+                  const SolveLimits& limits) { return check(result, {.limits = limits}); },
+      .space_faults = space_faults,
+      .mark = [](Result& result) { mark(result); },
+      .finish = finish_result,
+      .says_more = says_more,
+      .refereed = refereed,
+      .predicted = predicted};
+  return all;
+}
+
+const Taker& taker() {
+  static const Taker all(judges(), machines());
+  return all;
+}
+
+Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
+  try {
+    Compiled compiled =
+        compile(topology, point, form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
+                {.name = options.name,
+                 .in_place = options.in_place,
+                 .min_bytes = options.min_bytes,
+                 .max_bytes = options.max_bytes});
+    return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
+  } catch (const InputError& error) {
+    return {.why_not = error.what()};
   }
-  if (json.has("seconds"))
-    options.time_limit = std::chrono::milliseconds(
-        static_cast<long long>(std::max(1.0, 1000 * json["seconds"].number(0.001, 3.6e6))));
-  return options;
 }
 
-std::vector<std::int64_t> sizes_in(const JsonReader& json) {
-  std::vector<std::int64_t> result;
-  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i)
-    result.push_back(json.at(i).long_integer(1, kMostBytesOfASpec));
-  std::ranges::sort(result);
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
+const Printers& printers() {
+  static const Printers all{
+      .print = printed,
+      .classic = [](const Topology& topology, const std::string& name, int chunks) -> std::optional<Result> {
+        try {
+          return classic(topology, {.name = name, .chunks = chunks});
+        } catch (const InputError&) {
+          return {};
+        }
+      },
+      .stem = file_stem};
+  return all;
 }
 
-// Puts what the answer does not have yet: places, and times of sizes.
-void complete(AnswerFile& file, const LibraryQuestion& question, const StoredAnswer& stored) {
-  std::vector<AnswerPlace> places;
-  for (const AnswerPlace& place : question.places)
-    if (AnswerPlace there = seen_by(stored, place);
-        std::ranges::find(stored.places, there) == stored.places.end())
-      places.push_back(std::move(there));
-  std::vector<std::int64_t> bytes;
-  for (const std::int64_t size : question.bytes)
-    if (std::ranges::find(stored.predicted, size, &PredictedTime::bytes) == stored.predicted.end())
-      bytes.push_back(size);
-  if (places.empty() && bytes.empty()) return;
-  std::vector<SizeRow> rows;
-  if (!bytes.empty()) rows = best_by_size(taken(stored, "the library").result, bytes);
-  for (const AnswerPlace& place : places) file.put_place(stored.question, place);
-  for (const SizeRow& row : rows)
-    file.put_predicted(
-        stored.question,
-        {.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+Searched searched_here(const LibraryQuestion& question, int jobs, const std::atomic<bool>* stop) {
+  FrontierOptions options = question.options;
+  options.synthesis.cube_jobs = jobs;
+  options.synthesis.limits.stop = stop;
+  return {.result = frontier(question.topology, question.collective, options)};
 }
 
 }  // namespace
 
-std::vector<int> hosts_of(const std::string& spec) {
-  const Levels levels = load_levels(spec);
-  if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
-  double outside = std::numeric_limits<double>::infinity(), inside = 0;
-  int of_a_node = 1;
-  for (int j = 0; j < std::ssize(levels.hierarchy->levels); ++j) {
-    const Level& level = levels.hierarchy->levels[j];
-    if (j < levels.hierarchy->node_level) {
-      outside = std::min(outside, level.link.latency_us);
-    } else {
-      inside = std::max(inside, level.link.latency_us);
-      of_a_node *= level.fan_out;
-    }
-  }
-  if (inside >= outside) return {};
-  std::vector<int> hosts(devices(*levels.hierarchy));
-  for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
-  return hosts;
-}
-
-AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
-  if (place.hosts.empty()) return place;
-  const std::string file = "a place of the library";
-  const Renumbering answer = renumbering_from_json(stored.numbering, file),
-                    group = renumbering_from_json(place.numbering, file);
-  if (answer.ranks.size() != group.ranks.size() || place.hosts.size() != group.ranks.size())
-    throw InputError(file, "is of another machine", "build another");
-  const std::vector<Rank> ranks = compose(answer, inverse(group)).ranks;
-  const std::vector<int> hosts = place.hosts;
-  for (std::size_t n = 0; n < hosts.size(); ++n) place.hosts[n] = hosts[ranks[n]];
-  return place;
-}
-
-LibraryQuestion library_question(const Topology& topology, const Collective& collective,
-                                 const FrontierOptions& options) {
-  LibraryQuestion question{.topology = topology, .collective = collective, .options = options};
-  std::vector<int> colours(topology.ranks, 0);
-  if (is_rooted(collective.kind)) colours.at(collective.root) = 1;
-  question.numbering = has_numbers_of_its_own(topology, collective) ? canonical_numbering(topology, colours)
-                                                                    : no_renumbering(topology);
-  question.text = question_text(subject_of(topology, collective, question.numbering), options);
-  return question;
-}
-
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file) {
-  const JsonReader json = parse_json(text, file);
-  json.require_object({"machines", "collectives", "groups", "roots", "bytes", "min_chunks", "max_chunks", "k",
-                       "max_steps", "conflicts", "cubes", "seconds", "order"});
-  const FrontierOptions options = options_in(json);
-  const std::string order = json.has("order") ? json["order"].text() : "";
-  if (order == "free") json["order"].fail("lets ranks end with different bits", "use 'agreed' or 'fixed'");
-  const std::vector<std::int64_t> bytes =
-      json.has("bytes") ? sizes_in(json["bytes"]) : std::vector<std::int64_t>{};
-  std::vector<int> roots;
-  for (std::size_t i = 0; json.has("roots") && i < json["roots"].size(kMostNamesOfASpec); ++i)
-    roots.push_back(json["roots"].at(i).integer(0, 1'000'000));
-  if (!json.has("roots")) roots = {0};
-  const std::vector<std::string> groups =
-      json.has("groups") ? texts(json["groups"]) : std::vector<std::string>{"all"};
-  std::vector<LibraryQuestion> questions;
-  std::map<std::string, std::size_t> known;  // by text
-  std::map<std::pair<std::string, std::string>, LibraryQuestion>
-      asked;  // by machine and collective as they are numbered
-  for (const std::string& spec : texts(json["machines"])) {
-    const Topology whole = machine(spec);
-    const std::vector<int> all_hosts = hosts_of(spec);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const auto refuse = [&](const std::string& problem, const std::string& remedy) {
-        (json.has("groups") ? json["groups"].at(g) : json).fail(problem, remedy);
-      };
-      for (const RankGroup& members : groups_named(groups[g], spec, whole, refuse)) {
-        const Topology part = group_of(whole, groups[g], members);
-        const std::vector<int> hosts = hosts_at(all_hosts, members);
-        const std::string part_text = to_json(without_names(part));
-        for (const std::string& name : texts(json["collectives"]))
-          for (const int root : is_rooted(known_kind(name)) ? roots : std::vector<int>{0}) {
-            if (root >= part.ranks) continue;  // roots of larger groups
-            const auto [alike, is_first] = asked.try_emplace({part_text, fmt::format("{} {}", name, root)});
-            if (is_first) {
-              alike->second = library_question(
-                  part,
-                  communication(name, part,
-                                {.root = is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
-                                 .order = is_combining(known_kind(name)) ? order : ""}),
-                  options);
-              alike->second.bytes = bytes;
-            }
-            const auto [at, is_new] = known.emplace(alike->second.text, questions.size());
-            if (is_new) questions.push_back(alike->second);
-            const AnswerPlace place{.machine = spec,
-                                    .group = groups[g],
-                                    .collective = name,
-                                    .ranks = part.ranks,
-                                    .root = root,
-                                    .hosts = hosts,
-                                    .members = in_words(members),
-                                    .numbering = to_json(alike->second.numbering)};
-            // The nodes of a machine are one place as long as they are numbered alike.
-            const auto same = [&](const AnswerPlace& other) {
-              return other.machine == place.machine && other.group == place.group &&
-                     other.collective == place.collective && other.root == place.root &&
-                     other.hosts == place.hosts && other.numbering == place.numbering;
-            };
-            std::vector<AnswerPlace>& places = questions[at->second].places;
-            if (std::ranges::none_of(places, same)) places.push_back(place);
-          }
-      }
-    }
-  }
-  return questions;
+  return questions_in(text, file, machines());
 }
 
-bool has_answer(AnswerFile& file, const LibraryQuestion& question) {
-  const std::optional<StoredAnswer> stored = file.answer(question.text);
-  if (stored) file.together([&] { complete(file, question, *stored); });
-  return stored.has_value();
+TakenAnswer taken(const StoredAnswer& stored, const std::string& file) {
+  return taker().taken(stored, file);
+}
+
+TakenAnswer taken_at(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
+  return taker().taken_at(stored, place, file);
+}
+
+std::optional<TakenAnswer> find_answer(AnswerFile& file, const LibraryQuestion& question,
+                                       const std::string& name) {
+  return taker().find(file, question, name);
+}
+
+std::vector<TakenAnswer> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                    std::optional<SumOrder::Kind> order) {
+  return taker().all_at(file, name, asked, order);
+}
+
+std::string place_fault(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) {
+  return taker().place_fault(stored, result, place);
+}
+
+void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
+  taker().refuse_places(stored, result, file);
+}
+
+LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits) {
+  return taker().verified(stored, limits);
 }
 
 bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result result) {
-  if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
-  result.topology = without_names(result.topology);
-  result.limits.memory_bytes = {};  // of the process, which had enough
-  StoredAnswer stored{
-      .question = question.text, .answer = to_json(result), .numbering = to_json(question.numbering)};
-  file.together([&] {
-    file.put(stored);
-    if (const auto there = file.answer(question.text))
-      complete(file, question, *there);  // another process's, maybe
-  });
-  return true;
+  return Keeper(file, taker(), judges()).keep(question, std::move(result));
+}
+
+bool has_answer(AnswerFile& file, const LibraryQuestion& question) {
+  return Keeper(file, taker(), judges()).has(question);
+}
+
+MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {
+  return merge(files, into, taker(), judges());
+}
+
+BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
+                          const LibraryBuildOptions& options, const Search& search) {
+  Keeper keeper(file, taker(), judges());
+  return build(
+      keeper, questions,
+      search
+          ? search
+          : [&options](const LibraryQuestion& question, int jobs,
+                       const std::function<bool()>&) { return searched_here(question, jobs, options.stop); },
+      options);
+}
+
+Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
+  return exported(file, name, question, taker(), printers());
 }
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// The page of a library: what it shows, as JSON text (codegen/pages/library_html.h).
+// The page of a library: what it shows, as JSON text (pages/library_html.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +7,8 @@
 
 #include "api/library.h"
 #include "api/report.h"
-#include "codegen/pages/library_html.h"
 #include "ir/json_writer.h"
+#include "pages/library_html.h"
 
 namespace chorale {
 namespace {

@@ -11,13 +11,14 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "codegen/pages/html.h"
-#include "codegen/pages/place_html.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
 #include "ir/words.h"
+#include "pages/html.h"
+#include "pages/place_html.h"
 #include "pareto/explain.h"
+#include "topology/switches.h"
 
 namespace chorale {
 
@@ -216,6 +217,10 @@ std::string to_page(const Result& result, const BestSizes& sizes) {
 
 std::string to_page(const Ranking& ranking) {
   return to_html(ranking);
+}
+
+std::string to_page(const Topology& topology) {
+  return machine_html(flatten(topology));
 }
 
 }  // namespace chorale

@@ -55,5 +55,7 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 std::string to_page(const Result&, const SizeModel& = {});
 std::string to_page(const Result&, const BestSizes&);
 std::string to_page(const Ranking&);
+// The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
+std::string to_page(const Topology&);
 
 }  // namespace chorale

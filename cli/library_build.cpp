@@ -14,7 +14,6 @@
 #include <thread>
 #include <utility>
 
-#include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -53,8 +52,6 @@ class NamelessFile {
 };
 
 struct Worker {
-  pid_t process = 0;
-  std::size_t question = 0;
   NamelessFile machine = {}, result = {};
 };
 
@@ -112,77 +109,42 @@ pid_t started(std::vector<std::string> words, const Worker& worker) {
   _exit(kBadInput);
 }
 
-std::string in_words(const LibraryQuestion& question, const std::string& what) {
-  const AnswerPlace& place = question.places.front();
-  return fmt::format("{}, {}, {}: {}", place.machine, place.group, place.collective, what);
-}
-
-// Keeps what the worker has written. What it could not answer is said.
-void take(AnswerFile& file, const LibraryQuestion& question, const Worker& worker, int status,
-          BuildReport& report) {
-  const bool well =
-      WIFEXITED(status) && (WEXITSTATUS(status) == kFound || WEXITSTATUS(status) == kUndecided ||
-                            WEXITSTATUS(status) == kImpossible);
-  const std::string result = well ? read_file(worker.result.path()) : "";
-  if (!well)
-    report.failures.push_back(in_words(
-        question, WIFSIGNALED(status) ? fmt::format("its process was ended by signal {}", WTERMSIG(status))
-                                      : fmt::format("its process ended with {}", WEXITSTATUS(status))));
-  else if (result.empty() || !keep_answer(file, question, result_from_json(result, "a worker's result")))
-    report.failures.push_back(in_words(question, "not answered within the limits"));
-  else
-    ++report.answered;
+// What the worker has written, or why it could not answer.
+Searched searched_by(const Worker& worker, int status) {
+  if (WIFSIGNALED(status))
+    return {.why = fmt::format("its process was ended by signal {}", WTERMSIG(status))};
+  const int code = WEXITSTATUS(status);
+  if (code != kFound && code != kUndecided && code != kImpossible)
+    return {.why = fmt::format("its process ended with {}", code)};
+  const std::string result = read_file(worker.result.path());
+  if (result.empty()) return {};
+  return {.result = result_from_json(result, "a worker's result")};
 }
 
 }  // namespace
 
-BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
-                          const LibraryCommand& command, Supervisor& supervisor) {
-  BuildReport report;
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (has_answer(file, questions[i]))
-      ++report.there;
-    else
-      open.push_back(i);
-  }
+Search search_by_processes(const LibraryCommand& command) {
   const std::int64_t memory = memory_of_a_worker(command);
-  std::vector<Worker> workers;
-  std::size_t next = 0;
-  const auto start_next = [&] {
-    Worker worker{.question = open[next++]};
-    const LibraryQuestion& question = questions[worker.question];
+  return [memory](const LibraryQuestion& question, int jobs,
+                  const std::function<bool()>& stopped) -> Searched {
+    const Worker worker;
     if (!(std::ofstream(worker.machine.path()) << to_json(without_names(question.topology)) << std::flush))
       throw InputError("library build", "a temporary file cannot be written",
                        "set TMPDIR to where there is room");
-    // The last questions have the processors of those that are answered, for their cubes.
-    const int side_by_side = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(command.jobs),
-                                                                    open.size() - next + workers.size() + 1));
-    worker.process = started(words_for(question, worker, memory, command.jobs / side_by_side), worker);
-    if (worker.process < 0)
-      throw InputError("library build", "no process can be started", "use fewer --jobs");
-    workers.push_back(std::move(worker));
-  };
-  while (!*supervisor.stop() && (next < open.size() || !workers.empty())) {
-    while (next < open.size() && std::ssize(workers) < command.jobs) start_next();
+    // Its parent is this thread, which waits for it.
+    const pid_t process = started(words_for(question, worker, memory, jobs), worker);
+    if (process < 0) throw InputError("library build", "no process can be started", "use fewer --jobs");
     int status = 0;
-    const auto ended = std::ranges::find_if(workers, [&](const Worker& worker) {
-      return waitpid(worker.process, &status, WNOHANG) == worker.process;
-    });
-    if (ended == workers.end()) {
+    while (waitpid(process, &status, WNOHANG) != process) {
+      if (stopped()) {
+        kill(process, SIGKILL);
+        waitpid(process, nullptr, 0);
+        return {};
+      }
       std::this_thread::sleep_for(kBetweenLooks);
-      continue;
     }
-    take(file, questions[ended->question], *ended, status, report);
-    workers.erase(ended);
-    supervisor.progress().show(
-        fmt::format("{} of {} answered", report.there + report.answered, questions.size()));
-  }
-  for (const Worker& worker : workers) {
-    kill(worker.process, SIGKILL);
-    waitpid(worker.process, nullptr, 0);
-  }
-  return report;
+    return searched_by(worker, status);
+  };
 }
 
 }  // namespace chorale

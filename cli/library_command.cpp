@@ -8,7 +8,6 @@
 
 #include "api/inputs.h"
 #include "api/library.h"
-#include "api/library_export.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
@@ -29,7 +28,15 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
   const std::vector<LibraryQuestion> questions = library_questions(read_file(command.spec), command.spec);
   require_writable_file("-o", command.file);
   const std::unique_ptr<AnswerFile> file = open_answers(command.file, true);
-  const BuildReport report = build_library(*file, questions, command, supervisor);
+  const BuildReport report =
+      build_library(*file, questions,
+                    {.jobs = command.jobs,
+                     .stop = supervisor.stop(),
+                     .progress =
+                         [&](int answered, int of) {
+                           supervisor.progress().show(fmt::format("{} of {} answered", answered, of));
+                         }},
+                    search_by_processes(command));
   std::size_t places = 0;
   for (const LibraryQuestion& question : questions) places += question.places.size();
   const bool all = report.there + report.answered == std::ssize(questions);

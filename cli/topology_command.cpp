@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include "api/inputs.h"
+#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
-#include "codegen/pages/html.h"
 #include "ir/json.h"
 #include "topology/dot.h"
 #include "topology/machines.h"
@@ -56,7 +56,7 @@ Outcome perform(const TopologyCommand& command, Supervisor&) {
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
   Outcome outcome;
-  if (!command.html.empty()) deliver(command.html, machine_html(flatten(topology)), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(topology), outcome);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
       outcome.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr);

@@ -232,7 +232,7 @@ enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-
 // Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about
 // all; or of ways that were not chosen (Topology::underlay), and formulas are about links. Chunk counts: of
 // any chunk count, not all was decided, and a solver was asked of the least ones only. Unchecked: it was
-// complete by refutations that were left out, since nobody has checked them (api/library.h).
+// complete by refutations that were left out, since nobody has checked them (library/taken.h).
 enum class Stopped {
   No,
   Interrupted,

@@ -1,5 +1,5 @@
 // Answers of searches in one SQLite file, a transaction each: what was stored is there whatever happens afterwards, and what
-// was not stored whole is not there. Questions and answers are texts, compressed; what they say is api/library.h's matter.
+// was not stored whole is not there. Questions and answers are texts, compressed; what they say is library/question.h's and library/taken.h's matter.
 //
 // An answer is found by its question alone. Places say where in which machine that question was asked, for people: alike
 // nodes of a machine, or of several, share an answer.

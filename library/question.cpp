@@ -8,6 +8,7 @@
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "symmetry/automorphisms.h"
 
 namespace chorale {
 namespace {
@@ -103,6 +104,30 @@ std::string misfit(const MeasuredTime& time, const Result& result) {
       time.most_us < time.median_us)
     return "whose least, median and most are out of order";
   return "";
+}
+
+AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
+  if (place.hosts.empty()) return place;
+  const std::string file = "a place of the library";
+  const Renumbering answer = renumbering_from_json(stored.numbering, file),
+                    group = renumbering_from_json(place.numbering, file);
+  if (answer.ranks.size() != group.ranks.size() || place.hosts.size() != group.ranks.size())
+    throw InputError(file, "is of another machine", "build another");
+  const std::vector<Rank> ranks = compose(answer, inverse(group)).ranks;
+  const std::vector<int> hosts = place.hosts;
+  for (std::size_t n = 0; n < hosts.size(); ++n) place.hosts[n] = hosts[ranks[n]];
+  return place;
+}
+
+LibraryQuestion library_question(const Topology& topology, const Collective& collective,
+                                 const FrontierOptions& options) {
+  LibraryQuestion question{.topology = topology, .collective = collective, .options = options};
+  std::vector<int> colours(topology.ranks, 0);
+  if (is_rooted(collective.kind)) colours.at(collective.root) = 1;
+  question.numbering = has_numbers_of_its_own(topology, collective) ? canonical_numbering(topology, colours)
+                                                                    : no_renumbering(topology);
+  question.text = question_text(subject_of(topology, collective, question.numbering), options);
+  return question;
 }
 
 }  // namespace chorale

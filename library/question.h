@@ -5,7 +5,9 @@
 // believe that it lies where it belongs.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ir/renumbering.h"
 #include "ir/search_options.h"
@@ -38,5 +40,21 @@ bool fits(const Renumbering& by, const Topology&);
 
 // What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.
 std::string misfit(const MeasuredTime&, const Result&);
+
+struct LibraryQuestion {
+  Topology topology = {};  // of the group, without switches
+  Collective collective = {};
+  FrontierOptions options = {};
+  std::vector<AnswerPlace> places = {};  // where it is asked
+  std::vector<std::int64_t> bytes = {};  // sizes of blocks for which times are predicted
+  std::string text = {};                 // what the answer is found by
+  Renumbering numbering = {};            // into the machine that the text is about
+};
+
+// With its text and numbering.
+LibraryQuestion library_question(const Topology&, const Collective&, const FrontierOptions&);
+
+// The place with its hosts by ranks of the answer; given by ranks of its group. Throws InputError.
+AnswerPlace seen_by(const StoredAnswer&, AnswerPlace);
 
 }  // namespace chorale

@@ -1,0 +1,140 @@
+// Threads ask for the next question that is open, search it, and keep what was found; the file and the report are one's at a time.
+#include "library/build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "ir/json.h"
+
+namespace chorale {
+
+// Puts what the answer does not have yet: places, and times of sizes.
+void Keeper::complete(const LibraryQuestion& question, const StoredAnswer& stored) {
+  std::vector<AnswerPlace> places;
+  for (const AnswerPlace& place : question.places)
+    if (AnswerPlace there = seen_by(stored, place);
+        std::ranges::find(stored.places, there) == stored.places.end())
+      places.push_back(std::move(there));
+  std::vector<std::int64_t> bytes;
+  for (const std::int64_t size : question.bytes)
+    if (std::ranges::find(stored.predicted, size, &PredictedTime::bytes) == stored.predicted.end())
+      bytes.push_back(size);
+  if (places.empty() && bytes.empty()) return;
+  std::vector<PredictedTime> times;
+  if (!bytes.empty()) times = judges_.predicted(taker_.taken(stored, "the library").result, bytes);
+  for (const AnswerPlace& place : places) file_.put_place(stored.question, place);
+  for (const PredictedTime& time : times) file_.put_predicted(stored.question, time);
+}
+
+bool Keeper::has(const LibraryQuestion& question) {
+  const std::optional<StoredAnswer> stored = file_.answer(question.text);
+  if (stored) file_.together([&] { complete(question, *stored); });
+  return stored.has_value();
+}
+
+bool Keeper::keep(const LibraryQuestion& question, Result result) {
+  if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
+  result.topology = without_names(result.topology);
+  result.limits.memory_bytes = {};  // of the process, which had enough
+  StoredAnswer stored{
+      .question = question.text, .answer = to_json(result), .numbering = to_json(question.numbering)};
+  file_.together([&] {
+    file_.put(stored);
+    if (const auto there = file_.answer(question.text))
+      complete(question, *there);  // another process's, maybe
+  });
+  return true;
+}
+
+namespace {
+
+std::string in_words(const LibraryQuestion& question, const std::string& what) {
+  const AnswerPlace& place = question.places.front();
+  return fmt::format("{}, {}, {}: {}", place.machine, place.group, place.collective, what);
+}
+
+class Build {
+ public:
+  Build(Keeper& keeper, const std::vector<LibraryQuestion>& questions, const Search& search,
+        const LibraryBuildOptions& options)
+      : keeper_(keeper), questions_(questions), search_(search), options_(options) {
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      if (keeper.has(questions[i]))
+        ++report_.there;
+      else
+        open_.push_back(i);
+    }
+  }
+
+  BuildReport done() {
+    const std::size_t threads = std::min<std::size_t>(static_cast<std::size_t>(options_.jobs), open_.size());
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
+    work();
+    for (std::thread& other : others) other.join();
+    if (thrown_) std::rethrow_exception(thrown_);
+    return report_;
+  }
+
+ private:
+  bool stopped() const { return failed_ || (options_.stop != nullptr && *options_.stop); }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    try {
+      while (!stopped() && next_ < open_.size()) {
+        const LibraryQuestion& question = questions_[open_[next_++]];
+        ++running_;
+        // The last questions have the processors of those that are answered.
+        const int side_by_side = static_cast<int>(
+            std::min<std::size_t>(static_cast<std::size_t>(options_.jobs),
+                                  open_.size() - next_ + static_cast<std::size_t>(running_)));
+        lock.unlock();
+        Searched searched = search_(question, options_.jobs / side_by_side, [this] { return stopped(); });
+        lock.lock();
+        --running_;
+        if (!stopped()) take(question, std::move(searched));
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      if (!thrown_) thrown_ = std::current_exception();
+      failed_ = true;
+    }
+  }
+
+  void take(const LibraryQuestion& question, Searched searched) {
+    if (!searched.why.empty())
+      report_.failures.push_back(in_words(question, searched.why));
+    else if (!searched.result || !keeper_.keep(question, std::move(*searched.result)))
+      report_.failures.push_back(in_words(question, "not answered within the limits"));
+    else
+      ++report_.answered;
+    if (options_.progress)
+      options_.progress(report_.there + report_.answered, static_cast<int>(questions_.size()));
+  }
+
+  Keeper& keeper_;
+  const std::vector<LibraryQuestion>& questions_;
+  const Search& search_;
+  const LibraryBuildOptions& options_;
+  std::vector<std::size_t> open_ = {};
+  std::mutex mutex_;  // of the rest
+  std::size_t next_ = 0;
+  int running_ = 0;
+  std::exception_ptr thrown_ = {};
+  std::atomic<bool> failed_ = false;
+  BuildReport report_ = {};
+};
+
+}  // namespace
+
+BuildReport build(Keeper& keeper, const std::vector<LibraryQuestion>& questions, const Search& search,
+                  const LibraryBuildOptions& options) {
+  return Build(keeper, questions, search, options).done();
+}
+
+}  // namespace chorale

@@ -1,0 +1,58 @@
+// A library is built: its questions that have no answer yet are searched, by whoever is given, and kept.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "library/taken.h"
+
+namespace chorale {
+
+// Has a library's file for itself, one call at a time.
+class Keeper {
+ public:
+  Keeper(AnswerFile& file, const Taker& taker, const Judges& judges)
+      : file_(file), taker_(taker), judges_(judges) {}
+
+  // Is there an answer? Then it has the question's places and predicted times afterwards.
+  bool has(const LibraryQuestion&);
+  // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would be found
+  // instead of a search that can do better. Returns whether it did.
+  bool keep(const LibraryQuestion&, Result);
+
+ private:
+  void complete(const LibraryQuestion&, const StoredAnswer&);
+
+  AnswerFile& file_;
+  const Taker& taker_;
+  const Judges& judges_;
+};
+
+// What a search of a question came to: its result, or why there is none, in words.
+struct Searched {
+  std::optional<Result> result = {};
+  std::string why = {};
+};
+// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread of its own. May
+// return at once when `stopped`. What it throws ends the build.
+using Search =
+    std::function<Searched(const LibraryQuestion&, int jobs, const std::function<bool()>& stopped)>;
+
+struct LibraryBuildOptions {
+  int jobs = 1;                             // so many searches at once
+  const std::atomic<bool>* stop = nullptr;  // once set no search is begun, and none that ends is kept
+  std::function<void(int answered, int of)> progress = {};  // after each
+};
+
+struct BuildReport {
+  int there = 0, answered = 0;
+  std::vector<std::string> failures = {};  // of questions that were not answered, a line each
+};
+
+BuildReport build(Keeper&, const std::vector<LibraryQuestion>&, const Search&,
+                  const LibraryBuildOptions& = {});
+
+}  // namespace chorale

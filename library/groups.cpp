@@ -1,0 +1,86 @@
+#include "library/groups.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <sstream>
+
+#include "ir/embedding.h"
+
+namespace chorale {
+namespace {
+
+RankGroup all_of(const Topology& whole) {
+  RankGroup all(whole.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Pairs that are linked both ways are those that can do a collective by themselves.
+bool is_pair(const Topology& whole, Rank a, Rank b) {
+  return a < b && find_link(whole, a, b) >= 0 && find_link(whole, b, a) >= 0;
+}
+
+}  // namespace
+
+std::vector<RankGroup> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
+                                    const Machines& machines, const Refusal& refuse) {
+  if (name == "all") return {all_of(whole)};
+  std::vector<RankGroup> groups;
+  if (name == "pairs") {
+    for (Rank a = 0; a < whole.ranks; ++a)
+      for (Rank b = a + 1; b < whole.ranks; ++b)
+        if (is_pair(whole, a, b)) groups.push_back({a, b});
+    if (groups.empty()) refuse("no two ranks of " + spec + " are linked both ways", "leave pairs out");
+    return groups;
+  }
+  const Nesting nested = machines.levels(spec);
+  const auto level = std::ranges::find(nested.names, name);
+  if (level == nested.names.end())
+    refuse("'" + name + "' is no group of " + spec,
+           fmt::format("use one of all, pairs, {}", fmt::join(nested.names, ", ")));
+  return groups_at(nested, {static_cast<int>(level - nested.names.begin())});
+}
+
+bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
+                    const Machines& machines, const RankGroup& group) {
+  if (name == "pairs") return group.size() == 2 && is_pair(whole, group[0], group[1]);
+  if (name == "all") return group == all_of(whole);
+  const Nesting nested = machines.levels(spec);
+  const auto level = std::ranges::find(nested.names, name);
+  if (level == nested.names.end()) return false;
+  const std::vector<RankGroup> groups = groups_at(nested, {static_cast<int>(level - nested.names.begin())});
+  return std::ranges::find(groups, group) != groups.end();
+}
+
+Topology group_of(const Topology& whole, const std::string& name, const RankGroup& group) {
+  return name == "all" ? whole : part_at(whole, group);
+}
+
+std::string in_words(const RankGroup& group) {
+  return fmt::format("{}", fmt::join(group, " "));
+}
+
+RankGroup ranks_in(const std::string& words, int ranks) {
+  RankGroup group;
+  std::istringstream numbers(words);
+  for (Rank n = 0; numbers >> n;) {
+    if (n < 0 || n >= ranks || std::ranges::find(group, n) != group.end()) return {};
+    group.push_back(n);
+  }
+  return in_words(group) == words ? group : RankGroup{};
+}
+
+std::vector<int> hosts_at(const std::vector<int>& hosts, const RankGroup& group) {
+  std::vector<int> result;
+  std::map<int, int> numbers;
+  if (!hosts.empty())
+    for (const Rank n : group)
+      result.push_back(numbers.emplace(hosts.at(n), static_cast<int>(numbers.size())).first->second);
+  return result;
+}
+
+}  // namespace chorale

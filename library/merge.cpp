@@ -1,0 +1,206 @@
+// Of several answers to a question the best one is kept, and, unless it is complete, with what others say more: schedules that
+// none of its own is as good as, and claims that exclude more. That can be, since it is the same question: a claim is about all
+// schedules of a machine and a collective in so many chunks, whoever found it, and which points are proven follows from the
+// claims alone. So it is worked out anew from all of them.
+#include "library/merge.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/json.h"
+#include "ir/renumbering.h"
+
+namespace chorale {
+namespace {
+
+// Has it one that is as good?
+bool has_as_good(const Result& result, const Point& point) {
+  return std::ranges::any_of(result.points, [&](const Point& ours) {
+    return ours.cost.steps <= point.cost.steps && compare_rate(ours.cost, point.cost) <= 0;
+  });
+}
+
+bool covers(const Result& one, const Result& other) {
+  return std::ranges::all_of(other.points, [&](const Point& theirs) { return has_as_good(one, theirs); });
+}
+
+auto proven(const Result& result) {
+  return std::ranges::count_if(result.points, [](const Point& point) { return point.proven; });
+}
+
+bool is_better(const Result& one, const Result& other) {
+  if (one.complete != other.complete) return one.complete;
+  const bool above = covers(one, other), below = covers(other, one);
+  if (above != below) return above;
+  return proven(one) > proven(other);
+}
+
+Result without_times(Result result) {
+  result.seconds = 0;
+  for (Point& point : result.points) point.seconds = 0;
+  for (Claim& claim : result.claims) claim.seconds = 0;
+  return result;
+}
+
+struct Found {
+  std::size_t file = 0;
+  StoredAnswer stored = {};
+  Result result = {};
+};
+
+// Where one is complete, nobody has a schedule that is better. A refutation is not true then, or a claim of
+// one that is not checked before; either way it would take the place of what is better.
+void require_agreement(const std::vector<Found>& found, const Found& best,
+                       const std::vector<std::string>& files) {
+  for (const Found& each : found)
+    if (best.result.complete && !covers(best.result, each.result))
+      throw InputError(files[best.file],
+                       "an answer is called complete, and " + files[each.file] + " has a better schedule",
+                       "see 'chorale library verify'");
+}
+
+// What was found, with the numbers of the best.
+Result renumbered_as(const Found& found, const Found& best, const Judges& judges, const std::string& where) {
+  const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
+                                 inverse(renumbering_from_json(best.stored.numbering, where)));
+  if (by == no_renumbering(best.result.topology)) return found.result;
+  return judges.refereed(found.result, by, best.result.topology, where);
+}
+
+// Puts in what the other one has more, of the same machine. Returns whether that was anything.
+bool join(Result& result, const Result& other, const Judges& judges) {
+  bool more = false;
+  for (const Claim& claim : other.claims) {
+    if (!judges.says_more(result.claims, claim)) continue;
+    result.claims.push_back(claim);
+    more = true;
+  }
+  std::vector<Point> added;
+  for (const Point& point : other.points)
+    if (point.on_frontier && !has_as_good(result, point)) added.push_back(point);
+  if (added.empty()) return more;
+  // What it has beyond its frontier is the fastest somewhere; what falls behind now is not.
+  std::erase_if(result.points, [&](const Point& ours) {
+    return ours.on_frontier &&
+           std::ranges::any_of(added, [&](const Point& theirs) { return dominates(theirs.cost, ours.cost); });
+  });
+  result.points.insert(result.points.end(), added.begin(), added.end());
+  return true;
+}
+
+// The best one with what the others have more, marked anew; none: they have nothing.
+std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
+                             const std::vector<std::string>& files, const Judges& judges) {
+  if (best.result.complete) return {};
+  Result all = best.result;
+  bool more = false;
+  for (const Found& each : found)
+    if (&each != &best) {
+      const Result other = renumbered_as(each, best, judges, files[each.file] + ": an answer");
+      if (!join(all, other, judges)) continue;
+      all.seconds += other.seconds;
+      more = true;
+    }
+  if (!more) return {};
+  judges.finish(all);
+  return all;
+}
+
+// Times are of points by their numbers: those of the same schedules, where they are now. What was measured of MPI's own stays.
+void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
+  constexpr int kGone = MeasuredTime::kOwn - 1;
+  std::vector<int> now;
+  for (const Point& point : as_here.points) {
+    const auto at = std::ranges::find_if(all.points, [&](const Point& other) {
+      return other.schedule == point.schedule && other.collective == point.collective;
+    });
+    now.push_back(at == all.points.end() ? kGone : static_cast<int>(at - all.points.begin()));
+  }
+  for (MeasuredTime time : from.stored.measured) {
+    if (time.point != MeasuredTime::kOwn) time.point = time.point < std::ssize(now) ? now[time.point] : kGone;
+    if (time.point >= MeasuredTime::kOwn) into.put_measured(from.stored.question, time);
+  }
+}
+
+// The places by the numbers that they have in their groups.
+AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
+  StoredAnswer group{.numbering = place.numbering};
+  AnswerPlace answer = place;
+  answer.numbering = stored.numbering;
+  return {.machine = place.machine,
+          .group = place.group,
+          .collective = place.collective,
+          .ranks = place.ranks,
+          .root = place.root,
+          .hosts = seen_by(group, answer).hosts,
+          .members = place.members,
+          .numbering = place.numbering};
+}
+
+}  // namespace
+
+MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker& taker,
+                  const Judges& judges) {
+  std::vector<std::unique_ptr<AnswerFile>> open;
+  for (const std::string& file : files) open.push_back(open_answers(file, false));
+  MergeReport report{.taken = std::vector<int>(files.size(), 0)};
+  const auto read = [&](std::size_t file, const StoredAnswer& stored) {
+    report.unchecked += taker.taken(stored, files[file]).unchecked;
+    return Found{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
+  };
+  for (std::size_t first = 0; first < files.size(); ++first)
+    open[first]->each([&](const StoredAnswer& stored) {
+      for (std::size_t before = 0; before < first; ++before)
+        if (open[before]->answer(stored.question)) return;
+      std::vector<Found> found = {read(first, stored)};
+      for (std::size_t file = first + 1; file < files.size(); ++file)
+        if (const auto other = open[file]->answer(stored.question)) found.push_back(read(file, *other));
+      const Found* best = &found.front();
+      for (const Found& each : found)
+        if (is_better(each.result, best->result)) best = &each;
+      require_agreement(found, *best, files);
+      const auto like_best = [&](const Found& each) {
+        return each.stored.numbering == best->stored.numbering &&
+               without_times(each.result) == without_times(best->result);
+      };
+      const std::optional<Result> all = joined(found, *best, files, judges);
+      StoredAnswer kept = best->stored;
+      if (all) kept.answer = to_json(*all);
+      into.together([&] {
+        into.put(kept);
+        std::vector<std::int64_t> sizes;
+        for (const Found& each : found) {
+          for (const AnswerPlace& place : each.stored.places)
+            into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
+          for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
+          if (all) {
+            put_times(into, each, renumbered_as(each, *best, judges, files[each.file] + ": an answer"), *all);
+            continue;
+          }
+          if (!like_best(each)) continue;  // times of other points
+          for (const PredictedTime& time : each.stored.predicted) into.put_predicted(stored.question, time);
+          for (const MeasuredTime& time : each.stored.measured) into.put_measured(stored.question, time);
+        }
+        if (all) {
+          std::ranges::sort(sizes);
+          sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+          for (const PredictedTime& time : judges.predicted(*all, sizes))
+            into.put_predicted(stored.question, time);
+        }
+        // They stand against those of others.
+        if (all) put_times(into, *best, best->result, *all);
+        for (const MeasuredTime& time : best->stored.measured)
+          if (!all) into.put_measured(stored.question, time);
+      });
+      ++report.answers;
+      if (all)
+        ++report.joined;
+      else if (found.size() > 1 && std::ranges::all_of(found, like_best))
+        ++report.alike;
+      else
+        ++report.taken[best->file];
+    });
+  return report;
+}
+
+}  // namespace chorale

@@ -1,0 +1,126 @@
+#include "library/spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/json.h"
+#include "ir/json_reader.h"
+#include "library/groups.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kMostNamesOfASpec = 1000;
+constexpr int kMostChunksOfASpec = 4096;
+constexpr int kMostCubesOfASpec = 4096;
+constexpr long long kMostBytesOfASpec = 1LL << 40;
+
+std::vector<std::string> texts(const JsonReader& json) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i) result.push_back(json.at(i).text());
+  return result;
+}
+
+FrontierOptions options_in(const JsonReader& json) {
+  FrontierOptions options;
+  if (json.has("max_chunks")) options.max_chunks = json["max_chunks"].integer(1, kMostChunksOfASpec);
+  if (json.has("min_chunks"))
+    options.min_chunks = json["min_chunks"].integer(1, std::min(options.max_chunks, kMostChunksOfASpec));
+  if (json.has("k")) options.extra_rounds = json["k"].integer(0, 100'000);
+  if (json.has("max_steps")) options.max_steps = json["max_steps"].integer(1, 100'000);
+  if (json.has("conflicts"))
+    options.synthesis.limits.conflicts = json["conflicts"].long_integer(0, 1'000'000'000'000);
+  if (json.has("cubes")) {
+    options.synthesis.cubes = json["cubes"].integer(2, kMostCubesOfASpec);
+    if (!json.has("conflicts"))
+      json["cubes"].fail("has no conflicts, and what takes more of them is cut", "add \"conflicts\"");
+  }
+  if (json.has("seconds"))
+    options.time_limit = std::chrono::milliseconds(
+        static_cast<long long>(std::max(1.0, 1000 * json["seconds"].number(0.001, 3.6e6))));
+  return options;
+}
+
+std::vector<std::int64_t> sizes_in(const JsonReader& json) {
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i)
+    result.push_back(json.at(i).long_integer(1, kMostBytesOfASpec));
+  std::ranges::sort(result);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<LibraryQuestion> questions_in(std::string_view text, const std::string& file,
+                                          const Machines& machines) {
+  const JsonReader json = parse_json(text, file);
+  json.require_object({"machines", "collectives", "groups", "roots", "bytes", "min_chunks", "max_chunks", "k",
+                       "max_steps", "conflicts", "cubes", "seconds", "order"});
+  const FrontierOptions options = options_in(json);
+  const std::string order = json.has("order") ? json["order"].text() : "";
+  if (order == "free") json["order"].fail("lets ranks end with different bits", "use 'agreed' or 'fixed'");
+  const std::vector<std::int64_t> bytes =
+      json.has("bytes") ? sizes_in(json["bytes"]) : std::vector<std::int64_t>{};
+  std::vector<int> roots;
+  for (std::size_t i = 0; json.has("roots") && i < json["roots"].size(kMostNamesOfASpec); ++i)
+    roots.push_back(json["roots"].at(i).integer(0, 1'000'000));
+  if (!json.has("roots")) roots = {0};
+  const std::vector<std::string> groups =
+      json.has("groups") ? texts(json["groups"]) : std::vector<std::string>{"all"};
+  std::vector<LibraryQuestion> questions;
+  std::map<std::string, std::size_t> known;  // by text
+  std::map<std::pair<std::string, std::string>, LibraryQuestion>
+      asked;  // by machine and collective as they are numbered
+  for (const std::string& spec : texts(json["machines"])) {
+    const Topology whole = machines.machine(spec);
+    const std::vector<int> all_hosts = machines.hosts(spec);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto refuse = [&](const std::string& problem, const std::string& remedy) {
+        (json.has("groups") ? json["groups"].at(g) : json).fail(problem, remedy);
+      };
+      for (const RankGroup& members : groups_named(groups[g], spec, whole, machines, refuse)) {
+        const Topology part = group_of(whole, groups[g], members);
+        const std::vector<int> hosts = hosts_at(all_hosts, members);
+        const std::string part_text = to_json(without_names(part));
+        for (const std::string& name : texts(json["collectives"]))
+          for (const int root : is_rooted(known_kind(name)) ? roots : std::vector<int>{0}) {
+            if (root >= part.ranks) continue;  // roots of larger groups
+            const auto [alike, is_first] = asked.try_emplace({part_text, fmt::format("{} {}", name, root)});
+            if (is_first) {
+              alike->second = library_question(
+                  part,
+                  machines.collective(name, part,
+                                      is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
+                                      is_combining(known_kind(name)) ? order : ""),
+                  options);
+              alike->second.bytes = bytes;
+            }
+            const auto [at, is_new] = known.emplace(alike->second.text, questions.size());
+            if (is_new) questions.push_back(alike->second);
+            const AnswerPlace place{.machine = spec,
+                                    .group = groups[g],
+                                    .collective = name,
+                                    .ranks = part.ranks,
+                                    .root = root,
+                                    .hosts = hosts,
+                                    .members = in_words(members),
+                                    .numbering = to_json(alike->second.numbering)};
+            // The nodes of a machine are one place as long as they are numbered alike.
+            const auto same = [&](const AnswerPlace& other) {
+              return other.machine == place.machine && other.group == place.group &&
+                     other.collective == place.collective && other.root == place.root &&
+                     other.hosts == place.hosts && other.numbering == place.numbering;
+            };
+            std::vector<AnswerPlace>& places = questions[at->second].places;
+            if (std::ranges::none_of(places, same)) places.push_back(place);
+          }
+      }
+    }
+  }
+  return questions;
+}
+
+}  // namespace chorale

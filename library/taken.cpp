@@ -1,0 +1,292 @@
+// What is taken from a library is verified as it is taken. In the order of what comes to light: that the
+// answer is one to the question it is stored for (library/question.h); by the checker of results every
+// schedule, every certificate, and what these show of points and space. Refutations cost what the search has
+// cost, so these alone are left to 'library verify': nothing that is taken rests on them. To believe them,
+// and to print "proven", was what a forged file made use of.
+//
+// A place is the machine's word for a question. It is made anew: the machine by its name, the group in it,
+// the collective; in the numbers of the place that has to be what the question is about.
+#include "library/taken.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "ir/embedding.h"
+#include "ir/error.h"
+#include "ir/words.h"
+#include "library/groups.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kRemedy = "see 'chorale library verify'";
+
+void refuse(const std::vector<Fault>& faults, const std::string& file) {
+  if (!faults.empty()) throw InputError(file, "an answer is wrong: " + faults.front().words, kRemedy);
+}
+
+bool same(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+}
+
+// What the answer asks of its sums, by the numbers of a place: a tree is over ranks, too.
+SumOrder order_at(const SumOrder& order, const Renumbering& answer, const Renumbering& place) {
+  if (order.kind != SumOrder::Kind::Fixed) return order;
+  return {.kind = order.kind, .tree = renumbered(order.tree, compose(answer, inverse(place)).ranks)};
+}
+
+// Is it about these ranks, whatever it asks of its sums?
+bool is_about_ranks(const StoredAnswer& stored, const LibraryQuestion& asked, const std::string& file) {
+  Collective collective = asked.collective;
+  if (collective.combining && stored.question.find("\"order\"") != std::string::npos) {
+    const Result result = stored_result(stored, file);
+    if (result.collective.ranks != collective.ranks) return false;
+    collective.order =
+        order_at(result.collective.order, renumbering_from_json(stored.numbering, file), asked.numbering);
+  }
+  return is_about(stored.question, subject_of(asked.topology, collective, asked.numbering));
+}
+
+// A file that is not here.
+bool is_away(const std::string& spec) {
+  std::error_code error;
+  return (spec.find('/') != std::string::npos || spec.ends_with(".json")) &&
+         !std::filesystem::is_regular_file(spec, error);
+}
+
+}  // namespace
+
+// Leaves the result with what the other claims show. Returns how many there were. Wrong conclusions would be
+// gone then, so they are looked at before.
+int Taker::leave_out_refutations(Result& result, const std::string& file) const {
+  const auto is_refutation = [](const Claim& claim) {
+    return claim.certificate.kind == Certificate::Kind::Refutation;
+  };
+  if (std::ranges::none_of(result.claims, is_refutation)) return 0;
+  refuse(judges_.space_faults(result), file);
+  const bool complete = result.complete;
+  const auto refutations = std::erase_if(result.claims, is_refutation);
+  judges_.mark(result);
+  if (complete && !result.complete) result.stopped = Stopped::Unchecked;
+  return static_cast<int>(refutations);
+}
+
+// By the numbers of the question. Nothing is to be done where they are those of the search.
+Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
+                              const Topology* topology, const std::string& file) const {
+  if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kRemedy);
+  if (!has_numbers_of_its_own(result.topology, result.collective)) return result;
+  const Renumbering all = compose(by, inverse(asked));
+  const bool same = all == no_renumbering(result.topology);
+  Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);
+  if (!same || without_names(to) != result.topology) return judges_.refereed(result, all, to, file);
+  result.topology = std::move(to);
+  return result;
+}
+
+TakenAnswer Taker::taken_as(const StoredAnswer& stored, const Renumbering& asked, const Topology* topology,
+                            const std::string& file) const {
+  TakenAnswer answer = taken(stored, file);
+  answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
+                                  asked, topology, file);
+  return answer;
+}
+
+// Of any ranks of the machine.
+LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
+  const Topology whole = machines_.machine(asked.machine);
+  std::vector<Rank> members;
+  std::istringstream words(asked.members);
+  for (Rank n = 0; words >> n;) {
+    if (n < 0 || n >= whole.ranks || std::ranges::find(members, n) != members.end())
+      throw InputError("--ranks", fmt::format("{} is no further rank of {}", n, asked.machine),
+                       fmt::format("use each of 0 to {} once at most", whole.ranks - 1));
+    members.push_back(n);
+  }
+  const Topology part = part_at(whole, members);
+  LibraryQuestion question = library_question(
+      part,
+      machines_.collective(asked.collective, part,
+                           is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt,
+                           ""),
+      {});
+  question.topology.name = asked.machine;
+  return question;
+}
+
+// The rows of a result that are stored for it.
+std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, const Result& result) const {
+  std::vector<std::string> faults;
+  for (const PredictedTime& told : stored.predicted) {
+    const std::vector<PredictedTime> rows =
+        told.bytes > 0 ? judges_.predicted(result, {told.bytes}) : std::vector<PredictedTime>{};
+    if (rows.empty())
+      faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", told.bytes));
+    else if (told.point != rows[0].point || !same(told.us, rows[0].us) ||
+             !same(told.least_us, rows[0].least_us))
+      faults.push_back(fmt::format(
+          "{} bytes are predicted to take {} us by point {} and {} us at least; they take {} us "
+          "by point {} and {} us at least",
+          told.bytes, told.us, told.point, told.least_us, rows[0].us, rows[0].point, rows[0].least_us));
+  }
+  return faults;
+}
+
+void Taker::refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
+                         const std::string& file) const {
+  const std::string wrong = place_fault(stored, result, place);
+  if (!wrong.empty())
+    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kRemedy);
+}
+
+std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
+                               const AnswerPlace& place) const try {
+  const Collective& asked = result.collective;
+  if (place.collective != name_of(asked) || place.ranks != asked.ranks)
+    return fmt::format("is of {} on {}, and the answer of {} on {}", place.collective,
+                       counted(place.ranks, "rank"), name_of(asked), counted(asked.ranks, "rank"));
+  const Topology whole = machines_.machine(place.machine);
+  const RankGroup members = ranks_in(place.members, whole.ranks);
+  if (members.empty() || !is_group_named(place.group, place.machine, whole, machines_, members))
+    return fmt::format("ranks {} are none of the groups '{}'", place.members, place.group);
+  const Topology part = group_of(whole, place.group, members);
+  const Renumbering numbering = renumbering_from_json(place.numbering, "its numbering");
+  // A root is called otherwise in the answer's numbers.
+  Collective here = is_custom(asked) ? asked : make_collective(asked.kind, part.ranks, 1, place.root);
+  if (here.root != place.root || !fits(numbering, part)) return "the answer is of another machine";
+  here.order =
+      order_at(asked.order, renumbering_from_json(stored.numbering, "the answer's numbering"), numbering);
+  if (!is_about(stored.question, subject_of(part, here, numbering)))
+    return "the answer is of another machine";
+  const AnswerPlace seen = seen_by(
+      stored, {.hosts = hosts_at(machines_.hosts(place.machine), members), .numbering = place.numbering});
+  return seen.hosts == place.hosts ? "" : "its ranks sit on other hosts";
+} catch (const InputError& error) {
+  return error.what();
+}
+
+TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
+  TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured};
+  answer.unchecked = leave_out_refutations(answer.result, file);
+  refuse(judges_.check(answer.result, {}).faults, file);
+  return answer;
+}
+
+void Taker::refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) const {
+  for (const AnswerPlace& place : stored.places)
+    if (!is_away(place.machine)) refuse_place(stored, result, place, file);
+}
+
+TakenAnswer Taker::taken_at(const StoredAnswer& stored, const AnswerPlace& place,
+                            const std::string& file) const {
+  TakenAnswer answer = taken(stored, file);
+  refuse_place(stored, answer.result, place, file);
+  answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
+                                  renumbering_from_json(place.numbering, file), nullptr, file);
+  answer.result.topology.name = place.machine;
+  return answer;
+}
+
+std::optional<TakenAnswer> Taker::find(AnswerFile& file, const LibraryQuestion& question,
+                                       const std::string& name) const {
+  const std::optional<StoredAnswer> stored = file.answer(question.text);
+  if (!stored) return {};
+  TakenAnswer answer = taken_as(*stored, question.numbering, &question.topology, name);
+  answer.result.topology = question.topology;
+  return answer;
+}
+
+void add(LibraryReport& all, const LibraryReport& more) {
+  all.answers += more.answers;
+  CheckReport& check = all.check;
+  check.faults.insert(check.faults.end(), more.check.faults.begin(), more.check.faults.end());
+  check.schedules += more.check.schedules;
+  check.bounds += more.check.bounds;
+  check.refutations += more.check.refutations;
+  check.plain += more.check.plain;
+  check.undecided += more.check.undecided;
+  all.places += more.places;
+  all.predicted += more.predicted;
+  all.measured += more.measured;
+  all.away.insert(all.away.end(), more.away.begin(), more.away.end());
+}
+
+LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
+  LibraryReport report{.places = static_cast<int>(stored.places.size()),
+                       .predicted = static_cast<int>(stored.predicted.size()),
+                       .measured = static_cast<int>(stored.measured.size())};
+  const auto fail = [&](const std::string& words) {
+    report.check.faults.push_back({.kind = Fault::Kind::Statement, .words = words});
+  };
+  Result result;
+  try {
+    result = stored_result(stored, "the answer");
+  } catch (const InputError& error) {
+    fail(error.what());
+    return report;
+  }
+  report.check = judges_.check(result, limits);
+  for (const AnswerPlace& place : stored.places)
+    if (is_away(place.machine))
+      report.away.push_back(place.machine);
+    else if (const std::string wrong = place_fault(stored, result, place); !wrong.empty())
+      fail(fmt::format("place {}, {}: {}", place.machine, place.group, wrong));
+  // Times are simulated, which is for schedules that are sound.
+  if (report.check.faults.empty())
+    for (const std::string& wrong : prediction_faults(stored, result)) fail(wrong);
+  return report;
+}
+
+std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                       std::optional<SumOrder::Kind> order) const {
+  std::optional<LibraryQuestion> of_ranks;
+  if (!asked.members.empty()) of_ranks = question_of_ranks(asked);
+  std::vector<TakenAnswer> answers;
+  std::string known;
+  std::vector<std::string> members;
+  file.each([&](const StoredAnswer& stored) {
+    if (of_ranks) {
+      if (is_about_ranks(stored, *of_ranks, name))
+        answers.push_back(taken_as(stored, of_ranks->numbering, &of_ranks->topology, name));
+      return;
+    }
+    for (const AnswerPlace& place : stored.places) {
+      if (place.machine != asked.machine || place.collective != asked.collective) continue;
+      known += fmt::format("{}{} with root {}", known.empty() ? "" : ", ", place.group, place.root);
+      if (place.group != asked.group || place.root != asked.root) continue;
+      if (std::ranges::find(members, place.members) == members.end()) members.push_back(place.members);
+      if (place.members == members.front()) answers.push_back(taken_at(stored, place, name));
+    }
+  });
+  if (members.size() > 1) {
+    std::ranges::sort(members);
+    for (std::string& each : members) std::ranges::replace(each, ' ', ',');
+    throw InputError(name,
+                     fmt::format("has {} kinds of {} of {}: {}", members.size(), asked.group, asked.machine,
+                                 joined(members, " and ")),
+                     "say of which ranks: --ranks " + members.front());
+  }
+  const auto order_of = [](const TakenAnswer& each) -> const SumOrder& {
+    return each.result.collective.order;
+  };
+  if (order) std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each).kind != *order; });
+  if (order == SumOrder::Kind::Fixed && !answers.empty()) {
+    const SumOrder tree = order_of(answers.front());
+    std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each) != tree; });
+  }
+  if (answers.empty())
+    throw InputError(name,
+                     fmt::format("has no {} of {}, {}, root {}{}", asked.collective, asked.machine,
+                                 asked.members.empty() ? asked.group : "ranks " + asked.members, asked.root,
+                                 !order                            ? ""
+                                 : *order == SumOrder::Kind::Fixed ? ", in a fixed order"
+                                                                   : ", in an agreed order"),
+                     known.empty() ? "see 'chorale library show'" : "it has that for " + known);
+  return answers;
+}
+
+}  // namespace chorale

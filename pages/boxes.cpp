@@ -1,0 +1,252 @@
+// Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing stands between more
+// than two boxes they lie as the graph that they are; else half of them above and half upside down below, with the switches
+// that join them in the middle and NICs on the sides that face. What is too wide is tried again with ranks in two rows.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "pages/placed.h"
+
+namespace chorale {
+namespace {
+
+using Kind = PictureNode::Kind;
+
+constexpr double kNicsApart = 0.42;  // a NIC is 0.34 wide
+constexpr double kWidestBand = 18;   // of boxes: with more of it ranks go in two rows
+
+// One box: its ranks and its own switches, about (0, 0). `down`: ranks below the switches.
+class BoxInside {
+ public:
+  BoxInside(const Parts& parts, const std::vector<Rank>& ranks, const std::vector<int>& switches, int rows)
+      : ranks_(ranks), switches_(switches) {
+    const Graph g = graph_among(parts, ranks);
+    const bool direct = std::any_of(g.begin(), g.end(), [](const auto& next) { return !next.empty(); });
+    const int across = (static_cast<int>(ranks.size()) + rows - 1) / rows;
+    if (direct) {
+      spots_ = arrange(g).spots;
+    } else {
+      for (int i = 0; i < static_cast<int>(ranks.size());
+           ++i)  // rows in a stagger, so that wires pass between
+        spots_.push_back(
+            {.x = 1.1 * (i % across) + (i / across % 2 == 1 ? 0.55 : 0.0), .y = 1.1 * (i / across)});
+    }
+    bounds();
+    const double mean = (left_ + right_) / 2, middle = (top_ + bottom_) / 2;
+    for (Spot& s : spots_) s = {.x = s.x - mean, .y = s.y - middle};
+    bounds();
+    const double ceiling = top_ - 1.35;
+    const std::vector<double> x = evenly(left_, right_, switches.size(), 1.8);
+    for (std::size_t i = 0; i < switches.size(); ++i) spots_.push_back({.x = x[i], .y = ceiling});
+    bounds();
+  }
+  double width() const { return right_ - left_ + 1.3; }
+  double height() const { return bottom_ - top_ + 1.4; }
+
+  // Its middle at (x, y), upside down or not.
+  void put(Placed& p, int box, double x, double y, bool upside_down) const {
+    const double middle = (top_ + bottom_) / 2;
+    for (std::size_t i = 0; i < spots_.size(); ++i) {
+      const int n = i < ranks_.size() ? ranks_[i] : switches_[i - ranks_.size()];
+      const double dy = spots_[i].y - middle;
+      p.nodes[n].at = {.x = x + spots_[i].x, .y = y + (upside_down ? -dy : dy)};
+      p.box_of[n] = box;
+      if (i >= ranks_.size())
+        p.nodes[n].width =
+            std::max(1.5, (right_ - left_ + 0.6) / static_cast<double>(switches_.size()) - 0.1);
+    }
+    p.boxes.push_back({.name = "",
+                       .left = x - width() / 2,
+                       .top = y - height() / 2,
+                       .right = x + width() / 2,
+                       .bottom = y + height() / 2,
+                       .name_below = upside_down});
+  }
+
+ private:
+  void bounds() {
+    left_ = top_ = 1e300;
+    right_ = bottom_ = -1e300;
+    for (const Spot& s : spots_) {
+      left_ = std::min(left_, s.x);
+      right_ = std::max(right_, s.x);
+      top_ = std::min(top_, s.y);
+      bottom_ = std::max(bottom_, s.y);
+    }
+    if (switches_.size() == 1 && right_ - left_ < 1.5) right_ = 0.75, left_ = -0.75;
+  }
+  const std::vector<Rank>& ranks_;
+  const std::vector<int>& switches_;
+  std::vector<Spot> spots_ = {};
+  double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0;
+};
+
+class Boxes {
+ public:
+  explicit Boxes(const Parts& parts) : parts_(parts), own_(parts.boxes.size()), box_of_rank_(parts.t.ranks) {
+    for (std::size_t b = 0; b < parts.boxes.size(); ++b)
+      for (Rank r : parts.boxes[b]) box_of_rank_[r] = static_cast<int>(b);
+    for (int s = parts.t.ranks; s < static_cast<int>(parts.near.size()); ++s) {
+      std::set<int> touched;
+      for (int n : parts.near[s]) touched.insert(box_of_rank_[n]);
+      if (touched.size() == 1)
+        own_[*touched.begin()].push_back(s);
+      else
+        between_.push_back(s);
+    }
+  }
+
+  Placed place() {
+    Placed p = unplaced(parts_);
+    if (between_.empty() && parts_.boxes.size() > 2)
+      place_like_graph(p);
+    else
+      place_facing(p);
+    for (std::size_t b = 0; b < p.boxes.size(); ++b) p.boxes[b].name = "node " + std::to_string(b);
+    const auto [least, most] =
+        std::minmax_element(parts_.boxes.begin(), parts_.boxes.end(),
+                            [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    p.shape = counted_as(parts_.boxes.size(), "node", "nodes") + " of " + std::to_string(least->size()) +
+              (least->size() < most->size() ? " to " + std::to_string(most->size()) : "");
+    if (!between_.empty())
+      p.shape += ", " + counted_as(between_.size(), "switch", "switches") + " between them";
+    return p;
+  }
+
+ private:
+  std::vector<BoxInside> insides(int rows) const {
+    std::vector<BoxInside> result;
+    for (std::size_t b = 0; b < parts_.boxes.size(); ++b)
+      result.emplace_back(parts_, parts_.boxes[b], own_[b], rows);
+    return result;
+  }
+
+  // Half of the boxes above, half of them upside down below, what joins them in the middle.
+  void place_facing(Placed& p) {
+    const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
+    std::vector<BoxInside> inside;
+    std::array<double, 2> width = {};
+    for (int rows = 1; rows <= 2; ++rows) {  // wires pass between two rows, and not three
+      inside = insides(rows);
+      width = {};
+      for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + 0.8;
+      if (std::max(width[0], width[1]) <= kWidestBand) break;
+    }
+    double tall = 0;
+    for (const BoxInside& box : inside) tall = std::max(tall, box.height());
+    const double gap = between_.empty() ? 1.6 : 4.2;
+    std::array<double, 2> left = {-width[0] / 2, -width[1] / 2};
+    for (int b = 0; b < count; ++b) {
+      const bool above = b < upper;
+      const double y = (gap + inside[b].height()) / 2;
+      double& at = left[above ? 0 : 1];
+      inside[b].put(p, b, at + (inside[b].width() + 0.8) / 2, above ? -y : y, !above);
+      at += inside[b].width() + 0.8;
+    }
+    std::vector<std::pair<double, int>> by_mean;
+    for (int s : between_) {
+      double sum = 0;
+      for (int n : parts_.near[s]) sum += p.nodes[n].at.x;
+      by_mean.emplace_back(std::round(100 * sum / static_cast<double>(parts_.near[s].size())), s);
+    }
+    std::sort(by_mean.begin(), by_mean.end());
+    const double wide = std::max(width[0], width[1]);
+    const std::vector<double> x = evenly(-wide / 2, wide / 2, by_mean.size(), 1.3);
+    for (std::size_t i = 0; i < by_mean.size(); ++i) {
+      PictureNode& node = p.nodes[by_mean[i].second];
+      node.at = {.x = x[i], .y = 0};
+      node.width = 1.1;
+    }
+    // NICs on the sides that face, in the order of their ranks.
+    for (int b = 0; b < count; ++b) {
+      std::vector<std::pair<double, Rank>> leaving;
+      for (Rank r : parts_.boxes[b])
+        if (leaves(p, r)) leaving.emplace_back(p.nodes[r].at.x, r);
+      std::sort(leaving.begin(), leaving.end());
+      double before = -1e300;
+      for (auto& [at, r] : leaving) {
+        before = std::max(at, before + kNicsApart);
+        add_nic(p, r, {.x = before, .y = b < upper ? p.boxes[b].bottom : p.boxes[b].top});
+      }
+    }
+  }
+
+  // As the graph that the boxes are: a ring of servers, a grid of them.
+  void place_like_graph(Placed& p) {
+    Graph g(parts_.boxes.size());
+    for (const Link& l : parts_.t.links)
+      if (const int a = box_of_rank_[l.src], b = box_of_rank_[l.dst]; a != b) {
+        g[a].push_back(b);
+        g[b].push_back(a);
+      }
+    for (std::vector<int>& next : g) {
+      std::sort(next.begin(), next.end());
+      next.erase(std::unique(next.begin(), next.end()), next.end());
+    }
+    const std::vector<BoxInside> inside = insides(2);
+    double size = 0;
+    for (const BoxInside& box : inside) size = std::max({size, std::hypot(box.width(), box.height())});
+    const std::vector<Spot> spots = arrange(g).spots;
+    double least = 1e300;
+    for (std::size_t a = 0; a < spots.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b) least = std::min(least, apart(spots[a], spots[b]));
+    const double scale = (size + 0.6) / least;
+    for (std::size_t b = 0; b < spots.size(); ++b)
+      inside[b].put(p, static_cast<int>(b), spots[b].x * scale, spots[b].y * scale, false);
+    for (Rank r = 0; r < parts_.t.ranks; ++r)
+      if (leaves(p, r)) add_nic(p, r, at_border(p, r));
+  }
+
+  bool leaves(const Placed& p, Rank r) const {
+    return std::any_of(parts_.near[r].begin(), parts_.near[r].end(),
+                       [&](int n) { return p.box_of[n] != p.box_of[r]; });
+  }
+
+  // Where the line from the rank to the middle of what it is joined to outside meets its box.
+  Spot at_border(const Placed& p, Rank r) const {
+    const Box& box = p.boxes[p.box_of[r]];
+    Spot to;
+    double count = 0;
+    for (int n : parts_.near[r])
+      if (p.box_of[n] != p.box_of[r]) {
+        to = {.x = to.x + p.nodes[n].at.x, .y = to.y + p.nodes[n].at.y};
+        ++count;
+      }
+    const Spot& from = p.nodes[r].at;
+    const double dx = to.x / count - from.x, dy = to.y / count - from.y;
+    const double tx = dx == 0 ? 1e300 : ((dx > 0 ? box.right : box.left) - from.x) / dx;
+    const double ty = dy == 0 ? 1e300 : ((dy > 0 ? box.bottom : box.top) - from.y) / dy;
+    const double along = std::min({tx, ty, 1e6});
+    Spot at = {.x = from.x + along * dx, .y = from.y + along * dy};
+    for (bool again = true; again;) {  // round the border, away from the NICs that there are
+      again = false;
+      for (const PictureNode& node : p.nodes)
+        if (node.kind == Kind::Nic && apart(node.at, at) < kNicsApart) again = true;
+      if (again) (tx < ty ? at.y : at.x) += kNicsApart / 2;
+    }
+    return at;
+  }
+
+  static void add_nic(Placed& p, Rank r, const Spot& at) {
+    p.nic_of[r] = static_cast<int>(p.nodes.size());
+    p.nodes.push_back(
+        {.kind = Kind::Nic, .name = "NIC of " + std::to_string(r), .at = at, .width = 0.34, .height = 0.34});
+    p.box_of.push_back(p.box_of[r]);
+  }
+
+  const Parts& parts_;
+  std::vector<std::vector<int>> own_;  // switches, by box
+  std::vector<int> box_of_rank_;
+  std::vector<int> between_ = {};  // switches
+};
+
+}  // namespace
+
+Placed place_in_boxes(const Parts& parts) {
+  return Boxes(parts).place();
+}
+
+}  // namespace chorale

@@ -1,0 +1,140 @@
+// A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the wires. Spots: a machine with neither
+// is arranged as the graph that it is; switches that are joined among themselves stand above the ranks in layers, as a tree;
+// boxes face each other, with what joins them in between; one switch stands in the middle of its ranks.
+#include "pages/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "pages/wires.h"
+
+namespace chorale {
+namespace {
+
+using Kind = PictureNode::Kind;
+
+constexpr double kMargin = 0.6;  // round everything
+
+Placed as_graph(const Parts& parts) {
+  Placed p = unplaced(parts);
+  Arrangement arranged = arrange(graph_among(parts, numbers_below(parts.t.ranks)));
+  for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes[r].at = arranged.spots[r];
+  p.shape = std::move(arranged.shape);
+  p.wraps = std::move(arranged.wraps);
+  return p;
+}
+
+Placed as_wheel(const Parts& parts) {
+  Placed p = unplaced(parts);
+  std::vector<Spot> round = circle_of(parts.t.ranks, 1.25);
+  const double radius = std::hypot(round[0].x, round[0].y), scale = std::max(1.0, 1.75 / radius);
+  for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes[r].at = {.x = round[r].x * scale, .y = round[r].y * scale};
+  p.nodes.back().height = 0.8;
+  p.shape = counted_as(parts.t.ranks, "rank", "ranks") + " on one switch";
+  return p;
+}
+
+Placed spread(const Parts& parts) {
+  Placed p = unplaced(parts);
+  std::vector<Spot> spots = spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))));
+  for (std::size_t n = 0; n < p.nodes.size(); ++n) {
+    p.nodes[n].at = {.x = spots[n].x * 1.4, .y = spots[n].y * 1.4};  // switches are wide
+    if (p.nodes[n].kind == Kind::Switch) p.nodes[n].width = 1.0;
+  }
+  return p;
+}
+
+Placed place(const Parts& parts) {
+  const int ranks = parts.t.ranks;
+  bool trunks = false;
+  for (int s = ranks; s < ranks + parts.switches(); ++s)
+    for (int n : parts.near[s]) trunks |= n >= ranks;
+  if (trunks) return place_in_layers(parts);
+  if (!parts.boxes.empty()) return place_in_boxes(parts);
+  if (parts.switches() == 0) return as_graph(parts);
+  const bool direct = std::any_of(parts.fabric.through.begin(), parts.fabric.through.end(),
+                                  [](const std::vector<Node>& way) { return way.empty(); });
+  const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);
+  return one && !direct ? as_wheel(parts) : spread(parts);
+}
+
+void fit(Picture& picture) {
+  double left = 1e300, right = -1e300, top = 1e300, bottom = -1e300;
+  const auto hold = [&](double x, double y, double dx, double dy) {
+    left = std::min(left, x - dx);
+    right = std::max(right, x + dx);
+    top = std::min(top, y - dy);
+    bottom = std::max(bottom, y + dy);
+  };
+  for (const PictureNode& n : picture.nodes) hold(n.at.x, n.at.y, n.width / 2, n.height / 2);
+  for (const Box& b : picture.boxes)
+    hold((b.left + b.right) / 2, (b.top + b.bottom) / 2, (b.right - b.left) / 2, (b.bottom - b.top) / 2);
+  for (const Wire& w : picture.wires) {
+    if (w.wraps) {
+      hold(w.start.x + w.out.x, w.start.y + w.out.y, 0.1, 0.1);
+      hold(w.end.x - w.out.x, w.end.y - w.out.y, 0.1, 0.1);
+    } else {
+      const Spot at = on_wire(w.start, w.end, w.bend, 0.5);
+      hold(at.x, at.y, 0.1, 0.1);
+    }
+  }
+  const double x = kMargin - left, y = kMargin - top;
+  const auto move = [&](Spot& s) { s = {.x = s.x + x, .y = s.y + y}; };
+  for (PictureNode& n : picture.nodes) move(n.at);
+  for (Wire& w : picture.wires) {
+    move(w.start);
+    move(w.end);
+  }
+  for (Box& b : picture.boxes) {
+    b.left += x;
+    b.right += x;
+    b.top += y;
+    b.bottom += y;
+  }
+  picture.width = right - left + 2 * kMargin;
+  picture.height = bottom - top + 2 * kMargin;
+}
+
+}  // namespace
+
+Placed unplaced(const Parts& parts) {
+  Placed p;
+  for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes.push_back({.name = std::to_string(r)});
+  for (const std::string& name : parts.fabric.switches)
+    p.nodes.push_back({.kind = Kind::Switch, .name = name, .width = 1.5, .height = 0.56});
+  p.box_of.assign(p.nodes.size(), -1);
+  p.nic_of.assign(parts.t.ranks, -1);
+  return p;
+}
+
+std::vector<double> evenly(double left, double right, std::size_t count, double least) {
+  const double part = std::max((right - left) / static_cast<double>(count), least);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back((left + right) / 2 +
+                     (static_cast<double>(i) - (static_cast<double>(count) - 1) / 2) * part);
+  return result;
+}
+
+std::vector<int> numbers_below(int count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+std::string counted_as(std::size_t n, const std::string& one, const std::string& many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+Picture picture_of(const Topology& t) {
+  const Parts parts = parts_of(t);
+  Placed placed = place(parts);
+  Picture picture{.shape = placed.shape, .nodes = placed.nodes, .boxes = placed.boxes};
+  add_wires(parts, placed, picture);
+  fit(picture);
+  return picture;
+}
+
+}  // namespace chorale

@@ -1,0 +1,208 @@
+// Every cable has two ends; ends that meet are joined in a union-find forest, and a tree of ends is a switch. What a machine
+// was before is known no better: two switches without a cable of their own between them become one.
+#include "pages/fabric.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+struct Cable {
+  bool is_one = false;
+  std::vector<Rank> from = {}, to = {};  // sorted
+};
+
+std::vector<Rank> sorted_set(std::vector<Rank> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+Cable cable_of(const Topology& t, const SharedLimit& limit) {
+  Cable cable;
+  std::set<std::pair<Rank, Rank>> pairs;
+  for (LinkId l : limit.links) {
+    cable.from.push_back(t.links[l].src);
+    cable.to.push_back(t.links[l].dst);
+    pairs.insert({t.links[l].src, t.links[l].dst});
+  }
+  cable.from = sorted_set(std::move(cable.from));
+  cable.to = sorted_set(std::move(cable.to));
+  std::vector<Rank> both;
+  std::set_intersection(cable.from.begin(), cable.from.end(), cable.to.begin(), cable.to.end(),
+                        std::back_inserter(both));
+  const bool port = cable.from.size() == 1 || cable.to.size() == 1;
+  const bool trunk = both.empty() && pairs.size() == cable.from.size() * cable.to.size();
+  cable.is_one = pairs.size() > 1 && (port || trunk);
+  return cable;
+}
+
+class Ends {
+ public:
+  explicit Ends(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int find(int end) {
+    while (parent_[end] != end) end = parent_[end] = parent_[parent_[end]];
+    return end;
+  }
+  void join(int a, int b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<int> parent_;
+};
+
+// What goes in and out of each switch on some link: a rank, or another switch (ranks + its number).
+struct Sides {
+  std::set<int> in = {}, out = {};
+  std::set<std::pair<int, int>> joined = {};
+};
+
+std::map<int, Sides> sides_of(const Topology& t, const std::vector<std::vector<int>>& through) {
+  std::map<int, Sides> sides;
+  for (std::size_t l = 0; l < through.size(); ++l)
+    for (std::size_t i = 0; i < through[l].size(); ++i) {
+      Sides& s = sides[through[l][i]];
+      const int in = i == 0 ? t.links[l].src : t.ranks + through[l][i - 1];
+      const int out = i + 1 == through[l].size() ? t.links[l].dst : t.ranks + through[l][i + 1];
+      s.in.insert(in);
+      s.out.insert(out);
+      s.joined.insert({in, out});
+    }
+  return sides;
+}
+
+// Every rank on the one side reaches everything on the other, but itself. A trunk back into a trunk is not asked for:
+// routes go up and then down.
+bool switches(const Topology& t, const Sides& s) {
+  if (s.in.size() < 2 || s.out.size() < 2) return false;
+  for (int in : s.in)
+    for (int out : s.out)
+      if (in != out && (in < t.ranks || out < t.ranks) && !s.joined.contains({in, out})) return false;
+  return s.in.size() + s.out.size() > 4 || s.in != s.out;  // two ranks need no switch
+}
+
+void drop(std::vector<std::vector<int>>& through, const std::set<int>& which) {
+  for (std::vector<int>& way : through) std::erase_if(way, [&](int s) { return which.contains(s); });
+}
+
+// The way out of a box and the way into it, found apart: the one's ranks send into it only, the other's receive only.
+void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& through) {
+  const std::map<int, Sides> sides = sides_of(t, through);
+  std::map<int, int> twin;
+  for (const auto& [a, of_a] : sides)
+    for (const auto& [b, of_b] : sides)
+      if (a < b && of_a.in != of_a.out && of_a.in == of_b.out && of_a.out == of_b.in && !twin.contains(a))
+        twin[b] = a;
+  for (std::vector<int>& way : through)
+    for (int& s : way)
+      if (const auto found = twin.find(s); found != twin.end()) s = found->second;
+}
+
+// "nvswitch out 3" names an nvswitch; "port in 0" and "link 3 -> 17" name cables, not what they lead to.
+std::string switch_name(const std::string& limit) {
+  std::string word = limit.substr(0, limit.find(' '));
+  std::string lower;
+  for (char c : word) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
+}
+
+// "link 3 -> 17": 3 and 17.
+std::optional<std::pair<Node, Node>> named_ends(const std::string& limit) {
+  std::istringstream text(limit);
+  std::string link, arrow, rest;
+  Node from = -1, to = -1;
+  if (!(text >> link >> from >> arrow >> to) || text >> rest || link != "link" || arrow != "->")
+    return std::nullopt;
+  return std::pair(from, to);
+}
+
+// The switches as the limits name them; nothing if the cables of some link are no way from its source to its destination.
+std::optional<Fabric> fabric_by_names(const Topology& t) {
+  std::vector<std::map<Node, Node>> next(t.links.size());
+  for (const SharedLimit& limit : t.limits)
+    if (const auto ends = named_ends(limit.name))
+      for (LinkId l : limit.links) next[l].insert(*ends);
+  Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
+  std::map<Node, Node> number;
+  for (std::size_t l = 0; l < t.links.size(); ++l) {
+    std::vector<Node> way;
+    for (Node at = t.links[l].src; next[l].contains(at) && way.size() <= next[l].size();)
+      way.push_back(at = next[l][at]);
+    if (way.size() != next[l].size() || way.size() < 2 || way.back() != t.links[l].dst) return std::nullopt;
+    way.pop_back();
+    for (Node n : way) {
+      if (n < t.ranks) return std::nullopt;
+      const auto [found, fresh] = number.emplace(n, t.ranks + static_cast<int>(number.size()));
+      if (fresh) fabric.switches.emplace_back("switch");
+      fabric.through[l].push_back(found->second);
+    }
+  }
+  return fabric;
+}
+
+}  // namespace
+
+Fabric fabric_of(const Topology& t) {
+  if (std::optional<Fabric> named = fabric_by_names(t); named && !t.links.empty()) return *std::move(named);
+  std::vector<Cable> cables;
+  for (const SharedLimit& limit : t.limits) cables.push_back(cable_of(t, limit));
+  std::vector<std::vector<int>> on_link(t.links.size());
+  for (std::size_t i = 0; i < cables.size(); ++i)
+    if (cables[i].is_one)
+      for (LinkId l : t.limits[i].links) on_link[l].push_back(static_cast<int>(i));
+
+  const auto spread = [&](int cable) {
+    return static_cast<int>(cables[cable].from.size()) - static_cast<int>(cables[cable].to.size());
+  };
+  const auto head = [](int cable) { return 2 * cable + 1; };
+  const auto tail = [](int cable) { return 2 * cable; };
+  Ends ends(2 * cables.size());
+  for (std::vector<int>& way : on_link) {
+    std::stable_sort(way.begin(), way.end(), [&](int a, int b) { return spread(a) < spread(b); });
+    for (std::size_t i = 1; i < way.size(); ++i) ends.join(head(way[i - 1]), tail(way[i]));
+  }
+
+  std::vector<std::vector<int>> through(t.links.size());
+  for (std::size_t l = 0; l < on_link.size(); ++l) {
+    std::vector<int>& way = through[l];
+    for (std::size_t i = 0; i < on_link[l].size(); ++i) {
+      const int cable = on_link[l][i];
+      if (cables[cable].from.size() > 1) way.push_back(ends.find(tail(cable)));
+      if (cables[cable].to.size() > 1) way.push_back(ends.find(head(cable)));
+    }
+    way.erase(std::unique(way.begin(), way.end()), way.end());
+  }
+
+  join_one_way_twins(t, through);
+  for (bool again = true; again;) {  // a switch less leaves others with other sides
+    std::set<int> none;
+    for (const auto& [s, sides] : sides_of(t, through))
+      if (!switches(t, sides)) none.insert(s);
+    again = !none.empty();
+    drop(through, none);
+  }
+
+  Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
+  std::map<int, Node> number;
+  for (std::size_t l = 0; l < through.size(); ++l)
+    for (int s : through[l]) {
+      if (!number.contains(s)) {
+        number[s] = t.ranks + static_cast<int>(fabric.switches.size());
+        std::string name;
+        for (int cable : on_link[l])
+          if (ends.find(head(cable)) == s || ends.find(tail(cable)) == s) name = t.limits[cable].name;
+        fabric.switches.push_back(switch_name(name));
+      }
+      fabric.through[l].push_back(number[s]);
+    }
+  return fabric;
+}
+
+}  // namespace chorale

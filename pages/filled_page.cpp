@@ -1,0 +1,62 @@
+#include <charconv>
+#include <cstdint>
+#include <stdexcept>
+
+#include "ir/shown.h"
+#include "pages/page.h"
+
+namespace chorale {
+namespace {
+// Does a browser obey what this escape of JSON, "\u202e", stands for? Of what lies beyond four digits only tags
+// do, and a half of a pair alone is drawn as a box.
+bool steers_a_page(std::string_view escape) {
+  if (escape[1] == 'b' || escape[1] == 'f' || escape[1] == 'r') return true;
+  if (escape[1] != 'u') return false;
+  std::uint32_t code = 0;
+  std::from_chars(escape.data() + 2, escape.data() + 6, code, 16);
+  return steers(code) || code == 0xdb40;
+}
+
+std::string escaped_title(const std::string& title) {
+  std::string text;
+  for (char c : shown(title))
+    if (c == '<')
+      text += "&lt;";
+    else if (c == '>')
+      text += "&gt;";
+    else if (c == '&')
+      text += "&amp;";
+    else
+      text += c;
+  return text;
+}
+
+std::string escaped_json(const std::string& json) {
+  std::string text;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '<') {
+      text += "\\u003c";
+    } else if (json[i] == '\\') {
+      if (steers_a_page(std::string_view(json).substr(i, 6))) text += '\\';
+      text += json[i++];
+      text += json[i];
+    } else {
+      text += json[i];
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string filled_page(const std::string& page, const std::string& title, const std::string& json) {
+  const std::string title_mark = "@TITLE@", data_mark = "@DATA@";
+  const std::size_t t = page.find(title_mark), d = page.find(data_mark);
+  if (t == std::string::npos || d == std::string::npos || d < t)
+    throw std::logic_error("a page lost its marks");
+  const std::size_t after = t + title_mark.size();
+  return page.substr(0, t) + escaped_title(title) + page.substr(after, d - after) + escaped_json(json) +
+         page.substr(d + data_mark.size());
+}
+
+}  // namespace chorale

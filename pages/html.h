@@ -1,0 +1,31 @@
+// A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
+// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// What the page says beyond the result itself; the caller knows bounds and costs, pages/ does not.
+struct PageNotes {
+  long long bound_rounds =
+      0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown
+  long long bound_chunks = 1;
+  // By point, in words; each empty or as many as points.
+  std::vector<std::string> best_sizes = {};
+  std::vector<std::string> proven_by = {};
+};
+
+// "dgx1 allgather: 2 points - Chorale"
+std::string page_title(const Result&);
+
+// Requires schedules that obey the limits of the topology.
+std::string to_html(const Result&, const PageNotes& = {});
+
+// The machine alone, drawn. Requires a topology without switches (flattened).
+std::string machine_html(const Topology&);
+
+}  // namespace chorale

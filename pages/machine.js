@@ -1,0 +1,195 @@
+// The machine, as pages/draw.h places it, and what moves over it.
+const SVG = 'http://www.w3.org/2000/svg';  // a name, not an address: nothing is loaded
+const unit = 40;                           // of the picture, in the SVG's own units
+const most_dots = 1500;                    // in flight at once; beyond that, wires only change colour
+const machine = data.topology, picture = machine.picture;
+
+function make(name, attributes, parent, text) {
+  const node = document.createElementNS(SVG, name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (text !== undefined) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+}
+
+const nodes = picture.nodes.map(([kind, name, x, y, width, height]) => ({kind, name, x, y, width, height}));
+const wires = picture.wires.map(([a, b, x, y, to_x, to_y, bandwidth, there, back, bend, wraps, dx, dy]) => {
+  const from = {x, y, name: nodes[a].name}, to = {x: to_x, y: to_y, name: nodes[b].name}, out = {x: dx, y: dy};
+  const length = wraps ? 2 * Math.hypot(dx, dy) : Math.hypot(to_x - x, to_y - y) || 1;
+  return {a, b, from, to, bandwidth, there, back, bend, wraps, out, length};
+});
+
+// The point of a wire at t of its length from a, a little to the right of it in the direction of travel.
+function on_wire(w, t, forward) {
+  let x, y, dx = w.to.x - w.from.x, dy = w.to.y - w.from.y;
+  if (w.wraps) {
+    const far = t < 0.5 ? w.from : w.to, s = 0.75 * (t < 0.5 ? 2 * t : 2 * t - 2);
+    x = far.x + s * w.out.x;
+    y = far.y + s * w.out.y;
+    dx = w.out.x;
+    dy = w.out.y;
+  } else {
+    const beside = 4 * w.bend * t * (1 - t) / w.length;
+    x = w.from.x + t * dx + beside * dy;
+    y = w.from.y + t * dy - beside * dx;
+  }
+  const side = w.there && w.back ? (forward ? 0.1 : -0.1) / (Math.hypot(dx, dy) || 1) : 0;
+  return {x: (x - side * dy) * unit, y: (y + side * dx) * unit};
+}
+
+// The wires of each link, with their directions.
+const ways = picture.ways.map((way, l) => {
+  let at = machine.links[l][0], length = 0;
+  const parts = way.map(i => {
+    const w = wires[i], forward = w.a === at;
+    at = forward ? w.b : w.a;
+    length += w.length;
+    return {w, i, forward};
+  });
+  return {parts, length};
+});
+function along(way, t) {
+  let rest = t * way.length;
+  for (const [i, part] of way.parts.entries()) {
+    if (rest > part.w.length && i + 1 < way.parts.length) {
+      rest -= part.w.length;
+      continue;
+    }
+    const u = Math.min(1, rest / part.w.length);
+    return on_wire(part.w, part.forward ? u : 1 - u, part.forward);
+  }
+}
+
+function path_of(w) {
+  const p = (x, y) => `${(x * unit).toFixed(1)} ${(y * unit).toFixed(1)}`;
+  if (w.wraps)
+    return `M${p(w.from.x, w.from.y)}L${p(w.from.x + w.out.x * 0.75, w.from.y + w.out.y * 0.75)}` +
+           `M${p(w.to.x, w.to.y)}L${p(w.to.x - w.out.x * 0.75, w.to.y - w.out.y * 0.75)}`;
+  if (w.bend === 0) return `M${p(w.from.x, w.from.y)}L${p(w.to.x, w.to.y)}`;
+  const dx = (w.to.x - w.from.x) / w.length, dy = (w.to.y - w.from.y) / w.length;
+  const x = (w.from.x + w.to.x) / 2 + 2 * w.bend * dy, y = (w.from.y + w.to.y) / 2 - 2 * w.bend * dx;
+  return `M${p(w.from.x, w.from.y)}Q${p(x, y)} ${p(w.to.x, w.to.y)}`;
+}
+
+const lines = [], arrows = [], rings = [], dots = [];
+const around = 2 * Math.PI * 0.28 * unit;
+let moving;
+
+function text_in(node, parent) {
+  const size = Math.min(node.kind === 'rank' ? 0.34 : 0.28, 0.88 * node.width / (0.6 * node.name.length)) * unit;
+  make('text', {x: node.x * unit, y: node.y * unit + 0.35 * size, 'text-anchor': 'middle', 'font-size': size}, parent, node.name);
+}
+
+function draw_machine() {
+  const svg = $('machine');
+  svg.setAttribute('viewBox', `0 0 ${picture.width * unit} ${picture.height * unit}`);
+  svg.style.minWidth = `${Math.round(picture.width * 20)}px`;  // numbers stay legible: it scrolls where there is less room
+  svg.style.maxWidth = `${Math.round(picture.width * 80)}px`;
+  const boxes = make('g', {}, svg);
+  for (const [name, left, top, right, bottom, below] of picture.boxes) {
+    make('rect', {x: left * unit, y: top * unit, width: (right - left) * unit, height: (bottom - top) * unit, rx: 8,
+                  class: 'box'}, boxes);
+    make('text', {x: (left + 0.1) * unit, y: (below ? bottom + 0.34 : top - 0.12) * unit, 'font-size': 0.28 * unit,
+                  class: 'faint'}, boxes, name);
+  }
+  const under = make('g', {}, svg);
+  const widest = Math.max(...wires.map(w => w.bandwidth), 1);
+  for (const w of wires) {
+    const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
+    const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
+    make('title', {}, line, `${w.from.name} ${w.there ? w.back ? '\u2194' : '\u2192' : '\u2190'} ${w.to.name}, ` +
+                            `${w.bandwidth} a round`);
+    lines.push(line);
+    arrows.push(w.there && w.back ? null : draw_arrow(w, under));
+    if (w.wraps && w.length > 1.5)  // shorter ones have no room for a number
+      for (const [at, far, sign] of [[w.from, w.to, 1], [w.to, w.from, -1]])
+        make('text', {x: (at.x + sign * w.out.x) * unit, y: (at.y + sign * w.out.y) * unit + 0.08 * unit,
+                      'text-anchor': 'middle', 'font-size': 0.25 * unit, class: 'faint'}, under, far.name);
+  }
+  moving = make('g', {}, svg);
+  const above = make('g', {}, svg);
+  for (const node of nodes) {
+    const x = node.x * unit, y = node.y * unit, width = node.width * unit, height = node.height * unit;
+    if (node.kind === 'rank') {
+      make('circle', {cx: x, cy: y, r: width / 2, class: 'rank', 'stroke-width': 3}, above);
+      rings.push(make('circle', {cx: x, cy: y, r: width / 2, class: 'done', 'stroke-width': 3.4,
+                                 'stroke-dasharray': `0 ${around}`, transform: `rotate(-90 ${x} ${y})`}, above));
+    } else {
+      const rect = make('rect', {x: x - width / 2, y: y - height / 2, width, height, rx: node.kind === 'nic' ? 2 : 6,
+                                 class: 'switch', 'stroke-width': 1.5}, above);
+      make('title', {}, rect, node.name);
+    }
+    if (node.kind !== 'nic') text_in(node, above);
+  }
+}
+
+// In the middle of a wire that runs one way.
+function draw_arrow(w, parent) {
+  const tip = on_wire(w, w.wraps ? 0.4 : 0.55, true), tail = on_wire(w, w.wraps ? 0.3 : 0.45, true);
+  const turn = Math.atan2(tip.y - tail.y, tip.x - tail.x) * 180 / Math.PI + (w.there ? 0 : 180);
+  return make('path', {d: 'M6 0L-4 5V-5Z', class: 'arrow',
+                       transform: `translate(${(tip.x + tail.x) / 2} ${(tip.y + tail.y) / 2}) rotate(${turn})`}, parent);
+}
+
+function colour(point, chunk) {
+  const from = point.colour[chunk];
+  const hue = from >= 0 ? 360 * from / machine.ranks : 360 * (chunk * 0.618034 % 1);
+  return `hsl(${hue.toFixed(0)} 72% var(--dot-light))`;
+}
+
+// -- the chosen point, laid out in time --------------------------------------------------------------------------------
+// A send is [chunk, link, adds, round]; one without a round is a stream over all rounds of its step. Sends of one link
+// and round follow each other in it.
+function timetable(point) {
+  const starts = [], flights = [];
+  let start = 0;
+  point.schedule.forEach((step, s) => {
+    starts.push(start);
+    const number = {}, count = {};
+    for (const [, link, , round] of step.sends) count[`${link} ${round}`] = (count[`${link} ${round}`] || 0) + 1;
+    for (const [chunk, link, adds, round] of step.sends) {
+      const key = `${link} ${round}`, nth = number[key] = (number[key] || 0) + 1, of = count[key];
+      const stream = round === undefined;
+      const wait = (nth - 1) / of * 0.4;  // the last starts at 0.4 of the round and needs the rest of it
+      flights.push({chunk, link, adds, step: s, stream, from: start + (stream ? 0 : round) + wait * (stream ? step.rounds : 1),
+                    takes: (of > 1 ? 0.6 : 1) * (stream ? step.rounds : 1)});
+    }
+    start += step.rounds;
+  });
+  starts.push(start);
+  return {starts, flights};
+}
+
+// The dots in flight at a moment of step s; none where s is past the last.
+function draw_flights(point, flights, s, now) {
+  const busy = new Set();
+  let used = 0;
+  for (const f of flights) {
+    if (f.step !== s) continue;
+    const t = (now - f.from) / f.takes;
+    if (t < 0 || t >= 1) continue;
+    for (const part of ways[f.link].parts) busy.add(part.i);
+    if (used >= most_dots) continue;
+    const at = along(ways[f.link], t);
+    const dot = dots[used] || (dots[used] = make('circle', {}, moving));
+    dot.setAttribute('cx', at.x.toFixed(1));
+    dot.setAttribute('cy', at.y.toFixed(1));
+    dot.setAttribute('r', f.stream ? 3.5 : 5);
+    dot.setAttribute('class', f.adds ? 'dot adds' : 'dot');
+    dot.style.fill = colour(point, f.chunk);
+    dot.style.visibility = 'visible';
+    ++used;
+  }
+  for (let i = used; i < dots.length; ++i) dots[i].style.visibility = 'hidden';
+  lines.forEach((line, i) => {
+    line.classList.toggle('busy', busy.has(i));
+    if (arrows[i]) arrows[i].classList.toggle('busy', busy.has(i));
+  });
+}
+
+function draw_progress(point, done) {
+  rings.forEach((ring, r) => {
+    const part = point.wanted[r] ? point.progress[done][r] / point.wanted[r] : 0;
+    ring.setAttribute('stroke-dasharray', `${part * around} ${around}`);
+  });
+}

@@ -1,0 +1,30 @@
+// What a machine is made of, for those who draw it: its switches, its servers, and what is joined to what.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "pages/fabric.h"
+#include "pages/factors.h"
+
+namespace chorale {
+
+struct Parts {
+  const Topology& t;
+  Fabric fabric = {};
+  // Servers: none, or all ranks, each in one.
+  std::vector<std::vector<Rank>> boxes = {};
+  std::vector<std::set<int>> near = {};  // by rank and switch: what a link leads to without another between
+  int switches() const { return static_cast<int>(fabric.switches.size()); }
+};
+
+// Requires a topology without switches (flattened), which outlives the parts.
+Parts parts_of(const Topology&);
+
+// The nodes on the way of a link, its ends included.
+std::vector<int> stops(const Parts&, LinkId);
+
+// The given ranks and switches as a graph of their own, numbered in their order.
+Graph graph_among(const Parts&, const std::vector<int>& nodes);
+
+}  // namespace chorale

@@ -1,0 +1,15 @@
+// Places for graphs that have no shape of their own.
+#pragma once
+
+#include "pages/factors.h"
+#include "pages/spot.h"
+
+namespace chorale {
+
+// Moves the spots until distances on paper are near to hops (times 1.6): stress majorization, 300 sweeps.
+void lessen_stress(std::vector<Spot>&, const Graph&);
+
+// Moves those that are nearer than `least` away from each other, and others as little as that needs.
+void push_apart(std::vector<Spot>&, double least);
+
+}  // namespace chorale

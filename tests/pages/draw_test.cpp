@@ -1,0 +1,241 @@
+#include "pages/draw.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "pages/fabric.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
+
+namespace chorale {
+namespace {
+
+using Kind = PictureNode::Kind;
+
+Picture drawn(const std::string& spec) {
+  return picture_of(flatten(named_topology(spec)));
+}
+
+int count(const Picture& p, Kind kind) {
+  return static_cast<int>(
+      std::ranges::count_if(p.nodes, [&](const PictureNode& n) { return n.kind == kind; }));
+}
+
+// No two nodes touch, everything is on the paper, and every link's way leads from its source to its destination.
+void expect_sound(const Topology& t, const Picture& p) {
+  ASSERT_GE(p.nodes.size(), static_cast<std::size_t>(t.ranks)) << t.name;
+  for (std::size_t a = 0; a < p.nodes.size(); ++a) {
+    const PictureNode& n = p.nodes[a];
+    ASSERT_TRUE(std::isfinite(n.at.x) && std::isfinite(n.at.y)) << t.name;
+    EXPECT_TRUE(n.at.x - n.width / 2 >= 0 && n.at.x + n.width / 2 <= p.width) << t.name << ": " << n.name;
+    EXPECT_TRUE(n.at.y - n.height / 2 >= 0 && n.at.y + n.height / 2 <= p.height) << t.name << ": " << n.name;
+    for (std::size_t b = 0; b < a; ++b) {
+      const PictureNode& m = p.nodes[b];
+      const bool beside = std::abs(n.at.x - m.at.x) >= (n.width + m.width) / 2;
+      const bool above = std::abs(n.at.y - m.at.y) >= (n.height + m.height) / 2;
+      const bool circles = n.kind == Kind::Rank && m.kind == Kind::Rank && apart(n.at, m.at) >= 0.99;
+      EXPECT_TRUE(beside || above || circles) << t.name << ": " << n.name << " on " << m.name;
+    }
+  }
+  ASSERT_EQ(p.ways.size(), t.links.size()) << t.name;
+  for (std::size_t l = 0; l < p.ways.size(); ++l) {
+    int at = t.links[l].src;
+    for (int w : p.ways[l]) {
+      const Wire& wire = p.wires.at(w);
+      ASSERT_TRUE(wire.a == at || wire.b == at) << t.name;
+      EXPECT_TRUE(wire.a == at ? wire.there : wire.back) << t.name;
+      at = wire.a == at ? wire.b : wire.a;
+    }
+    EXPECT_EQ(at, t.links[l].dst) << t.name << ", link " << l;
+  }
+}
+
+// The same machine with its ranks numbered otherwise and its links in another order: a file says no more than its links.
+Topology shuffled(const Topology& t, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Rank> rank(t.ranks);
+  for (Rank r = 0; r < t.ranks; ++r) rank[r] = r;
+  std::shuffle(rank.begin(), rank.end(), random);
+  Topology other = t;
+  other.name = "a file";
+  for (Link& l : other.links) {
+    l.src = rank[l.src];
+    l.dst = rank[l.dst];
+  }
+  if (other.limits.empty()) std::shuffle(other.links.begin(), other.links.end(), random);
+  return other;
+}
+
+TEST(Picture, SaysWhatEachMachineIs) {
+  const std::vector<std::pair<std::string, std::string>> known = {
+      {"dgx1", "two quads"},
+      {"dgx2", "16 ranks on one switch"},
+      {"amd-z52", "ring of 8"},
+      {"line:4", "line of 4"},
+      {"ring:5", "ring of 5"},
+      {"full:5", "all 5 joined"},
+      {"hub:4", "4 ranks on one switch"},
+      {"star:9", "star of 9"},
+      {"hypercube:3", "hypercube of 3 dimensions"},
+      {"mesh:2x3", "grid 2 x 3"},
+      {"torus:3x5", "torus 3 x 5"},
+      {"torus:8x8", "torus 8 x 8"},
+      {"torus:3x3x3", "torus 3 x 3 x 3"},
+      {"dgx-a100:2", "2 nodes of 8"},
+      {"dgx-a100:4", "4 nodes of 8, 8 switches between them"}};
+  for (const auto& [spec, shape] : known) {
+    const Topology t = flatten(named_topology(spec));
+    const Picture p = picture_of(t);
+    EXPECT_EQ(p.shape, shape) << spec;
+    expect_sound(t, p);
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      const Topology other = shuffled(t, seed);
+      const Picture q = picture_of(other);
+      if (spec != "torus:3x5" && spec != "mesh:2x3") {  // whose rows may become columns
+        EXPECT_EQ(q.shape, shape) << spec;
+      }
+      expect_sound(other, q);
+    }
+  }
+}
+
+// hypercube:4 is the graph of torus:4x4: the numbering says which of the two is meant.
+TEST(Picture, TellsTheTorusFromTheHypercubeByItsNumbers) {
+  EXPECT_EQ(drawn("hypercube:4").shape, "hypercube of 4 dimensions");
+  EXPECT_EQ(drawn("torus:4x4").shape, "torus 4 x 4");
+}
+
+// Neighbours of a torus in row-major order are one column or one row apart, but where they go round.
+TEST(Picture, TorusIsAGrid) {
+  const Picture p = drawn("torus:4x6");
+  const double step = p.nodes[1].at.x - p.nodes[0].at.x;
+  ASSERT_GT(step, 0.9);
+  for (Rank r = 0; r < 24; ++r) {
+    EXPECT_NEAR(p.nodes[r].at.x - p.nodes[0].at.x, step * (r % 6), 1e-6) << r;
+    EXPECT_NEAR(p.nodes[r].at.y - p.nodes[0].at.y, step * (r / 6), 1e-6) << r;
+  }
+  EXPECT_EQ(std::ranges::count_if(p.wires, [](const Wire& w) { return w.wraps; }), 4 + 6);
+}
+
+TEST(Picture, Dgx1IsTwoQuads) {
+  const Picture p = drawn("dgx1");
+  // GPUs 0 to 3 are all joined, and so are 4 to 7: one quad is left of the other.
+  for (Rank a : {0, 1, 2, 3})
+    for (Rank b : {4, 5, 6, 7}) EXPECT_LT(p.nodes[a].at.x, p.nodes[b].at.x);
+}
+
+// dgx2 was a hairball of 240 lines: it is 16 wires to a switch, and so many in a file without names.
+TEST(Picture, SwitchesAreDrawn) {
+  Topology t = named_topology("dgx2");
+  for (SharedLimit& limit : t.limits) limit.name = "";
+  const Picture p = picture_of(t);
+  EXPECT_EQ(count(p, Kind::Switch), 1);
+  EXPECT_EQ(p.wires.size(), 16u);
+  // A ring whose ranks send and receive one chunk a round has the same limits, and no switch: it does not reach all.
+  Topology ring = named_topology("ring:6");
+  for (Rank r = 0; r < 6; ++r) {
+    SharedLimit out{.name = "port out"}, in{.name = "port in"};
+    for (LinkId l = 0; l < 12; ++l) {
+      if (ring.links[l].src == r) out.links.push_back(l);
+      if (ring.links[l].dst == r) in.links.push_back(l);
+    }
+    ring.limits.push_back(out);
+    ring.limits.push_back(in);
+  }
+  EXPECT_EQ(picture_of(ring).shape, "ring of 6");
+}
+
+TEST(Picture, ServersAreBoxesWithNics) {
+  const Topology t = flatten(named_topology("dgx-a100:4"));
+  const Picture p = picture_of(t);
+  ASSERT_EQ(p.boxes.size(), 4u);
+  EXPECT_EQ(count(p, Kind::Switch), 4 + 8);  // an NVSwitch a server, a rail a GPU
+  EXPECT_EQ(count(p, Kind::Nic), 32);
+  for (Rank r = 0; r < 32; ++r) {
+    const Box& box = p.boxes[r / 8];
+    const Spot& at = p.nodes[r].at;
+    EXPECT_TRUE(at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.bottom) << r;
+  }
+}
+
+// Four leaves with two ranks each under two spines.
+Topology fat_tree() {
+  Topology t{.name = "fat tree", .ranks = 8, .switches = 6};
+  const auto connect = [&](Node a, Node b) {
+    t.links.push_back({.src = a, .dst = b});
+    t.links.push_back({.src = b, .dst = a});
+  };
+  for (Rank r = 0; r < 8; ++r) connect(r, 8 + r / 2);
+  for (Node leaf = 8; leaf < 12; ++leaf)
+    for (Node spine : {12, 13}) connect(leaf, spine);
+  return t;
+}
+
+TEST(Picture, FatTreeIsATree) {
+  const Topology t = flatten(fat_tree());
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "switches in 2 layers");
+  EXPECT_EQ(count(p, Kind::Switch), 6);
+  EXPECT_EQ(p.wires.size(), 8u + 4u * 2u);  // the cables that there were
+  std::vector<double> heights;
+  for (const PictureNode& n : p.nodes)
+    if (n.kind == Kind::Switch) heights.push_back(n.at.y);
+  std::ranges::sort(heights);
+  EXPECT_LT(heights[1], heights[2]);       // two spines above four leaves
+  EXPECT_LT(heights[5], p.nodes[0].at.y);  // above the ranks
+  expect_sound(t, p);
+}
+
+// One spine and no names: the same by what the limits are over.
+TEST(Picture, TreesOfSwitchesAreFoundWithoutNames) {
+  Topology t = fat_tree();
+  std::erase_if(t.links, [](const Link& l) { return l.src == 13 || l.dst == 13; });
+  t.switches = 5;
+  t = flatten(t);
+  for (SharedLimit& limit : t.limits) limit.name = "";
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "switches in 2 layers");
+  EXPECT_EQ(count(p, Kind::Switch), 5);
+  expect_sound(t, p);
+}
+
+TEST(Picture, RandomMachinesKeepTheirNodesApart) {
+  std::mt19937 random(3);
+  const auto pick = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
+  for (int run = 0; run < 150; ++run) {
+    const int ranks = pick(1, 12), switches = pick(0, 3);
+    Topology t{.name = "run " + std::to_string(run), .ranks = ranks, .switches = switches};
+    const int nodes = ranks + switches, links = ranks == 1 && switches == 0 ? 0 : pick(0, 3 * ranks);
+    for (int i = 0; i < links; ++i) {
+      const Node a = pick(0, nodes - 1), b = pick(0, nodes - 1);
+      if (a == b) continue;
+      t.links.push_back(
+          {.src = a, .dst = b, .bandwidth = pick(1, 4), .alpha_us = pick(0, 3) == 0 ? 5.0 : 1.0});
+      if (pick(0, 2) > 0) t.links.push_back({.src = b, .dst = a, .bandwidth = pick(1, 4)});
+    }
+    t = flatten(t);
+    for (int i = pick(0, 4); i > 0 && !t.links.empty(); --i) {
+      SharedLimit limit{.name = "some"};
+      for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+        if (pick(0, 2) == 0) limit.links.push_back(l);
+      if (!limit.links.empty()) t.limits.push_back(limit);
+    }
+    expect_sound(t, picture_of(t));
+  }
+}
+
+TEST(Picture, ManyRanksAreQuick) {
+  for (const char* spec :
+       {"torus:16x16", "hypercube:7", "hub:64", "full:64", "dgx-a100:8", "line:400", "ring:300"}) {
+    const Topology t = flatten(named_topology(spec));
+    expect_sound(t, picture_of(t));
+  }
+}
+
+}  // namespace
+}  // namespace chorale
