@@ -91,7 +91,9 @@ std::string tables(const Collective& collective, const Program& program) {
 
 }  // namespace
 
-std::string to_mpi_source(const Collective& collective, const Program& program) {
+std::string to_mpi_source(const Verified<Program>& verified) {
+  const Collective& collective = verified.collective();
+  const Program& program = *verified;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#define "), at = text.find(example);
   return fmt::format(

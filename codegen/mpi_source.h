@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
 // mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]
-std::string to_mpi_source(const Collective&, const Program&);
+std::string to_mpi_source(const Verified<Program>&);
 
 // codegen/mpi/program.cpp and tables.h (made by CMake).
 std::string mpi_program_source();

@@ -17,6 +17,7 @@
 #include "ir/execution.h"
 #include "ir/files.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 #include "ir/workload.h"
 #include "ir/workload_carrier.h"
 
@@ -25,8 +26,7 @@ namespace chorale {
 // How a communication of the workload is done: a lowered program that performs the collective.
 struct WorkloadAlgorithm {
   std::string operation = {};  // name, in the workload
-  Collective collective = {};
-  Program program = {};
+  Verified<Program> program;
 };
 
 struct WorkloadSourceOptions {
