@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <optional>
 
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
@@ -14,6 +16,7 @@
 #include "codegen/nccl_source.h"
 #include "codegen/passes/lower.h"
 #include "cost/busbw.h"
+#include "cost/port_serialization.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "semantics/verified.h"
@@ -107,7 +110,12 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
   switch (target) {
     case Target::Mpi: {
       const auto program = lower(schedule, how);
-      return one(program, to_mpi_source(program));
+      how.serialize_ports = true;
+      const double above = serialized_above(topology);
+      std::optional<LongMessages> of_long;
+      if (!topology.limits.empty() && std::isfinite(above))
+        of_long = {.program = lower(schedule, how), .above = above};
+      return one(program, to_mpi_source(program, of_long));
     }
     case Target::Nccl: {
       const auto program = lower(schedule, how);

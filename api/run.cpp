@@ -1,5 +1,6 @@
-// What each executor asks of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are held against the machine's memory before anything is made: the kernel
-// grants more than there is, and ends the process when it is used.
+// What each executor asks of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are held
+// against the machine's memory before anything is made: the kernel grants more than there is, and ends the
+// process when it is used.
 #include "api/run.h"
 
 #include <fmt/format.h>
@@ -45,8 +46,8 @@ double tensor_bytes(const Form& program, const RunOptions& options, double large
   return bytes;
 }
 
-// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are threads. Scratch
-// has room for so much of a block.
+// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
+// threads. Scratch has room for so much of a block.
 template <typename Form>
 void require_memory(const Form& program, const RunOptions& options, bool all_ranks, double scratch_block) {
   if (options.bytes.empty()) return;
@@ -115,14 +116,15 @@ std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const V
                                      LoweringOptions how, MpiSession& session, const RunOptions& options) {
   if (options.bytes.empty()) return run_on_mpi(session, at_once, options);
   how.serialize_ports = true;
-  const Verified<Program> serialized = lower(schedule, how);
+  std::optional<Verified<Program>> serialized;
   const double above = serialized_above(schedule.topology());
   std::vector<std::vector<RunRow>> of_size;
   for (const std::int64_t bytes : options.bytes) {
     RunOptions one = options;
     one.bytes = {bytes};
     const double chunk_bytes = static_cast<double>(bytes) / schedule.collective().chunks_per_block;
-    of_size.push_back(run_on_mpi(session, chunk_bytes > above ? serialized : at_once, one));
+    if (chunk_bytes > above && !serialized) serialized = lower(schedule, how);
+    of_size.push_back(run_on_mpi(session, chunk_bytes > above ? *serialized : at_once, one));
   }
   std::vector<RunRow> rows;  // by types and operations, then by size
   for (std::size_t i = 0; !of_size.empty() && i < of_size.front().size(); ++i)
