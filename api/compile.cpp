@@ -1,11 +1,12 @@
-// The recipe of passes: which forms a schedule goes through on its way to each target, and in which order. A pass takes
-// a whole program and leaves a whole program that its referee has accepted.
+// What each target asks of the recipe (codegen/passes/lower.h), and the printer of its format.
 #include "api/compile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <optional>
 
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
@@ -13,14 +14,12 @@
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/plan.h"
 #include "codegen/nccl_source.h"
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
-#include "codegen/passes/relax.h"
 #include "cost/busbw.h"
+#include "cost/port_serialization.h"
 #include "ir/error.h"
 #include "ir/words.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 namespace {
@@ -68,10 +67,10 @@ std::string unused_switches(const Topology& topology, const Point& point, const 
                      target, able, counted(rounds, "round"), point.cost.rounds);
 }
 
-int most_completers(const Topology& topology, const Collective& collective, const Program& program) {
+template <typename Form>
+int most_completers(const Form& program) {
   std::size_t most = 0;
-  for (const auto& [position, ranks] : completion_points(topology, collective, program))
-    most = std::max(most, ranks.size());
+  for (const auto& [position, ranks] : completion_points(program)) most = std::max(most, ranks.size());
   return static_cast<int>(most);
 }
 
@@ -96,68 +95,76 @@ std::string file_stem(const Topology& topology, const Collective& collective) {
 }
 
 Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {
-  const Collective& does = point.collective;
+  const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
+  LoweringOptions how{.name = title(topology, point), .epilogue = options.epilogue};
+  if (how.epilogue) require_place_for(*how.epilogue, target, how.name);
   const std::string path =
-      (options.name.empty() ? file_stem(topology, does) : options.name) + entry(target).ending;
-  // Steps with messages: where every way begins. Thread blocks of MSCCL++ that have nothing to do with each other run
-  // side by side, so there no slot of scratch is used twice.
-  Program steps = lower(topology, does, point.schedule, target != Target::Mscclpp);
-  steps.name = title(topology, point);
-  int completed_by = 0;
-  // From here on the passes keep what follows a sum with the operation that completes it.
-  const auto finished = [&](const Program& program) {
-    return options.epilogue ? with_epilogue(topology, does, program, *options.epilogue) : program;
-  };
-  if (options.epilogue) {
-    require_place_for(*options.epilogue, target, steps.name);
-    completed_by = most_completers(topology, does, steps);
-  }
+      (options.name.empty() ? file_stem(topology, point.collective) : options.name) + entry(target).ending;
   const std::string note = unused_switches(topology, point, entry(target).name);
-  const auto one = [&](std::string text) -> Compiled {
+  const auto one = [&](const auto& program, std::string text) -> Compiled {
     return {.path = path,
             .files = {{.path = path, .text = std::move(text)}},
-            .completed_by = completed_by,
+            .completed_by = most_completers(*program),
             .note = note};
   };
   switch (target) {
-    case Target::Mpi:
-      return one(to_mpi_source(does, finished(steps)));
-    case Target::Nccl:
-      return one(to_nccl_source(does, finished(steps)));
-    case Target::Mscclpp:
-      if (options.in_place) steps = in_place(topology, does, steps);
-      return one(to_mscclpp_plan(does, steps,
-                                 {.most_operations = options.most_steps,
+    case Target::Mpi: {
+      const auto program = lower(schedule, how);
+      how.serialize_ports = true;
+      const double above = serialized_above(topology);
+      std::optional<LongMessages> of_long;
+      if (!topology.limits.empty() && std::isfinite(above))
+        of_long = {.program = lower(schedule, how), .above = above};
+      return one(program, to_mpi_source(program, of_long));
+    }
+    case Target::Nccl: {
+      const auto program = lower(schedule, how);
+      return one(program, to_nccl_source(program));
+    }
+    case Target::Mscclpp: {
+      const MscclppOptions limits{.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
-                                  .max_bytes = options.max_bytes}));
+                                  .max_bytes = options.max_bytes};
+      require_mscclpp_name(point.collective, how.name);
+      how.in_place = options.in_place;
+      how.reuse_scratch = false;
+      how.peers = peers_for_mscclpp(limits);
+      const auto program = lower<PeerProgram>(schedule, how);
+      return one(program, to_mscclpp_plan(program, limits));
+    }
     case Target::Cuda: {
       // Two programs: memory that is shared wants another one.
-      const PeerProgram apart = to_peers(does, finished(steps)),
-                        shared = to_peers(does, finished(in_place(topology, does, steps)));
+      const auto apart = lower<PeerProgram>(schedule, how);
+      how.in_place = true;
+      const auto shared = lower<PeerProgram>(schedule, how);
       // A switch that adds applies nothing.
       std::vector<Rank> owners;
-      if (!options.epilogue) owners = all_pairs_owners(does, steps);
+      if (!how.epilogue) owners = all_pairs_owners(schedule);
       const bool in_switch = !owners.empty();
-      Compiled compiled{.path = path,
-                        .files = to_cuda_sources(
-                            does, apart, shared,
-                            {.bus_factor = busbw_factor(does.kind, does.ranks), .owners = std::move(owners)}),
-                        .completed_by = completed_by,
-                        .note = in_switch ? "" : note};
+      Compiled compiled{
+          .path = path,
+          .files = to_cuda_sources(
+              apart, shared,
+              {.bus_factor = busbw_factor(point.collective.kind, point.collective.ranks), .owners = owners}),
+          .completed_by = most_completers(*apart),
+          .note = in_switch ? "" : note};
       for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
       return compiled;
     }
     case Target::MscclXml: {
       const MscclOptions limits{
           .most_steps = options.most_steps, .min_bytes = options.min_bytes, .max_bytes = options.max_bytes};
-      return one(to_msccl_xml(does, relax_for_msccl(does, steps, limits), limits));
+      how.blocks = blocks_for_msccl(point.collective, limits);
+      const auto program = lower<BlockProgram>(schedule, how);
+      return one(program, to_msccl_xml(program, limits));
     }
     case Target::Json:
     case Target::Dot:
       break;
   }
-  const BlockProgram blocks = relax(does, finished(steps), {.channels = options.channels});
-  return target == Target::Json ? one(to_json(does, blocks)) : one(to_dot(blocks));
+  how.blocks.channels = options.channels;
+  const auto program = lower<BlockProgram>(schedule, how);
+  return one(program, target == Target::Json ? to_json(point.collective, *program) : to_dot(*program));
 }
 
 }  // namespace chorale

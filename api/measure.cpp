@@ -15,12 +15,12 @@
 #include "api/inputs.h"
 #include "api/library.h"
 #include "codegen/passes/lower.h"
-#include "codegen/passes/turns.h"
+#include "cost/port_serialization.h"
 #include "cost/program_time.h"
-#include "cost/turns.h"
 #include "ir/error.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 namespace {
@@ -44,23 +44,23 @@ std::vector<int> groups_of(const AnswerPlace& place, int ranks) {
 }
 
 // As the preload libraries lower it for blocks of this size.
-Program on_processes(const Topology& topology, const Point& point, MeasuredOver over, double block_bytes) {
-  Program program = lower(topology, point.collective, point.schedule);
-  if (over == MeasuredOver::Nccl || !worth_turns(topology, block_bytes / point.collective.chunks_per_block))
-    return program;
-  return in_turns(topology, point.collective, point.schedule, std::move(program));
+Verified<Program> on_processes(const Topology& topology, const Point& point, MeasuredOver over,
+                               double block_bytes) {
+  const double chunk_bytes = block_bytes / point.collective.chunks_per_block;
+  return lower(accepted(topology, point.collective, point.schedule),
+               {.serialize_ports = over == MeasuredOver::Mpi && chunk_bytes > serialized_above(topology)});
 }
 
 // Those of this collective that should be the fastest, as programs.
-std::vector<std::pair<int, Program>> contestants(const Result& result, MeasuredOver over, double bytes,
-                                                 int most) {
+std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result, MeasuredOver over,
+                                                           double bytes, int most) {
   std::vector<std::pair<double, int>> points;
   for (int p = 0; p < std::ssize(result.points); ++p)
     if (const Point& point = result.points[p]; point.collective.kind == result.collective.kind)
       points.emplace_back(point_us(result.topology, point, bytes), p);
   std::ranges::sort(points);
   if (std::ssize(points) > most) points.resize(most);
-  std::vector<std::pair<int, Program>> programs;
+  std::vector<std::pair<int, Verified<Program>>> programs;
   for (const auto& [us, p] : points)
     programs.emplace_back(p, on_processes(result.topology, result.points[p], over, bytes));
   return programs;
@@ -78,16 +78,14 @@ MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::v
           .times = times};
 }
 
-// What takes its turn: the library's own collective, or a program, which the preload library would run likewise.
-RunRow timed(MpiSession& session, MeasuredOver over, const Collective& collective, const Program* program,
+// What takes its turn: the library's own collective where there is no program, or that, which the preload
+// library would run likewise.
+RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, const Verified<Program>* program,
              const RunOptions& options) {
   const bool gpus = over == MeasuredOver::Nccl;
   if (program == nullptr)
-    return (gpus ? run_nccl_library(session, collective, options)
-                 : run_mpi_library(session, collective, options))
-        .at(0);
-  return (gpus ? run_on_nccl(session, *program, collective, options)
-               : run_copied_on_mpi(session, *program, collective, options))
+    return (gpus ? run_nccl_library(session, own, options) : run_mpi_library(session, own, options)).at(0);
+  return (gpus ? run_on_nccl(session, *program, options) : run_copied_on_mpi(session, *program, options))
       .at(0);
 }
 
@@ -145,11 +143,8 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
                                .check = round == 0};
           all->barrier();
           RunRow row;
-          if (part.takes_part && c == 0)
-            row = timed(*part.session, options.over, own, nullptr, run);
-          else if (part.takes_part)
-            row = timed(*part.session, options.over, result.points[programs[c - 1].first].collective,
-                        &programs[c - 1].second, run);
+          if (part.takes_part)
+            row = timed(*part.session, options.over, own, c == 0 ? nullptr : &programs[c - 1].second, run);
           if (all->all_reduce(ReduceOp::Sum, static_cast<double>(row.wrong)) > 0)
             throw std::logic_error(fmt::format("{} of {} gives wrong data", place.collective, machine));
           medians[c].push_back(all->all_reduce(ReduceOp::Max, row.median_us));

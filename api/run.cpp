@@ -1,28 +1,26 @@
-// The other way on from a schedule: lowered, made right for one memory, given what follows its sums, in this
-// order, and then executed. Buffers are held against the machine's memory before anything is made: the kernel
-// grants more than there is, and ends the process when it is used.
+// What each executor asks of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are held
+// against the machine's memory before anything is made: the kernel grants more than there is, and ends the
+// process when it is used.
 #include "api/run.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/in_place.h"
 #include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
-#include "codegen/passes/turns.h"
 #include "cost/busbw.h"
-#include "cost/turns.h"
+#include "cost/port_serialization.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "runtime/gpu_run.h"
 #include "runtime/nccl_run.h"
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 namespace {
@@ -34,13 +32,13 @@ bool is_many_processes(Executor executor) {
 }
 
 // What a rank has of an epilogue's tensors.
-double tensor_bytes(const Program& program, const RunOptions& options, std::int64_t largest) {
+template <typename Form>
+double tensor_bytes(const Form& program, const RunOptions& options, double largest) {
   int inputs = 0;
-  for (const RankProgram& rank : program.ranks) inputs = std::max(inputs, rank.input_chunks);
+  for (const auto& rank : program.ranks) inputs = std::max(inputs, rank.input_chunks);
   std::size_t element = 8;
   for (const ElementType type : options.types) element = std::min(element, size_of(type));
-  const double whole = static_cast<double>(inputs) / program.chunks_per_block * static_cast<double>(largest) /
-                       static_cast<double>(element);
+  const double whole = inputs * largest / program.chunks_per_block / static_cast<double>(element);
   double bytes = 0;
   for (const EpilogueOperand& operand : program.epilogue.operands)
     bytes += static_cast<double>(size_of(operand.type)) *
@@ -49,18 +47,20 @@ double tensor_bytes(const Program& program, const RunOptions& options, std::int6
 }
 
 // Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
-// threads.
-void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
+// threads. Scratch has room for so much of a block.
+template <typename Form>
+void require_memory(const Form& program, const RunOptions& options, bool all_ranks, double scratch_block) {
   if (options.bytes.empty()) return;
-  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
-  double slots = 0;
-  for (const RankProgram& rank : program.ranks) {
-    const double own = rank.input_chunks + rank.output_chunks + rank.scratch_chunks;
-    slots = all_ranks ? slots + own : std::max(slots, own);
+  const auto largest = static_cast<double>(*std::max_element(options.bytes.begin(), options.bytes.end()));
+  double bytes = 0;
+  for (const auto& rank : program.ranks) {
+    const double own = (rank.input_chunks + rank.output_chunks) * largest +
+                       rank.scratch_chunks * std::min(largest, scratch_block);
+    bytes = all_ranks ? bytes + own : std::max(bytes, own);
   }
   const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
   const double needed =
-      wide * slots / program.chunks_per_block * static_cast<double>(largest) +
+      wide * bytes / program.chunks_per_block +
       tensor_bytes(program, options, largest) * (all_ranks ? static_cast<double>(program.ranks.size()) : 1);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -69,6 +69,9 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
                      fmt::format("buffers of {} would be needed, the machine has {}", format_bytes(needed),
                                  format_bytes(memory)),
                      "use smaller sizes");
+}
+void require_memory(const Program& program, const RunOptions& options, bool all_ranks) {
+  require_memory(program, options, all_ranks, std::numeric_limits<double>::infinity());
 }
 
 void require_executor(const RunWhere& where, int ranks) {
@@ -108,18 +111,20 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
 
 namespace {
 
-// For each size as it should be the fastest: in turns, or all at once.
-std::vector<RunRow> run_on_processes(const Topology& topology, const Point& point, const Program& program,
-                                     MpiSession& session, const RunOptions& options) {
-  if (options.bytes.empty()) return run_on_mpi(session, program, point.collective, options);
-  const Program turned = in_turns(topology, point.collective, point.schedule, program);
+// For each size as it should be the fastest: ports serialized, or all at once.
+std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const Verified<Program>& at_once,
+                                     LoweringOptions how, MpiSession& session, const RunOptions& options) {
+  if (options.bytes.empty()) return run_on_mpi(session, at_once, options);
+  how.serialize_ports = true;
+  std::optional<Verified<Program>> serialized;
+  const double above = serialized_above(schedule.topology());
   std::vector<std::vector<RunRow>> of_size;
   for (const std::int64_t bytes : options.bytes) {
     RunOptions one = options;
     one.bytes = {bytes};
-    const double chunk_bytes = static_cast<double>(bytes) / point.collective.chunks_per_block;
-    of_size.push_back(
-        run_on_mpi(session, worth_turns(topology, chunk_bytes) ? turned : program, point.collective, one));
+    const double chunk_bytes = static_cast<double>(bytes) / schedule.collective().chunks_per_block;
+    if (chunk_bytes > above && !serialized) serialized = lower(schedule, how);
+    of_size.push_back(run_on_mpi(session, chunk_bytes > above ? *serialized : at_once, one));
   }
   std::vector<RunRow> rows;  // by types and operations, then by size
   for (std::size_t i = 0; !of_size.empty() && i < of_size.front().size(); ++i)
@@ -129,33 +134,30 @@ std::vector<RunRow> run_on_processes(const Topology& topology, const Point& poin
 
 std::vector<RunRow> executed(const Topology& topology, const Point& point, const RunWhere& where,
                              const RunOptions& options) {
-  const Collective& does = point.collective;
   require_executor(where, topology.ranks);
-  require_sums_of_halves(options, does);
-  Program program = lower(topology, does, point.schedule);
+  require_sums_of_halves(options, point.collective);
+  const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
   // Over NCCL the program for two buffers is planned for one.
-  if (where.in_place && where.executor != Executor::Nccl) program = in_place(topology, does, program);
+  LoweringOptions how{.in_place = where.in_place && where.executor != Executor::Nccl};
   if (!where.epilogue.expression.empty()) {
     if (where.executor == Executor::Nccl)
       throw InputError("--transport nccl",
                        "the kernel between two steps was compiled before the epilogue was known",
                        "use chorale emit --target nccl, or another transport");
-    program = with_epilogue(topology, does, program, where.epilogue);
+    how.epilogue = where.epilogue;
   }
-  require_memory(program, options, !is_many_processes(where.executor));
-  switch (where.executor) {
-    case Executor::Mpi:
-      return run_on_processes(topology, point, program, *where.session, options);
-    case Executor::Nccl:
-      return run_on_nccl(*where.session, program, does, options, where.in_place);
-    case Executor::Kernel:
-      return run_peers_on_threads(to_peers(does, program), does, options);
-    case Executor::Gpu:
-      return run_peers_on_gpu(to_peers(does, program), does, options);
-    case Executor::Threads:
-      break;
+  if (where.executor == Executor::Kernel || where.executor == Executor::Gpu) {
+    const Verified<PeerProgram> program = lower<PeerProgram>(schedule, how);
+    require_memory(*program, options, true, static_cast<double>(PeerRunOptions{}.segment_bytes));
+    return where.executor == Executor::Kernel ? run_peers_on_threads(program, options)
+                                              : run_peers_on_gpu(program, options);
   }
-  return run_on_threads(program, does, options);
+  const Verified<Program> program = lower(schedule, how);
+  require_memory(*program, options, !is_many_processes(where.executor));
+  if (where.executor == Executor::Mpi)
+    return run_on_processes(schedule, program, how, *where.session, options);
+  if (where.executor == Executor::Nccl) return run_on_nccl(*where.session, program, options, where.in_place);
+  return run_on_threads(program, options);
 }
 
 // What executes knows nothing of links.
@@ -207,8 +209,8 @@ RankData run_on(const Topology& topology, const Point& point, ElementType type, 
     throw InputError("inputs", fmt::format("are of {}", counted(std::ssize(inputs), "rank")),
                      fmt::format("the machine has {}", does.ranks));
   const std::int64_t block = elements_of_a_block(does, type, inputs);
-  const Program program = lower(topology, does, point.schedule);
-  require_memory(program, {.bytes = {block * static_cast<std::int64_t>(size_of(type))}, .types = {type}},
+  const Verified<Program> program = lower(accepted(topology, does, point.schedule));
+  require_memory(*program, {.bytes = {block * static_cast<std::int64_t>(size_of(type))}, .types = {type}},
                  true);
   return outputs_of(program, {.type = type, .elements = block}, op, inputs);
 }

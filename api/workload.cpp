@@ -18,6 +18,7 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "pages/tune_html.h"
+#include "semantics/verified.h"
 #include "topology/alike.h"
 
 namespace chorale {
@@ -91,18 +92,17 @@ class PointTimes {
       if (!result.points[p].on_frontier) continue;
       numbers_.push_back(p);
       costs_.push_back(result.points[p].cost);
-      schedules_.push_back(result.points[p].schedule);
-      programs_.push_back(lower(result.topology, result.points[p].collective, result.points[p].schedule));
+      schedules_.push_back(accepted(result.topology, result.points[p].collective, result.points[p].schedule));
     }
   }
 
   const std::vector<Cost>& costs() const { return costs_; }
   int number(std::size_t point) const { return numbers_[point]; }  // in the result
-  const Program& program(std::size_t point) const { return programs_[point]; }
+  const Verified<Schedule>& schedule(std::size_t point) const { return schedules_[point]; }
   double us(std::size_t point, double block_bytes) {
     const auto [it, is_new] = known_.emplace(std::pair(point, block_bytes), 0);
     if (is_new)
-      it->second = schedule_time(schedules_[point], topology_, costs_[point].chunks, block_bytes).us;
+      it->second = schedule_time(*schedules_[point], topology_, costs_[point].chunks, block_bytes).us;
     return it->second;
   }
 
@@ -110,8 +110,7 @@ class PointTimes {
   const Topology topology_;
   std::vector<int> numbers_ = {};
   std::vector<Cost> costs_ = {};
-  std::vector<Schedule> schedules_ = {};
-  std::vector<Program> programs_ = {};
+  std::vector<Verified<Schedule>> schedules_ = {};
   std::map<std::pair<std::size_t, double>, double> known_ = {};
 };
 
@@ -234,8 +233,7 @@ CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machin
     PointTimes times(*result);
     const std::size_t chosen = chosen_point(times, workload.name, needed.operation, bytes, execution);
     const Point& point = result->points[times.number(chosen)];
-    algorithms.push_back(
-        {.operation = needed.operation, .collective = point.collective, .program = times.program(chosen)});
+    algorithms.push_back({.operation = needed.operation, .program = lower(times.schedule(chosen))});
     compiled.chosen.push_back({.operation = needed.operation,
                                .collective = name_of(point.collective),
                                .cost = point.cost,

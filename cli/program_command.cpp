@@ -18,8 +18,7 @@
 #include "ir/words.h"
 #include "runtime/block_executor.h"
 #include "runtime/peer_executor.h"
-#include "semantics/verify_blocks.h"
-#include "semantics/verify_peers.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 namespace {
@@ -140,8 +139,8 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
   publish(supervisor, text);
   const char* mode = file.program.in_place ? "in place" : "out of place";
   PeerRefereeOptions options{.packets = file.packets};
-  const std::vector<Fault> faults = violations(file.collective, file.program, options, 1);
-  if (!faults.empty()) {
+  const Verification<PeerProgram> verification = verify(file.collective, file.program, options);
+  if (verification.fault) {
     options.relaxed_orders = true;
     const std::vector<Fault> more = violations(file.collective, file.program, options, 1);
     if (!more.empty())
@@ -149,7 +148,7 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
                        "do not run it");
     return {.exit_code = kIfRelaxedOrders,
             .text = text + fmt::format("{}: right only if relaxed signals order data: {}\n", mode,
-                                       faults.front().words)};
+                                       verification.fault->words)};
   }
   text += fmt::format("{}: right\n", mode);
   if (!command.topology.empty()) {
@@ -162,9 +161,9 @@ Outcome peers(const ProgramCommand& command, const std::string& source, Supervis
   require_sums_of_halves(run_options(command), file.collective);
   publish(supervisor, text);
   try {
-    const auto [rows, tally] = rows_of(
-        run_peers_on_threads(file.program, file.collective, run_options(command), {.segment_bytes = 0}),
-        file.collective.combining);
+    const auto [rows, tally] =
+        rows_of(run_peers_on_threads(*verification.accepted, run_options(command), {.segment_bytes = 0}),
+                file.collective.combining);
     text += rows;
     if (!tally.is_good(file.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
   } catch (const Hang& hang) {
@@ -186,18 +185,18 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     if (in_place ? !file.in_place : !file.out_of_place) continue;
     const char* mode = in_place ? "in place" : "out of place";
     int least = 0;
-    std::string fault;
+    Verification<BlockProgram> program;  // with the least depth
     for (int depth : {8, 4, 2, 1}) {
-      const std::vector<Fault> faults =
-          violations(file.collective, file.program, {.depth = depth, .in_place = in_place}, 1);
-      if (!faults.empty()) {
-        fault = faults.front().words;
-        break;
-      }
+      Verification<BlockProgram> with_depth =
+          verify(file.collective, file.program, {.depth = depth, .in_place = in_place});
+      program.fault = with_depth.fault;
+      if (with_depth.fault) break;
+      program.accepted = std::move(with_depth.accepted);
       least = depth;
     }
-    if (least == 0)
-      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, fault), "do not run it");
+    if (!program.accepted)
+      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, program.fault->words),
+                       "do not run it");
     text += fmt::format("{}: right, with queues of {} or more\n", mode, counted(least, "message"));
     if (command.bytes.empty() && command.topology.empty()) continue;
     if (command.queue_depth < least)
@@ -214,7 +213,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     try {
       const auto [rows, tally] =
           rows_of(run_blocks_on_threads(
-                      file.program, file.collective, run_options(command),
+                      *program.accepted, run_options(command),
                       {.queue_depth = command.queue_depth, .in_place = in_place, .epilogue = add_index}),
                   file.collective.combining);
       text += rows;

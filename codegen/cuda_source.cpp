@@ -86,47 +86,44 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
 
 }  // namespace
 
-std::vector<NamedText> to_cuda_sources(const Collective& collective, const PeerProgram& program,
-                                       const PeerProgram& in_place, const CudaOptions& options) {
+std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
+                                       const Verified<PeerProgram>& in_place, const CudaOptions& options) {
+  const Collective& collective = program.collective();
   if (!is_offered(collective.kind))
-    throw InputError(program.name,
+    throw InputError(program->name,
                      "the programs around the kernel do not know the collective " + name_of(collective),
                      "use another target");
-  std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, program, options)},
-                                  {"in_place.h", algorithm_header(collective, in_place, options)}};
+  std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, options)},
+                                  {"in_place.h", algorithm_header(collective, *in_place, options)}};
   for (const EmbeddedFile& file : cuda_files())
     if (!options.owners.empty() || std::string(file.path) != "multimem.cu")
       files.push_back({file.path, file.contents});
   return files;
 }
 
-// By counting: in step 0 all messages of a chunk go to one rank, and there are ranks - 1 of them; in step 1
-// that rank sends it ranks - 1 times. The program is right, so they come from, and go to, different ranks.
-std::vector<Rank> all_pairs_owners(const Collective& collective, const Program& program) {
-  if (collective.kind != CollectiveKind::AllReduce || program.steps != 2) return {};
-  const int ranks = static_cast<int>(program.ranks.size()), chunks = program.chunks_per_block;
-  // By chunk: who gets it in the first step, from how many; to how many he sends it in the second.
+// By counting: in the first step all sends of a chunk go to one rank, and there are ranks - 1 of them; in the
+// second that rank sends it ranks - 1 times. The schedule is right, so they come from, and go to, different
+// ranks.
+std::vector<Rank> all_pairs_owners(const Verified<Schedule>& schedule) {
+  const Collective& collective = schedule.collective();
+  if (collective.kind != CollectiveKind::AllReduce || schedule->steps.size() != 2) return {};
+  const std::size_t chunks = collective.chunks.size();
+  // By chunk: who gets it in the first step, from how many; to how many that rank sends it in the second.
   std::vector<Rank> owner(chunks, -1);
   std::vector<int> got(chunks, 0), given(chunks, 0);
-  for (const bool first : {true, false})
-    for (Rank n = 0; n < ranks; ++n)
-      for (const ThreadBlock& block : program.ranks[n].blocks)
-        for (const Instruction& i : block.instructions) {
-          if (!i.does.sends || (i.step == 0) != first) continue;
-          const int piece = i.does.piece;
-          if (first) {
-            if (owner[piece] >= 0 && owner[piece] != i.peer) return {};
-            owner[piece] = i.peer;
-            ++got[piece];
-          } else {
-            if (owner[piece] != n) return {};
-            ++given[piece];
-          }
-        }
-  const auto all_others = [&](int count) { return count == ranks - 1; };
-  if (!std::all_of(got.begin(), got.end(), all_others) ||
-      !std::all_of(given.begin(), given.end(), all_others))
-    return {};
+  const std::vector<Link>& links = schedule.topology().links;
+  for (const Send& send : schedule->steps[0].sends) {
+    const Rank to = links[send.link].dst;
+    if (owner[send.chunk] >= 0 && owner[send.chunk] != to) return {};
+    owner[send.chunk] = to;
+    ++got[send.chunk];
+  }
+  for (const Send& send : schedule->steps[1].sends) {
+    if (owner[send.chunk] != links[send.link].src) return {};
+    ++given[send.chunk];
+  }
+  const auto all_others = [&](int count) { return count == collective.ranks - 1; };
+  if (!std::ranges::all_of(got, all_others) || !std::ranges::all_of(given, all_others)) return {};
   return owner;
 }
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/files.h"
 #include "ir/peer_program.h"
-#include "ir/program.h"
+#include "ir/schedule.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -24,13 +24,13 @@ struct CudaOptions {
   std::vector<Rank> owners = {};
 };
 
-// Two programs: the first one right out of place, the second one in place. Throws InputError for a collective
-// that is none of NCCL's.
-std::vector<NamedText> to_cuda_sources(const Collective&, const PeerProgram&, const PeerProgram& in_place,
+// Two programs for one collective: the first one right out of place, the second one in place. Throws
+// InputError for a collective that is none of NCCL's.
+std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>&, const Verified<PeerProgram>& in_place,
                                        const CudaOptions& = {});
 
 // Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
 // owner sends the sum to all of them in the next: the owners. Empty for all others.
-std::vector<Rank> all_pairs_owners(const Collective&, const Program&);
+std::vector<Rank> all_pairs_owners(const Verified<Schedule>&);
 
 }  // namespace chorale

@@ -42,13 +42,16 @@ std::string table(const std::string& name, const std::string& columns, const Num
   return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
 }
 
+// Of codegen/mpi/tables.h, from a comment to the next empty line.
+std::string part_of_example(const std::string& comment) {
+  const std::string example = mpi_tables_source();
+  const std::size_t at = example.find(comment);
+  return example.substr(at, example.find("\n\n", at) + 2 - at);
+}
+
 // What codegen/mpi/tables.h has of programs without an epilogue, and what there is of it for others.
 std::string applied(const Epilogue& epilogue) {
-  if (epilogue.expression.empty()) {
-    const std::string example = mpi_tables_source(), begin = "// Nothing is applied";
-    const std::size_t at = example.find(begin);
-    return example.substr(at, example.find("}  // namespace") - at);
-  }
+  if (epilogue.expression.empty()) return part_of_example("// Nothing is applied");
   return printed_function(epilogue, "Function") +
          "using Tensors = chorale::RankTensors;\n"
          "float applied(float sum, long index, const Tensors& tensors) {\n"
@@ -68,7 +71,29 @@ std::string runtime(const Epilogue& epilogue) {
   return fmt::format("{}\n\n{}\n", fmt::join(includes, "\n"), text);
 }
 
-std::string tables(const Collective& collective, const Program& program) {
+// What each rank does, in tables whose names begin so.
+std::string work_tables(const std::string& prefix, const Program& program) {
+  return table(prefix + "Messages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
+         table(prefix + "Local",
+               "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
+               "position where the function is\n// applied or -1",
+               work_table(program), 9);
+}
+
+// Of pieces of more bytes than kLong. What codegen/mpi/tables.h has of programs without such a form, and what
+// there is of it for others.
+std::string long_tables(const Program& program, const std::optional<LongMessages>& of_long) {
+  if (!of_long || *of_long->program == program) return part_of_example("// No piece is long");
+  return fmt::format(
+             "// Pieces of more bytes than this are long: their messages that share a port go one after the "
+             "other.\n"
+             "constexpr double kLong = {};\nconstexpr int kLongSteps = {};\n\n",
+             of_long->above, of_long->program->steps) +
+         work_tables("kLong", *of_long->program);
+}
+
+std::string tables(const Collective& collective, const Program& program,
+                   const std::optional<LongMessages>& of_long) {
   const Promise promise(collective);
   return fmt::format(
              "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
@@ -78,11 +103,7 @@ std::string tables(const Collective& collective, const Program& program) {
              collective.order.kind != SumOrder::Kind::Free) +
          table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                sizes_table(program), 3) +
-         table("kMessages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
-         table("kLocal",
-               "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
-               "position where the function is\n// applied or -1",
-               work_table(program), 9) +
+         work_tables("k", program) + long_tables(program, of_long) +
          table("kPromised", "rank, output slot: the sum of these rank, input slot", promise_table(promise),
                4) +
          table("kSame", "rank, input slot has the same data as rank, input slot", same_table(promise), 4) +
@@ -91,7 +112,9 @@ std::string tables(const Collective& collective, const Program& program) {
 
 }  // namespace
 
-std::string to_mpi_source(const Collective& collective, const Program& program) {
+std::string to_mpi_source(const Verified<Program>& verified, const std::optional<LongMessages>& of_long) {
+  const Collective& collective = verified.collective();
+  const Program& program = *verified;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#define "), at = text.find(example);
   return fmt::format(
@@ -99,7 +122,7 @@ std::string to_mpi_source(const Collective& collective, const Program& program) 
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
              "[iterations]\n",
              printable_name(program.name), program.ranks.size()) +
-         text.substr(start, at - start) + runtime(program.epilogue) + tables(collective, program) +
+         text.substr(start, at - start) + runtime(program.epilogue) + tables(collective, program, of_long) +
          text.substr(at + example.size());
 }
 

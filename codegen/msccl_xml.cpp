@@ -12,10 +12,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/passes/relax.h"
 #include "ir/error.h"
 #include "ir/shown.h"
-#include "semantics/verify_blocks.h"
 
 namespace chorale {
 namespace {
@@ -159,26 +157,6 @@ std::string print_rank(Rank n, const BlockRank& rank) {
   return text + "  </gpu>\n";
 }
 
-// Local sums go into the place of an operand: one that goes elsewhere is a copy, and additions to that.
-Program with_sums_in_place(Program program) {
-  for (RankProgram& rank : program.ranks)
-    for (ThreadBlock& block : rank.blocks) {
-      std::vector<Instruction> split;
-      for (const Instruction& i : block.instructions) {
-        const DataOperation& op = i.does;
-        const bool elsewhere = is_local(op) && op.from.size() > 1 && op.to.size() == 1 &&
-                               std::ranges::find(op.from, op.to.front()) == op.from.end();
-        for (std::size_t k = 0; k < (elsewhere ? op.from.size() : 1); ++k) {
-          Instruction& part = split.emplace_back(i);
-          if (elsewhere && k == 0) part.does.from = {op.from[0]};
-          if (elsewhere && k > 0) part.does.from = {op.to[0], op.from[k]};
-        }
-      }
-      block.instructions = std::move(split);
-    }
-  return program;
-}
-
 }  // namespace
 
 std::optional<Fault> msccl_limit(const Collective& collective, const BlockProgram& program,
@@ -188,8 +166,9 @@ std::optional<Fault> msccl_limit(const Collective& collective, const BlockProgra
   return too_many_steps(program, options.most_steps);
 }
 
-std::string to_msccl_xml(const Collective& collective, const BlockProgram& program,
-                         const MscclOptions& options) {
+std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOptions& options) {
+  const Collective& collective = verified.collective();
+  const BlockProgram& program = *verified;
   if (const std::optional<Fault> fault = msccl_limit(collective, program, options))
     throw InputError(program.name, *fault);
   int channels = 1, chunks = 1;
@@ -208,29 +187,12 @@ std::string to_msccl_xml(const Collective& collective, const BlockProgram& progr
   return text + "</algo>\n";
 }
 
-// How long blocks may be is in steps and relaxing counts instructions, so it is tried with ever fewer, a
-// quarter less each time, until the steps fit. In place comes first, since such a file serves both kinds of
-// calls, if it leaves the inputs of the other kind alone; else it is done again for calls out of place.
-BlockProgram relax_for_msccl(const Collective& collective, const Program& program,
-                             const MscclOptions& options) {
-  const Program split = with_sums_in_place(program);
-  Relaxed result{.fault = limit({}, "blocks of less than 4 steps are not enough", "raise the limit")};
-  for (bool in_place : {true, false}) {
-    // Steps that only wait are counted, too, so blocks may have to be shorter than the limit.
-    for (int limit = options.most_steps; limit >= 4; limit -= std::max(1, limit / 4)) {
-      result =
-          try_relax(collective, split, {.in_place = in_place, .queue_depth = 2, .most_instructions = limit});
-      if (result.fault) break;
-      result.fault = msccl_limit(collective, result.program, options);
-      if (result.fault) continue;
-      // What works in place works out of place as well, if it writes no input.
-      if (in_place &&
-          !violations(collective, result.program, {.depth = result.program.queue_depth}, 1).empty())
-        break;
-      return std::move(result.program);
-    }
-  }
-  throw InputError(program.name, *result.fault);
+RelaxOptions blocks_for_msccl(const Collective& collective, const MscclOptions& options) {
+  return {.queue_depth = 2,
+          .most_instructions = options.most_steps,
+          .sums_in_place = true,
+          .for_both = true,
+          .excess = [=](const BlockProgram& program) { return msccl_limit(collective, program, options); }};
 }
 
 }  // namespace chorale

@@ -15,10 +15,11 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/passes/relax.h"
 #include "ir/block_program.h"
 #include "ir/collective.h"
 #include "ir/fault.h"
-#include "ir/program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -32,10 +33,11 @@ struct MscclOptions {
 std::optional<Fault> msccl_limit(const Collective&, const BlockProgram&, const MscclOptions& = {});
 
 // Throws InputError where there is such a limit.
-std::string to_msccl_xml(const Collective&, const BlockProgram&, const MscclOptions& = {});
+std::string to_msccl_xml(const Verified<BlockProgram>&, const MscclOptions& = {});
 
-// The form that fits: blocks short enough, in place where that works. Refereed.
-BlockProgram relax_for_msccl(const Collective&, const Program&, const MscclOptions& = {});
+// What the form has to be that fits (LoweringOptions::blocks): blocks short enough, in place where such a
+// file serves both kinds of calls.
+RelaxOptions blocks_for_msccl(const Collective&, const MscclOptions& = {});
 
 struct MscclFile {
   Collective collective = {};  // as the attributes say; the root is 0 where there is none

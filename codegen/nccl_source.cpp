@@ -44,7 +44,9 @@ std::string function(const Collective& collective, const Program& program) {
 
 }  // namespace
 
-std::string to_nccl_source(const Collective& collective, const Program& program) {
+std::string to_nccl_source(const Verified<Program>& verified) {
+  const Collective& collective = verified.collective();
+  const Program& program = *verified;
   const std::string name = printable_name(program.name);
   const NumberTable messages = message_table(program), work = work_table(program);
   const Promise promise(collective);

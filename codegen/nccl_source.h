@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
 // nvcc -O3 -std=c++17 -arch=native FILE -lnccl -o x && ./x [elements of a block] [iterations] [type]
-std::string to_nccl_source(const Collective&, const Program&);
+std::string to_nccl_source(const Verified<Program>&);
 
 // The files of device that go into it, one after the other, and codegen/nccl/host.cu (made by CMake).
 std::string nccl_runtime_source();

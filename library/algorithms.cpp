@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "cost/turns.h"
+#include "cost/port_serialization.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/group_collective.h"
@@ -26,7 +26,7 @@
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "library/question.h"
-#include "semantics/verify.h"
+#include "semantics/verified.h"
 #include "semantics/verify_ways.h"
 
 namespace chorale {
@@ -62,13 +62,15 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
-// Why it does not do what was asked for; "": it does. Results of files and of libraries alike are not
-// believed.
-std::string fault_of(const Result& result, const Point& point) {
-  std::vector<Fault> faults = way_faults(result.topology, 1);
-  if (faults.empty())
-    faults = violations(result.topology, with_chunks(result.collective, point.cost.chunks), point, 1);
-  return faults.empty() ? "" : faults.front().words;
+// Results of files and of libraries alike are not believed: throws InputError where the point does not do
+// what was asked for.
+Verified<Schedule> verified(const Result& result, const Point& point) {
+  if (const std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
+    throw InputError("schedule", faults.front().words);
+  const Collective asked = with_chunks(result.collective, point.cost.chunks);
+  Verification<Schedule> verification = verify(result.topology, asked, point);
+  if (verification.fault) throw InputError("schedule", verification.fault->words);
+  return std::move(*verification.accepted);
 }
 
 // A program of others has the buffers of the collective that it names: a point that does something else in its place
@@ -339,23 +341,20 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       return nullptr;
     }
     const std::vector<Rank>& ranks = all[best->result].ranks;
-    const bool turns =
-        worth_turns(loaded.result.topology,
-                    call.block_bytes / loaded.result.points[best->point].collective.chunks_per_block);
-    std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, turns, ranks}];
+    const bool serialize_ports =
+        call.block_bytes / loaded.result.points[best->point].collective.chunks_per_block >
+        serialized_above(loaded.result.topology);
+    std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, serialize_ports, ranks}];
     try {
       if (!algorithm) {
-        const Result& result = loaded.result;
-        const Point& point = result.points[best->point];
-        if (const std::string wrong = fault_of(result, point); !wrong.empty())
-          throw InputError("schedule", wrong);
-        auto made = std::make_unique<LoadedAlgorithm>(
-            LoadedAlgorithm{.number = loaded.number + best->point, .name = name});
-        made->program = std::make_shared<Program>(
-            ranks.empty() ? lowered(result.topology, point.collective, point.schedule, turns)
-                          : lowered(renamed(result.topology, ranks), renamed(point.collective, ranks),
-                                    point.schedule, turns));
-        algorithm = std::move(made);
+        Verified<Schedule> schedule = verified(loaded.result, loaded.result.points[best->point]);
+        if (!ranks.empty())
+          schedule =
+              accepted(renamed(schedule.topology(), ranks), renamed(schedule.collective(), ranks), *schedule);
+        algorithm =
+            std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point,
+                                                              .name = name,
+                                                              .program = lowered(schedule, serialize_ports)});
       }
       if (chosen_.size() >= kMostRemembered) chosen_.clear();
       return chosen_[std::move(key)] = algorithm.get();

@@ -13,6 +13,7 @@
 
 #include "ir/frontier.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 #include "library/answers.h"
 #include "library/seats.h"
 #include "library/select.h"
@@ -22,12 +23,12 @@ namespace chorale {
 struct LoadedAlgorithm {
   int number = 0;         // the same in all ranks that loaded the same
   std::string name = {};  // file and point, safe to be shown
-  std::shared_ptr<const Program> program = {};
+  Verified<Program> program;
 };
 
-// A schedule of a collective on a machine as a program; throws InputError where there is none. `turns`: messages are so long that
-// those that share a port had better take turns (cost/turns.h).
-using Lowering = std::function<Program(const Topology&, const Collective&, const Schedule&, bool turns)>;
+// A schedule as a program; throws InputError where there is none. `serialize_ports`: messages are so long
+// that those that share a port had better go one after the other (cost/port_serialization.h).
+using Lowering = std::function<Verified<Program>(const Verified<Schedule>&, bool serialize_ports)>;
 
 class Algorithms {
  public:
@@ -73,7 +74,8 @@ class Algorithms {
     std::vector<MeasuredTime> measured = {};         // over our library
     std::vector<std::string> why_not = {};           // by point, where it cannot be lowered
     std::vector<std::vector<Rank>> symmetries = {};  // carrying(its root), when it was first asked for
-    // By point, whether in turns, and what its ranks are called; empty where they are called as they are.
+    // By point, whether ports are serialized, and what its ranks are called; empty where they are called as
+    // they are.
     std::map<std::tuple<int, bool, std::vector<Rank>>, std::unique_ptr<LoadedAlgorithm>> lowered = {};
   };
   // An algorithm for a call, its ranks called otherwise.

@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "codegen/passes/lower.h"
-#include "codegen/passes/turns.h"
 #include "preload/bound_cores.h"
 #include "runtime/mpi_transport.h"
 #include "runtime/rank_plan.h"
@@ -91,10 +90,8 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .counts = call.counts};
 }
 
-Program lowered(const Topology& topology, const Collective& collective, const Schedule& schedule,
-                bool turns) {
-  Program program = lower(topology, collective, schedule);
-  return turns ? in_turns(topology, collective, schedule, std::move(program)) : program;
+Verified<Program> lowered(const Verified<Schedule>& schedule, bool serialize_ports) {
+  return lower(schedule, {.serialize_ports = serialize_ports});
 }
 
 // Do elements lie one after the other without gaps, so that their bytes can be copied? Asked of named types
@@ -403,7 +400,7 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
           algorithms_.choose(wanted(call, comm_size(comm)), companion.seats, lowered, plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
-      plan.plan = std::make_unique<RankPlan>(*plan.algorithm->program, companion.transport->rank(),
+      plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, companion.transport->rank(),
                                              BlockShape{.type = call.type, .elements = call.elements});
     if (plan.algorithm != nullptr) number = plan.algorithm->number + 1;
     if (plan.plan) ++companion.buffered;

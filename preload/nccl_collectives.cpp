@@ -223,14 +223,12 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
       seats,
-      [](const Topology& topology, const Collective& collective, const Schedule& schedule, bool) {
-        return lower(topology, collective, schedule);  // NCCL deals a group's messages out by itself
-      },
-      why);
+      // NCCL deals a group's messages out by itself.
+      [](const Verified<Schedule>& schedule, bool) { return lower(schedule); }, why);
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
   if (!lowered)
-    lowered = std::make_unique<Lowered>(*algorithm->program, in_place_shift(call.collective), nccl_.steps);
+    lowered = std::make_unique<Lowered>(algorithm->program, in_place_shift(call.collective), nccl_.steps);
   used_ += mine.rank == 0;
   say(call, mine, algorithm->name);
   return &lowered->algorithm;

@@ -85,7 +85,7 @@ class NcclCollectives {
 
   // An algorithm that was lowered.
   struct Lowered {
-    Lowered(const Program& program, int input_shift, const NcclCalls& nccl)
+    Lowered(const Verified<Program>& program, int input_shift, const NcclCalls& nccl)
         : tables(program), algorithm(tables.tables(), input_shift, nccl) {}
     const StepProgram tables;
     NcclAlgorithm algorithm;

@@ -368,11 +368,11 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
 
 }  // namespace
 
-std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, const BlockShape& shape,
+std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>& program, const BlockShape& shape,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& options) {
-  require_depth(program, options);
-  Machine machine(program, shape, op, options);
+  require_depth(*program, options);
+  Machine machine(*program, shape, op, options);
   for (Rank n = 0; n < machine.ranks(); ++n) machine.write_input(n, inputs.at(n));
   machine.run(1, [](int) {});
   std::vector<std::vector<std::byte>> outputs;
@@ -380,15 +380,15 @@ std::vector<std::vector<std::byte>> outputs_of(const BlockProgram& program, cons
   return outputs;
 }
 
-std::vector<RunRow> run_blocks_on_threads(const BlockProgram& program, const Collective& collective,
-                                          const RunOptions& options, const BlockRunOptions& how) {
+std::vector<RunRow> run_blocks_on_threads(const Verified<BlockProgram>& program, const RunOptions& options,
+                                          const BlockRunOptions& how) {
   check(options);
-  require_depth(program, how);
+  require_depth(*program, how);
   BlockRunOptions block_options = how;
   block_options.timeout = options.timeout;
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
-    Machine machine(program, shape, op, block_options);
-    return run_row_of_all(machine, collective, shape, op, options, machine.judge());
+    Machine machine(*program, shape, op, block_options);
+    return run_row_of_all(machine, program.collective(), shape, op, options, machine.judge());
   });
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/block_program.h"
-#include "ir/collective.h"
+#include "ir/verified.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
 
@@ -22,15 +22,14 @@ struct BlockRunOptions {
 };
 
 // Runs the program once on given inputs by rank; the outputs (in place: those parts of the shared memory).
-// Throws Hang that names rank, block, instruction and what it waits for. Requires a program that the referee
-// accepts.
-std::vector<std::vector<std::byte>> outputs_of(const BlockProgram&, const BlockShape&, ReduceOp,
+// Throws Hang that names rank, block, instruction and what it waits for.
+std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>&, const BlockShape&, ReduceOp,
                                                const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& = {});
 
 // By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is
 // from a barrier of all blocks to the end of the last.
-std::vector<RunRow> run_blocks_on_threads(const BlockProgram&, const Collective&, const RunOptions&,
+std::vector<RunRow> run_blocks_on_threads(const Verified<BlockProgram>&, const RunOptions&,
                                           const BlockRunOptions& = {});
 
 }  // namespace chorale

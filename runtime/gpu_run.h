@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/peer_program.h"
+#include "ir/verified.h"
 #include "runtime/run.h"
 
 namespace chorale {
@@ -13,8 +13,7 @@ namespace chorale {
 // By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h; data are
 // copied to the GPU and back between runs. A time is that of the launch, by the GPU's clock. Throws InputError
 // where there is no GPU, too little memory on it, or no room for all thread blocks at once; Hang that names rank,
-// block, instruction and the rank that did not come. Requires a program that the referee accepts
-// (semantics/verify_peers.h).
-std::vector<RunRow> run_peers_on_gpu(const PeerProgram&, const Collective&, const RunOptions&);
+// block, instruction and the rank that did not come.
+std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>&, const RunOptions&);
 
 }  // namespace chorale

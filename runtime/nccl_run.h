@@ -6,6 +6,7 @@
 
 #include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 #include "runtime/run.h"
 
 namespace chorale {
@@ -16,14 +17,14 @@ class Transport;
 // turn. A time is from a barrier until the last rank's stream has done the collective. Throws InputError where
 // there is no GPU, for sums of halves in float32, and for a collective that NCCL does not have; Hang that names
 // rank, step and peers. Programs are those for two buffers, in place as well.
-std::vector<RunRow> run_on_nccl(MpiSession&, const Program&, const Collective&, const RunOptions&,
+std::vector<RunRow> run_on_nccl(MpiSession&, const Verified<Program>&, const RunOptions&,
                                 bool in_place = false);
 std::vector<RunRow> run_nccl_library(MpiSession&, const Collective&, const RunOptions&,
                                      bool in_place = false);
 
 // The same for a rank of any transport, which brings the ranks together. `host_rank`: among those of its machine.
-std::vector<RunRow> run_on_nccl(Transport&, int host_rank, const Program&, const Collective&,
-                                const RunOptions&, bool in_place);
+std::vector<RunRow> run_on_nccl(Transport&, int host_rank, const Verified<Program>&, const RunOptions&,
+                                bool in_place);
 std::vector<RunRow> run_nccl_library(Transport&, int host_rank, const Collective&, const RunOptions&,
                                      bool in_place);
 

@@ -229,8 +229,10 @@ struct Launched {
 
 }  // namespace
 
-std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Collective& collective,
-                                         const RunOptions& options, const PeerRunOptions& how) {
+std::vector<RunRow> run_peers_on_threads(const Verified<PeerProgram>& verified, const RunOptions& options,
+                                         const PeerRunOptions& how) {
+  const PeerProgram& program = *verified;
+  const Collective& collective = verified.collective();
   check(options);
   check(program, how, options.accumulation);
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
@@ -240,9 +242,11 @@ std::vector<RunRow> run_peers_on_threads(const PeerProgram& program, const Colle
   });
 }
 
-std::int64_t wrong_in_free_run(const PeerProgram& program, const Collective& collective,
-                               const BlockShape& shape, ReduceOp op, int launches,
-                               const PeerRunOptions& options, std::chrono::milliseconds timeout) {
+std::int64_t wrong_in_free_run(const Verified<PeerProgram>& verified, const BlockShape& shape, ReduceOp op,
+                               int launches, const PeerRunOptions& options,
+                               std::chrono::milliseconds timeout) {
+  const PeerProgram& program = *verified;
+  const Collective& collective = verified.collective();
   check(program, options, shape.accumulation);
   // Launch i has the inputs of seed i + 1, and `between` judges launch i - 1 before it writes them: what
   // arrives too late, or too early, is of another seed and so is wrong.

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/peer_program.h"
+#include "ir/verified.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
 
@@ -25,14 +25,13 @@ struct PeerRunOptions {
 // By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is
 // from a barrier of all ranks to the end of the last. Throws Hang that names rank, block, instruction and the
 // rank that did not come, and InputError where halves are to be added as float32 in a program for one memory.
-// Requires a program that the referee accepts (semantics/verify_peers.h).
-std::vector<RunRow> run_peers_on_threads(const PeerProgram&, const Collective&, const RunOptions&,
+std::vector<RunRow> run_peers_on_threads(const Verified<PeerProgram>&, const RunOptions&,
                                          const PeerRunOptions& = {});
 
 // Launch after launch, each with inputs of its own, ranks running ahead of each other as they like; elements
 // that were wrong in all of them.
-std::int64_t wrong_in_free_run(const PeerProgram&, const Collective&, const BlockShape&, ReduceOp,
-                               int launches, const PeerRunOptions& = {},
+std::int64_t wrong_in_free_run(const Verified<PeerProgram>&, const BlockShape&, ReduceOp, int launches,
+                               const PeerRunOptions& = {},
                                std::chrono::milliseconds timeout = std::chrono::minutes(1));
 
 }  // namespace chorale

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/verified.h"
 #include "runtime/elements.h"
 #include "runtime/epilogue.h"
 #include "runtime/rank_buffers.h"
@@ -23,7 +24,8 @@ struct BlockShape {
 
 class RankPlan {
  public:
-  RankPlan(const Program&, Rank, const BlockShape&);
+  RankPlan(const Verified<Program>& program, Rank n, const BlockShape& shape)
+      : RankPlan(*program, n, shape) {}
   RankPlan(const RankPlan&) = delete;  // epochs point into the buffers
   RankPlan& operator=(const RankPlan&) = delete;
 
@@ -50,6 +52,7 @@ class RankPlan {
     std::vector<LocalWork> work = {};
   };
 
+  RankPlan(const Program&, Rank, const BlockShape&);
   std::byte* address(const Slot&);
   void add(const Program&, const Instruction&);
 

@@ -13,16 +13,15 @@
 namespace chorale {
 namespace {
 
-std::vector<RunRow> rows(const Program& program, const Collective& collective, const RunOptions& options,
-                         Transport& transport) {
+std::vector<RunRow> rows(const Verified<Program>& program, const RunOptions& options, Transport& transport) {
   const auto make_plan = [&](const BlockShape& shape) { return RankPlan(program, transport.rank(), shape); };
-  return rows(make_plan, !reduces(program), collective, options, transport);
+  return rows(make_plan, !reduces(*program), program.collective(), options, transport);
 }
 
 // A plan with buffers of its caller's.
 class CopiedPlan {
  public:
-  CopiedPlan(const Program& program, Rank n, const BlockShape& shape)
+  CopiedPlan(const Verified<Program>& program, Rank n, const BlockShape& shape)
       : plan_(program, n, shape), input_(plan_.input().size()), output_(plan_.output().size()) {}
 
   std::span<std::byte> input() { return input_; }
@@ -42,40 +41,39 @@ class CopiedPlan {
 
 }  // namespace
 
-std::vector<RunRow> run_on_threads(const Program& program, const Collective& collective,
-                                   const RunOptions& options) {
+std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOptions& options) {
   check(options);
   std::vector<RunRow> result;
-  on_threads(program, options.timeout, [&](Transport& transport) {
-    std::vector<RunRow> mine = rows(program, collective, options, transport);
+  on_threads(*program, options.timeout, [&](Transport& transport) {
+    std::vector<RunRow> mine = rows(program, options, transport);
     if (transport.rank() == 0) result = std::move(mine);
   });
   return result;
 }
 
-std::vector<RunRow> run_on_mpi(MpiSession& session, const Program& program, const Collective& collective,
+std::vector<RunRow> run_on_mpi(MpiSession& session, const Verified<Program>& program,
                                const RunOptions& options) {
   check(options);
-  require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
-  return rows(program, collective, options, *session.transport(options.timeout));
+  require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
+  return rows(program, options, *session.transport(options.timeout));
 }
 
-std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Program& program,
-                                      const Collective& collective, const RunOptions& options) {
+std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Program>& program,
+                                      const RunOptions& options) {
   check(options);
-  require_ranks(session, program.name, static_cast<int>(program.ranks.size()));
+  require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
   const auto make_plan = [&](const BlockShape& shape) {
     return CopiedPlan(program, transport->rank(), shape);
   };
-  return rows(make_plan, !reduces(program), collective, options, *transport);
+  return rows(make_plan, !reduces(*program), program.collective(), options, *transport);
 }
 
-std::vector<std::vector<std::byte>> outputs_of(const Program& program, const BlockShape& shape, ReduceOp op,
-                                               const std::vector<std::vector<std::byte>>& inputs,
+std::vector<std::vector<std::byte>> outputs_of(const Verified<Program>& program, const BlockShape& shape,
+                                               ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout) {
-  std::vector<std::vector<std::byte>> outputs(program.ranks.size());
-  on_threads(program, timeout, [&](Transport& transport) {
+  std::vector<std::vector<std::byte>> outputs(program->ranks.size());
+  on_threads(*program, timeout, [&](Transport& transport) {
     const Rank n = transport.rank();
     RankPlan plan(program, n, shape);
     if (plan.input().size() != inputs.at(n).size())

@@ -6,16 +6,19 @@
 
 #include "device/step_plan.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
 class StepProgram {
  public:
-  explicit StepProgram(const Program&);
+  explicit StepProgram(const Verified<Program>& program) : StepProgram(*program) {}
 
   StepTables tables() const;  // as long as this lives
 
  private:
+  explicit StepProgram(const Program&);
+
   int steps_ = 0, pieces_ = 1;
   std::vector<std::array<int, 3>> slots_ = {};
   std::vector<StepMessage> messages_ = {};

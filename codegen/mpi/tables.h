@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 namespace {
@@ -28,6 +29,12 @@ constexpr std::array<int, 9> kLocal[] = {
     {0, 0, 1, 0, 0, 1, 0, 0, -1},
     {1, 0, 1, 0, 1, 1, 1, 1, -1},
 };
+
+// No piece is long: messages go all at once, be they of any size.
+constexpr double kLong = HUGE_VAL;  // bytes
+constexpr int kLongSteps = kSteps;
+constexpr const auto& kLongMessages = kMessages;
+constexpr const auto& kLongLocal = kLocal;
 
 // rank, output slot: the sum of these rank, input slot
 constexpr std::array<int, 4> kPromised[] = {

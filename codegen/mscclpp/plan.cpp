@@ -9,7 +9,6 @@
 #include "codegen/mscclpp/file.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/mscclpp/write_plan.h"
-#include "codegen/passes/peer_lowering.h"
 #include "ir/error.h"
 #include "semantics/verify_peers.h"
 
@@ -17,21 +16,6 @@ namespace chorale {
 namespace {
 
 constexpr int kMostBlocks = 64;  // of a rank, that surely run at the same time
-
-PeerProgram lowered(const Collective& collective, const Program& program, int most_operations) {
-  PeerOptions how{.double_scratch = false, .shared_counters = true, .by_steps = true};
-  how.has = [](Rank n, const DataOperation& op) { return mscclpp::shape_for(n, op) != nullptr; };
-  how.excess = [=](const PeerProgram& lane) {
-    return mscclpp::excess(mscclpp::plan_of(lane).gpus, most_operations);
-  };
-  how.most_blocks = kMostBlocks;
-  PeerLowered result = try_to_peers(collective, program, how);
-  // Chunks that are one message belong together; where that is too much for a thread block, they go one by one.
-  how.merge = false;
-  if (result.fault) result = try_to_peers(collective, program, how);
-  if (result.fault) throw InputError(program.name, *result.fault);
-  return std::move(result.program);
-}
 
 void require_right(const std::string& text, const std::string& name, int most_operations) {
   const MscclppFile file = mscclpp_from_json(text, name, most_operations);
@@ -41,23 +25,37 @@ void require_right(const std::string& text, const std::string& name, int most_op
 
 }  // namespace
 
-std::string to_mscclpp_plan(const Collective& collective, const Program& program,
-                            const MscclppOptions& options) {
-  if (has_epilogue(program))
-    throw InputError(program.name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",
-                     "use another target");
+PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
+  return {
+      .double_scratch = false,
+      .shared_counters = true,
+      .by_steps = true,
+      .has = [](Rank n, const DataOperation& op) { return mscclpp::shape_for(n, op) != nullptr; },
+      .excess = [most = options.most_operations](
+                    const PeerProgram& lane) { return mscclpp::excess(mscclpp::plan_of(lane).gpus, most); },
+      .most_blocks = kMostBlocks};
+}
+
+void require_mscclpp_name(const Collective& collective, const std::string& program) {
   if (!is_offered(collective.kind))
-    throw InputError(program.name, "MSCCL++ has no name for the collective " + name_of(collective),
+    throw InputError(program, "MSCCL++ has no name for the collective " + name_of(collective),
                      "use another target");
-  mscclpp::WrittenPlan plan = mscclpp::plan_of(lowered(collective, program, options.most_operations));
-  if (plan.fault) throw InputError(program.name, *plan.fault);
-  const std::string text = mscclpp::to_json({.name = program.name,
-                                             .collective = name_of(collective),
-                                             .in_place = program.in_place,
+}
+
+std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppOptions& options) {
+  if (has_epilogue(*program))
+    throw InputError(program->name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",
+                     "use another target");
+  require_mscclpp_name(program.collective(), program->name);
+  mscclpp::WrittenPlan plan = mscclpp::plan_of(*program);
+  if (plan.fault) throw InputError(program->name, *plan.fault);
+  const std::string text = mscclpp::to_json({.name = program->name,
+                                             .collective = name_of(program.collective()),
+                                             .in_place = program->in_place,
                                              .min_bytes = options.min_bytes,
                                              .max_bytes = options.max_bytes,
                                              .gpus = std::move(plan.gpus)});
-  require_right(text, program.name, options.most_operations);
+  require_right(text, program->name, options.most_operations);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Execution plans of MSCCL++ (JSON, read by its executor and by its NCCL shim), from programs of epochs: lowered to
-// peer programs as every target with memory that ranks share (codegen/passes/peer_lowering.h), and written down.
+// Execution plans of MSCCL++ (JSON, read by its executor and by its NCCL shim): peer programs, as every
+// target with memory that ranks share has them (codegen/passes/peer_lowering.h), written down.
 //
 // Rules that are kept (src/core/executor, src/core/include/execution_common.hpp): all keys that the loader
 // demands; at most 64 operations, 16 channels and 16 remote buffers a thread block, 8 channels an operation;
@@ -10,8 +10,10 @@
 
 #include <string>
 
+#include "codegen/passes/peer_lowering.h"
 #include "ir/collective.h"
-#include "ir/program.h"
+#include "ir/peer_program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -21,8 +23,15 @@ struct MscclppOptions {
   long long max_bytes = 0;  // 0: no limit
 };
 
+// What the program has to be for the executor (LoweringOptions::peers; with reuse_scratch = false, since
+// thread blocks that have nothing to do with each other run side by side).
+PeerOptions peers_for_mscclpp(const MscclppOptions& = {});
+
+// Throws InputError, which names the program, for a collective that the format has no name for.
+void require_mscclpp_name(const Collective&, const std::string& program);
+
 // For input and output as the program has them, in place or not. Throws InputError that says what the format or its
 // executor cannot do: a limit, a custom collective.
-std::string to_mscclpp_plan(const Collective&, const Program&, const MscclppOptions& = {});
+std::string to_mscclpp_plan(const Verified<PeerProgram>&, const MscclppOptions& = {});
 
 }  // namespace chorale

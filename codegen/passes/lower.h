@@ -1,18 +1,65 @@
-// Schedule -> Program: what each rank does, in which buffers.
+// The recipe: from a schedule to a program, by the passes of passes.h, relax.h and peer_lowering.h in their
+// one order. Whoever lowers calls this (tests/rooms/recipe.py); what differs between `run`, `bench`, `emit`,
+// the preload libraries and workloads is data in the options.
 #pragma once
 
-#include "ir/collective.h"
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "codegen/passes/peer_lowering.h"
+#include "codegen/passes/relax.h"
+#include "ir/block_program.h"
+#include "ir/epilogue.h"
+#include "ir/peer_program.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
-#include "ir/topology.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
-// The result has passed semantics/verify_program. Where the schedule does not perform the collective (it may
-// come from a file) this throws InputError, also where a custom collective gives a chunk positions that make
-// it another piece of its block in the input than in the output. Messages are numbered in the order of the
-// schedule's sends, so epoch s of the program is step s. Without reusing scratch slots, chunks that have
-// nothing to do with each other share none: what runs them side by side wants that.
-Program lower(const Topology&, const Collective&, const Schedule&, bool reuse_scratch_slots = true);
+struct LoweringOptions {
+  std::string name = {};  // of the program; empty: the collective's
+  bool in_place = false;  // input and output are in one memory, as NCCL and MPI_IN_PLACE have it
+  // Messages that share a port go one after the other; cost/port_serialization.h says when that pays.
+  bool serialize_ports = false;
+  // Without, chunks that have nothing to do with each other share no slots, for what runs them side by side.
+  bool reuse_scratch = true;
+  std::optional<Epilogue> epilogue = {};  // follows each complete sum
+  RelaxOptions blocks =
+      {};  // of a BlockProgram: channels, depth of queues, limits of the target (in_place: as above)
+  PeerOptions peers = {};  // of a PeerProgram: counters, limits of the target
+};
+
+// The form says how an operation waits for another: Program by epochs, BlockProgram by queues and
+// dependencies, PeerProgram by counters. A program of epochs is verified, and the other form that it becomes
+// again, each once. Its messages are numbered in the order of the schedule's sends, and without serialized
+// ports and what is in place, epoch s is step s.
+//
+// Throws InputError where a custom collective gives a chunk positions that make it another piece of its block
+// in the input than in the output, where nothing is added that an epilogue could follow or its tensors do not
+// lie where sums are completed, and where the target cannot hold any form of the program.
+template <typename Form = Program>
+Verified<Form> lower(const Verified<Schedule>&, const LoweringOptions& = {});
+template <>
+Verified<Program> lower(const Verified<Schedule>&, const LoweringOptions&);
+template <>
+Verified<BlockProgram> lower(const Verified<Schedule>&, const LoweringOptions&);
+template <>
+Verified<PeerProgram> lower(const Verified<Schedule>&, const LoweringOptions&);
+
+// By position of a chunk in the inputs: the ranks that complete its sum, by adding, of a program of any form
+// with an epilogue; others get it from them. A function that keeps state with the elements (an optimizer with
+// its moments) may run as an epilogue where every chunk has one such rank; where one has several, only a
+// function that is the same everywhere.
+template <typename Form>
+std::map<int, std::set<Rank>> completion_points(const Form& program) {
+  std::map<int, std::set<Rank>> points;
+  for_each_instruction(program, [&](Rank n, int, int, const auto& i) {
+    for (int k = 0; applies(i.does) && k < i.does.count; ++k) points[i.does.position + k].insert(n);
+  });
+  return points;
+}
 
 }  // namespace chorale

@@ -1,7 +1,9 @@
-// The passes of lower(), in their order. Each takes a whole program and leaves a whole program.
+// The passes of lower() between a schedule and a program of epochs, in their order. Each takes a whole
+// program and leaves a whole program, which is verified when all are done.
 #pragma once
 
 #include "ir/collective.h"
+#include "ir/epilogue.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -29,5 +31,33 @@ Program order_epochs(Program);
 
 // Scratch slots whose contents are needed in different steps become one.
 Program reuse_scratch(Program);
+
+// For input and output in one memory, as NCCL's callers have it: the same steps where a write of an output
+// slot overwrites the input slot in its place (in_place_slot):
+//
+//   - a copy of an input onto its own place is dropped;
+//   - a message that a sum's first operand was received into lands in scratch instead, and is added to the
+//     input that lies where the sum is wanted;
+//   - an input slot that is read when or after its place is written is copied to scratch first, in a step
+//     before all others, in which there are no messages.
+Program in_place(const Collective&, Program);
+
+// Each operation that completes a sum applies the function to it; what is sent on is the value after it. The
+// passes that follow keep it with the operation, whatever that is fused with. Throws InputError where nothing
+// is added. Tensors that lie like the outputs need sums that are completed there, which the verifier says.
+Program apply_epilogue(const Topology&, const Collective&, Program, const Epilogue&);
+
+// Port serialization: messages of a step that share a port go one after the other.
+//
+// By the model it is the same whether a port carries them at once or in turn. Ports are not so: several
+// senders that fill one receiver's port at once get in each other's way, on a switch with TCP for 6 % of the
+// time (benchmarks/fabric, machine star8), and MPI's own algorithms for long messages do so, too.
+//
+// The same messages and local work, in more epochs: a step whose messages share limits becomes as many as it
+// has rounds, each of which loads every link and limit for one round at most; what is local stays in the
+// last. A step whose messages do not come apart so, taken by posting distance (ir/posting_order.h) as they
+// fit, stays as it is. So do programs of machines whose switches have abilities. Messages have the numbers
+// that assign_slots gave them.
+Program serialize_ports(const Topology&, const Schedule&, Program);
 
 }  // namespace chorale

@@ -20,7 +20,6 @@
 #include "codegen/passes/hops.h"
 #include "codegen/passes/lanes.h"
 #include "ir/error.h"
-#include "semantics/verify_peers.h"
 
 namespace chorale {
 namespace {
@@ -34,6 +33,12 @@ void name_places(const Collective& collective, const Program& program, std::vect
           place.slot = in_place_slot(collective.kind, program.chunks_per_block, n, place.slot,
                                      program.ranks[n].input_chunks, program.ranks[n].output_chunks);
 }
+
+// Before it is verified.
+struct PeerDraft {
+  PeerProgram program = {};
+  std::optional<Fault> fault = {};  // why there is none: Limit
+};
 
 // A lane beside those that are there.
 void append(PeerProgram& program, PeerProgram&& lane) {
@@ -51,7 +56,7 @@ void append(PeerProgram& program, PeerProgram&& lane) {
 }
 
 // The first part of each rank that does most in it, then the second ones, ...
-std::vector<int> in_turns(const std::vector<std::map<Rank, int>>& hops) {
+std::vector<int> round_robin(const std::vector<std::map<Rank, int>>& hops) {
   std::vector<std::pair<int, int>> turns;  // and parts
   std::map<Rank, int> had;
   for (int part = 0; part < static_cast<int>(hops.size()); ++part) {
@@ -68,7 +73,7 @@ std::vector<int> in_turns(const std::vector<std::map<Rank, int>>& hops) {
 // costs a lane that is written in vain; so a lane that was too much at a rank is not asked again about parts that do
 // no less there (full:16, Allgather over all rings: 7.0 CPU s without, 1.5 with, for a plan that is 1 % longer).
 // Parts come in turns of the ranks at which they do most, so that lanes fill at all ranks alike.
-PeerLowered shared_out(PeerWork& work) {
+PeerDraft shared_out(PeerWork& work) {
   struct Lane {
     std::set<int> parts = {};
     PeerProgram program = {};
@@ -78,7 +83,7 @@ PeerLowered shared_out(PeerWork& work) {
   for (Rank n = 0; n < static_cast<int>(work.hops.size()); ++n)
     for (const Hop& hop : work.hops[n]) ++hops[hop.part][n];
   std::vector<Lane> lanes;
-  for (const int part : in_turns(hops)) {
+  for (const int part : round_robin(hops)) {
     std::optional<Fault> excess;
     const auto has_room = [&](Lane& lane) {
       for (const auto& [n, most] : lane.too_much)
@@ -106,14 +111,12 @@ PeerLowered shared_out(PeerWork& work) {
       return {.fault = excess};
     }
   }
-  PeerLowered result{.program = work.frame};
+  PeerDraft result{.program = work.frame};
   for (Lane& lane : lanes) append(result.program, std::move(lane.program));
   return result;
 }
 
-}  // namespace
-
-PeerLowered try_to_peers(const Collective& collective, const Program& program, const PeerOptions& options) {
+PeerDraft draft_of(const Collective& collective, const Program& program, const PeerOptions& options) {
   std::vector<Events> ranks;
   for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
   if (program.in_place) name_places(collective, program, ranks);
@@ -136,17 +139,28 @@ PeerLowered try_to_peers(const Collective& collective, const Program& program, c
                                 .output_chunks = program.ranks[n].output_chunks,
                                 .scratch_chunks = work.mail.scratch[n],
                                 .slice = program.ranks[n].slice});
-  PeerLowered result = options.excess ? shared_out(work) : PeerLowered{.program = lane_of(work, {0})};
-  if (result.fault) return result;
-  if (const std::vector<Fault> faults = violations(collective, result.program, {}, 1); !faults.empty())
-    throw std::logic_error("to_peers: " + faults.front().words);
+  return options.excess ? shared_out(work) : PeerDraft{.program = lane_of(work, {0})};
+}
+
+}  // namespace
+
+Verification<PeerProgram> try_to_peers(const Verified<Program>& program, const PeerOptions& options) {
+  PeerDraft draft = draft_of(program.collective(), *program, options);
+  if (draft.fault && options.merge) {
+    PeerOptions one_by_one = options;
+    one_by_one.merge = false;
+    draft = draft_of(program.collective(), *program, one_by_one);
+  }
+  if (draft.fault) return {.fault = std::move(draft.fault)};
+  Verification<PeerProgram> result = verify(program, std::move(draft.program));
+  if (result.fault) throw std::logic_error("to_peers: " + result.fault->words);
   return result;
 }
 
-PeerProgram to_peers(const Collective& collective, const Program& program, const PeerOptions& options) {
-  PeerLowered lowered = try_to_peers(collective, program, options);
-  if (lowered.fault) throw InputError(program.name, *lowered.fault);
-  return std::move(lowered.program);
+Verified<PeerProgram> to_peers(const Verified<Program>& program, const PeerOptions& options) {
+  Verification<PeerProgram> result = try_to_peers(program, options);
+  if (result.fault) throw InputError(program->name, *result.fault);
+  return std::move(*result.accepted);
 }
 
 }  // namespace chorale

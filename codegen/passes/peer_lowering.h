@@ -21,17 +21,19 @@
 #include <functional>
 #include <optional>
 
-#include "ir/collective.h"
 #include "ir/fault.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 
 // As they are they suit our kernel (device/kernel.h); codegen/mscclpp/plan.cpp asks for what suits plans.
 struct PeerOptions {
-  bool fuse = true;   // a value that is received and sent on stays in a register
-  bool merge = true;  // consecutive chunks that go the same way are one message
+  bool fuse = true;  // a value that is received and sent on stays in a register
+  // Consecutive chunks that go the same way are one message, unless they belong together so and are too much
+  // for a block.
+  bool merge = true;
   // Or receivers tell their senders when a launch begins.
   bool double_scratch = true;
   // One counter for all that a rank tells another, in its order; or one for each message, which networks may bring in
@@ -47,15 +49,10 @@ struct PeerOptions {
   int most_blocks = 1;  // of a rank, where there is an excess
 };
 
-struct PeerLowered {
-  PeerProgram program = {};
-  std::optional<Fault> fault = {};  // why there is none: Limit
-};
+// The result has been accepted by semantics/verify_peers; none, where there is an excess that no blocks mend.
+Verification<PeerProgram> try_to_peers(const Verified<Program>&, const PeerOptions& = {});
 
-// The result has been accepted by semantics/verify_peers.
-PeerLowered try_to_peers(const Collective&, const Program&, const PeerOptions& = {});
-
-// The same; throws InputError where there is none, which is only where there is an excess.
-PeerProgram to_peers(const Collective&, const Program&, const PeerOptions& = {});
+// The same; throws InputError where there is none.
+Verified<PeerProgram> to_peers(const Verified<Program>&, const PeerOptions& = {});
 
 }  // namespace chorale

@@ -46,9 +46,29 @@ int longest_block(const BlockProgram& program) {
   return static_cast<int>(longest);
 }
 
-}  // namespace
+// Local sums go into the place of an operand: one that goes elsewhere is a copy, and additions to that.
+Program with_sums_in_place(Program program) {
+  for (RankProgram& rank : program.ranks)
+    for (ThreadBlock& block : rank.blocks) {
+      std::vector<Instruction> split;
+      for (const Instruction& i : block.instructions) {
+        const DataOperation& op = i.does;
+        const bool elsewhere = is_local(op) && op.from.size() > 1 && op.to.size() == 1 &&
+                               std::ranges::find(op.from, op.to.front()) == op.from.end();
+        for (std::size_t k = 0; k < (elsewhere ? op.from.size() : 1); ++k) {
+          Instruction& part = split.emplace_back(i);
+          if (elsewhere && k == 0) part.does.from = {op.from[0]};
+          if (elsewhere && k > 0) part.does.from = {op.to[0], op.from[k]};
+        }
+      }
+      block.instructions = std::move(split);
+    }
+  return program;
+}
 
-Relaxed try_relax(const Collective& collective, const Program& program, const RelaxOptions& asked) {
+// As short as asked for. `steps` are those of the program, or their sums are elsewhere.
+Verification<BlockProgram> relaxed(const Verified<Program>& program, const Program& steps,
+                                   const RelaxOptions& asked) {
   constexpr int kMostChannels = 32;
   // Blocks that hand values on first: they are fewest, and fuse. Where they would hang on queues as deep as
   // there are, a block for each direction.
@@ -60,15 +80,15 @@ Relaxed try_relax(const Collective& collective, const Program& program, const Re
     bool too_long = false;
     for (const auto& [paired, depth] : attempts) {
       if (depth > options.queue_depth) continue;
-      BlockProgram result = build(collective, program, options, paired);
+      BlockProgram result = build(program.collective(), steps, options, paired);
       result.queue_depth = depth;
       if (options.most_instructions > 0 && longest_block(result) > options.most_instructions) {
         too_long = true;
         continue;
       }
-      const auto faults = violations(collective, result, {.depth = depth, .in_place = options.in_place}, 1);
-      if (faults.empty()) return {.program = std::move(result)};
-      fault = faults.front();
+      Verification<BlockProgram> verification = verify(program, std::move(result));
+      if (!verification.fault) return verification;
+      fault = *verification.fault;
       if (fault->kind != Fault::Kind::Deadlock) break;
     }
     if (!too_long) break;
@@ -80,16 +100,51 @@ Relaxed try_relax(const Collective& collective, const Program& program, const Re
                            .remedy = "use fewer chunks"}};
   const bool hangs = fault->kind == Fault::Kind::Deadlock;
   if (!hangs && !options.in_place)
-    throw std::logic_error("relaxing " + program.name + " is wrong: " + fault->words);
+    throw std::logic_error("relaxing " + program->name + " is wrong: " + fault->words);
   fault->words = (hangs ? "needs deeper queues: " : "cannot be done in place: ") + fault->words;
   fault->remedy = hangs ? "raise the depth, if the target has it" : "use it out of place";
   return {.fault = std::move(fault)};
 }
 
-BlockProgram relax(const Collective& collective, const Program& program, const RelaxOptions& options) {
-  Relaxed relaxed = try_relax(collective, program, options);
-  if (relaxed.fault) throw InputError(program.name, *relaxed.fault);
-  return std::move(relaxed.program);
+// Ever shorter, until the target takes it.
+Verification<BlockProgram> fitted(const Verified<Program>& program, const Program& steps,
+                                  RelaxOptions options) {
+  const int most = options.most_instructions;
+  Verification<BlockProgram> result{
+      .fault =
+          Fault{Fault::Kind::Limit, {}, "blocks of less than 4 steps are not enough", "raise the limit"}};
+  for (const bool in_place : options.for_both ? std::vector{true, false} : std::vector{options.in_place}) {
+    options.in_place = in_place;
+    // Steps that only wait are counted by targets, too, so blocks may have to be shorter than the limit.
+    for (int limit = most; limit >= 4; limit -= std::max(1, limit / 4)) {
+      options.most_instructions = limit;
+      result = relaxed(program, steps, options);
+      if (result.fault) break;
+      result.fault = options.excess(**result.accepted);
+      if (result.fault) continue;
+      // What works in place works out of place as well, if it writes no input.
+      const BlockProgram& blocks = **result.accepted;
+      if (options.for_both && in_place &&
+          !violations(program.collective(), blocks, {.depth = blocks.queue_depth}, 1).empty())
+        break;
+      return result;
+    }
+  }
+  result.accepted.reset();
+  return result;
+}
+
+}  // namespace
+
+Verification<BlockProgram> try_relax(const Verified<Program>& program, const RelaxOptions& options) {
+  const Program steps = options.sums_in_place ? with_sums_in_place(*program) : *program;
+  return options.excess ? fitted(program, steps, options) : relaxed(program, steps, options);
+}
+
+Verified<BlockProgram> relax(const Verified<Program>& program, const RelaxOptions& options) {
+  Verification<BlockProgram> result = try_relax(program, options);
+  if (result.fault) throw InputError(program->name, *result.fault);
+  return std::move(*result.accepted);
 }
 
 }  // namespace chorale

@@ -2,13 +2,13 @@
 // order; each takes a whole program and leaves a whole program.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "ir/block_program.h"
-#include "ir/collective.h"
 #include "ir/fault.h"
 #include "ir/program.h"
-#include "ir/topology.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 
@@ -19,19 +19,21 @@ struct RelaxOptions {
   bool merge = true;      // consecutive chunks that go the same way are one message
   int queue_depth = 2;    // of the target's queues: 1, 2, 4 or 8
   int most_instructions = 0;  // of a block: use more channels, up to 32, until none has more; 0: no limit
-};
-
-struct Relaxed {
-  BlockProgram program = {};
-  std::optional<Fault> fault = {};  // why there is none: Limit, Deadlock, or what is wrong in place
+  // Local sums go into the place of an operand: one that goes elsewhere is a copy, and additions to that.
+  bool sums_in_place = false;
+  // In place if that is right in both kinds of calls, as what writes no input is; else out of place.
+  bool for_both = false;
+  // What of the program the target cannot express or hold; none if it takes it. Blocks become shorter then,
+  // by a quarter each time, from most_instructions down to 4. Empty: it takes any.
+  std::function<std::optional<Fault>(const BlockProgram&)> excess = {};
 };
 
 // The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one
-// asked for), and in place where that was asked for. None where a limit cannot be kept, or where the collective
-// cannot be done in place.
-Relaxed try_relax(const Collective&, const Program&, const RelaxOptions& = {});
+// asked for), and in place where that was asked for. None where a limit cannot be kept (Limit), where queues
+// are not deep enough (Deadlock), or where the collective cannot be done in place.
+Verification<BlockProgram> try_relax(const Verified<Program>&, const RelaxOptions& = {});
 
 // The same; throws InputError where there is none.
-BlockProgram relax(const Collective&, const Program&, const RelaxOptions& = {});
+Verified<BlockProgram> relax(const Verified<Program>&, const RelaxOptions& = {});
 
 }  // namespace chorale

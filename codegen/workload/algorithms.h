@@ -6,6 +6,7 @@
 
 #include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 #include "ir/workload.h"
 
 namespace chorale {
@@ -13,8 +14,7 @@ namespace chorale {
 // How a communication of the workload is done: a lowered program that performs the collective.
 struct WorkloadAlgorithm {
   std::string operation = {};  // name, in the workload
-  Collective collective = {};
-  Program program = {};
+  Verified<Program> program;
 };
 
 // The collective that a communication is, and the other way round; sends are none. Requires one that has another.

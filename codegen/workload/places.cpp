@@ -42,15 +42,15 @@ WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<Workl
     const Operation& op = operation(workload, needed.operation);
     const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
     const bool sums = !stage.loop.empty();
-    rows_[needed.operation] =
-        exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->collective, it->program, sums);
+    rows_[needed.operation] = exchange_rows(fmt::format("{}: {}", workload.name, op.name),
+                                            it->program.collective(), *it->program, sums);
     if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
       in_place_[stages_.made_in_place(op.name)] = op.name;
   }
 }
 
 void WorkloadPlaces::check_kind(const NeededCollective& needed, const WorkloadAlgorithm& given) const {
-  const Collective &a = needed.collective, &b = given.collective;
+  const Collective &a = needed.collective, &b = given.program.collective();
   if (row_of(b.kind).result != a.kind || a.ranks != b.ranks || a.root != b.root)
     throw InputError(workload_.name,
                      fmt::format("{} is {} among {} ranks, and its algorithm {} among {}", needed.operation,

@@ -27,7 +27,7 @@ class WorkloadPlaces : public LoopSurroundings {
   const Stages& stages() const { return stages_; }
   // By operation, of those that are done by an algorithm.
   const std::map<std::string, ExchangeRows>& rows() const { return rows_; }
-  const Program& program(const std::string& operation) const { return algorithm_.at(operation)->program; }
+  const Program& program(const std::string& operation) const { return *algorithm_.at(operation)->program; }
 
   LoopPlace read_at(const std::string& name, const TensorType& space) const override;
   bool is_stored(const std::string& name) const override { return stages_.is_stored(name); }

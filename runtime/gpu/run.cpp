@@ -219,8 +219,9 @@ class GpuMachine : public PeerMachine {
 
 }  // namespace
 
-std::vector<RunRow> run_peers_on_gpu(const PeerProgram& program, const Collective& collective,
-                                     const RunOptions& options) {
+std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& verified, const RunOptions& options) {
+  const PeerProgram& program = *verified;
+  const Collective& collective = verified.collective();
   check(options);
   check(program, {}, options.accumulation);
   require_gpu();

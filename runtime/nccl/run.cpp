@@ -252,13 +252,15 @@ bool nccl_library_has(CollectiveKind kind) {
   }
 }
 
-std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Program& program,
-                                const Collective& collective, const RunOptions& options, bool in_place) {
+std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verified<Program>& verified,
+                                const RunOptions& options, bool in_place) {
+  const Program& program = *verified;
+  const Collective& collective = verified.collective();
   check(options);
   require_own_type(options);
   require_ranks(transport, program.name, static_cast<int>(program.ranks.size()));
   const Gpu gpu(transport, host_rank);
-  const StepProgram tables(program);
+  const StepProgram tables(verified);
   const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
                            ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
   // For all sizes; in place only the buffers differ, and it sees that they overlap.
@@ -301,10 +303,9 @@ std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const 
   return rows(make_plan, !collective.combining, collective, options, transport);
 }
 
-std::vector<RunRow> run_on_nccl(MpiSession& session, const Program& program, const Collective& collective,
+std::vector<RunRow> run_on_nccl(MpiSession& session, const Verified<Program>& program,
                                 const RunOptions& options, bool in_place) {
-  return run_on_nccl(*session.transport(options.timeout), rank_on_host(), program, collective, options,
-                     in_place);
+  return run_on_nccl(*session.transport(options.timeout), rank_on_host(), program, options, in_place);
 }
 
 std::vector<RunRow> run_nccl_library(MpiSession& session, const Collective& collective,

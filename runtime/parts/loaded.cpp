@@ -44,14 +44,13 @@ std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& colle
   return mpi().run_library(session, collective, options, in_place);
 }
 
-std::vector<RunRow> run_peers_on_gpu(const PeerProgram& program, const Collective& collective,
-                                     const RunOptions& options) {
-  return gpu().run_peers(program, collective, options);
+std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& program, const RunOptions& options) {
+  return gpu().run_peers(program, options);
 }
 
-std::vector<RunRow> run_on_nccl(MpiSession& session, const Program& program, const Collective& collective,
+std::vector<RunRow> run_on_nccl(MpiSession& session, const Verified<Program>& program,
                                 const RunOptions& options, bool in_place) {
-  return nccl().run(session, program, collective, options, in_place);
+  return nccl().run(session, program, options, in_place);
 }
 
 std::vector<RunRow> run_nccl_library(MpiSession& session, const Collective& collective,

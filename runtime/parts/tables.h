@@ -20,8 +20,7 @@ struct GpuPart {
 };
 
 struct NcclPart {
-  std::vector<RunRow> (*run)(MpiSession&, const Program&, const Collective&, const RunOptions&,
-                             bool) = nullptr;
+  std::vector<RunRow> (*run)(MpiSession&, const Verified<Program>&, const RunOptions&, bool) = nullptr;
   std::vector<RunRow> (*run_library)(MpiSession&, const Collective&, const RunOptions&, bool) = nullptr;
   decltype(&nccl_library_has) library_has = nullptr;
 };

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import copy
 import json
+import math
 import random
 import xml.etree.ElementTree as ElementTree
 
@@ -110,6 +111,23 @@ for name in results:
                     assert free == (name == "free.json") and (differ == 0 or free and elements == "10007"), text
                     some_differ = some_differ or differ > 0
 assert files >= 35 and some_differ, files
+
+# Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
+# last byte. A ring has links of its own, and one form.
+for name, command in [("hub.json", ("classic", "direct_alltoall", "hub:4")), ("ring.json", None)]:
+    if command:
+        result(name, *command)
+    path = run(chorale, "emit", name, "--target", "mpi", "-o", "x_" + name).strip()
+    text = (work / path).read_text()
+    above, steps, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kLong", "kSteps", "kPieces"))
+    assert (above == "HUGE_VAL") == (name == "ring.json"), above
+    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", path, "-o", "x")
+    last = 1 << 20 if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
+    for elements, serialized in [(1, False), (last, False), (last + 1, above != "HUGE_VAL")]:
+        told = run("mpirun", "--oversubscribe", "-n", "4", "./x", str(elements), "2")
+        assert ", 0 wrong" in told and ("with ports serialized" in told) == serialized, (elements, told)
+    # One step in which three ranks send to each becomes three.
+    assert (re.search(r"kLongSteps = (\w+)", text)[1], steps) == (("3", "1") if command else ("kSteps", steps)), text
 
 # The page of a result, of all points or of one.
 (work / "pages").mkdir()

@@ -18,6 +18,7 @@
 #include "device/elements.h"
 #include "ir/files.h"
 #include "semantics/workload_machine.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 #include "workload/text.h"
 #include "workload/transform.h"
@@ -79,8 +80,8 @@ inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, 
     const std::vector<Point> points = incumbents(machine, collective);
     const Point& point = few_steps ? points.front() : points.back();
     algorithms.push_back(
-        {needed.operation, point.collective, lower(machine, point.collective, point.schedule)});
-    algorithms.back().program.name = fmt::format("{} on {}", name_of(collective), machine.name);
+        {needed.operation, lower(accepted(machine, point.collective, point.schedule),
+                                 {.name = fmt::format("{} on {}", name_of(collective), machine.name)})});
   }
   return algorithms;
 }

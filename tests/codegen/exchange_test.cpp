@@ -6,11 +6,11 @@
 
 #include <random>
 
-#include "codegen/passes/lower.h"
 #include "codegen/workload/exchange_tables.h"
 #include "construct/incumbents.h"
 #include "device/workload_exchange.h"
 #include "device/workload_threads.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale::test {

@@ -1,6 +1,5 @@
 // What programs look like; that they compute the right thing is said by the referee inside lower(), which has
 // tests of its own.
-#include "codegen/passes/lower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +8,15 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "runtime/block_executor.h"
+#include "runtime/peer_executor.h"
+#include "runtime/run.h"
 #include "semantics/verify_program.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
+#include "topology/builders.h"
+#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -156,6 +161,60 @@ TEST(Lower, RandomSchedules) {
             << " seed " << seed;
       }
   }
+}
+
+// The options do not get in each other's way: each form of each combination does what the schedule does, on
+// data.
+TEST(Lower, AllOptionsTogether) {
+  const Epilogue epilogue{.expression = parse_expression("x * 2 + index", {}, "")};
+  const RunOptions run{.bytes = {8 * 7}, .types = {ElementType::Int32}, .iterations = 1, .warm_up = 0};
+  int programs = 0, serialized = 0;
+  for (const char* machine : {"hub:3", "ring:3"})
+    for (const char* name :
+         {"direct_allreduce", "ring_reducescatter", "direct_alltoall", "binomial_reduce"}) {
+      const Topology t = flatten(named_topology(machine));
+      Point point;
+      try {
+        point = classic_algorithm(name, t, {.chunks = 2});
+      } catch (const InputError&) {
+        continue;  // where ranks that talk are not linked
+      }
+      const Verified<Schedule> schedule = accepted(t, point.collective, point.schedule);
+      for (int options = 0; options < 16; ++options) {
+        LoweringOptions how{.name = "test",
+                            .in_place = (options & 1) != 0,
+                            .serialize_ports = (options & 2) != 0,
+                            .reuse_scratch = (options & 4) != 0};
+        if (options & 8) how.epilogue = epilogue;
+        if (how.epilogue && !adds(point.collective)) {
+          EXPECT_THROW(lower(schedule, how), InputError);
+          continue;
+        }
+        const auto right = [&](const std::vector<RunRow>& rows) {
+          for (const RunRow& row : rows) EXPECT_EQ(row.wrong, 0) << machine << " " << name << " " << options;
+          ++programs;
+        };
+        const Verified<Program> program = lower(schedule, how);
+        EXPECT_EQ(program->in_place, how.in_place);
+        EXPECT_EQ(program.collective(), point.collective);
+        right(run_on_threads(program, run));
+        right(run_peers_on_threads(lower<PeerProgram>(schedule, how), run));
+        try {
+          right(run_blocks_on_threads(lower<BlockProgram>(schedule, how), run, {.in_place = how.in_place}));
+        } catch (const InputError& error) {  // of an Alltoall: queues put nothing aside
+          EXPECT_TRUE(how.in_place);
+          EXPECT_THAT(error.what(), HasSubstr("cannot be done in place"));
+        }
+        if (how.serialize_ports) {
+          how.serialize_ports = false;
+          const Verified<Program> at_once = lower(schedule, how);
+          serialized += program->steps > at_once->steps;
+          EXPECT_EQ(messages_of(*program).size(), messages_of(*at_once).size());
+        }
+      }
+    }
+  EXPECT_GT(programs, 200);
+  EXPECT_GT(serialized, 8);
 }
 
 // A relay that has nothing to add: rank 1 of 0 - 1 - 2 stands outside the group {0, 2}. And the copy that

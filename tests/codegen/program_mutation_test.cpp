@@ -5,10 +5,9 @@
 #include <map>
 #include <string>
 
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
 #include "runtime/run.h"
 #include "semantics/verify_program.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
 

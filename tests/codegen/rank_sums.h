@@ -27,7 +27,7 @@ class RankSums {
                     std::span<const double> summands) const {
     const Message message = message_of(op, rank, element);
     const WorkloadAlgorithm& algorithm = *algorithm_.at(message.name);
-    const int pieces = algorithm.collective.chunks_per_block;
+    const int pieces = algorithm.program.collective().chunks_per_block;
     int piece = 0;
     for (std::int64_t end = 0; piece < pieces; ++piece)
       if ((end += message.length / pieces + (piece < message.length % pieces ? 1 : 0)) > message.place) break;
@@ -37,7 +37,7 @@ class RankSums {
         [&](double a, double b) {
           return rounded(op.type.element, folded(op.type.element, op.reduction, a, b));
         });
-    for (const ChunkSpec& chunk : algorithm.collective.chunks)
+    for (const ChunkSpec& chunk : algorithm.program.collective().chunks)
       if (ends_at(chunk, local) && chunk.input == message.block * pieces + piece)
         return slots.at({local, 1, chunk.output});
     throw std::logic_error("no chunk of " + op.name);
@@ -47,13 +47,13 @@ class RankSums {
   // first?
   bool are_the_same_on_all_ranks() const {
     for (const auto& [name, algorithm] : algorithm_) {
-      if (!adds(algorithm->collective)) continue;
+      if (!adds(algorithm->program.collective())) continue;
       const auto slots = done<std::string>(
           *algorithm, [](Rank n) { return std::to_string(n); },
           [](const std::string& a, const std::string& b) {
             return "(" + std::min(a, b) + " + " + std::max(a, b) + ")";
           });
-      for (const ChunkSpec& chunk : algorithm->collective.chunks)
+      for (const ChunkSpec& chunk : algorithm->program.collective().chunks)
         for (const Rank n : chunk.post)
           if (slots.at({n, 1, chunk.output}) != slots.at({*chunk.post.begin(), 1, chunk.output}))
             return false;
@@ -96,9 +96,9 @@ class RankSums {
 
   template <typename T, typename First, typename Add>
   static Slots<T> done(const WorkloadAlgorithm& algorithm, const First& first, const Add& added) {
-    const Program& program = algorithm.program;
+    const Program& program = *algorithm.program;
     Slots<T> slots;
-    for (const ChunkSpec& chunk : algorithm.collective.chunks)
+    for (const ChunkSpec& chunk : algorithm.program.collective().chunks)
       for (const Rank n : chunk.pre) slots[{n, 0, chunk.input}] = first(n);
     for (int s = 0; s < program.steps; ++s) {
       const Slots<T> before = slots;

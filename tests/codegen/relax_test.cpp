@@ -1,21 +1,20 @@
 // Block programs: every algorithm that we have becomes one, the referee accepts it for every depth of queues,
 // and it notices nearly every change.
-#include "codegen/passes/relax.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 
 #include "codegen/dot.h"
 #include "codegen/msccl_xml.h"
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
 #include "construct/incumbents.h"
 #include "ir/error.h"
 #include "semantics/verify_blocks.h"
+#include "tests/codegen/passes_alone.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 
@@ -407,15 +406,18 @@ TEST(Epilogue, CompletionPoints) {
   const Topology topology = named_topology("full:8");
   for (const auto& [name, count] : points) {
     const Point point = classic_algorithm(name, topology);
-    const Program program = lower(topology, point.collective, point.schedule);
-    const auto found = completion_points(topology, point.collective, program);
+    const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
+    const LoweringOptions how{.epilogue = Epilogue{}};
+    const auto found = completion_points(*lower(schedule, how));
     EXPECT_FALSE(found.empty());
     for (const auto& [position, ranks] : found) EXPECT_EQ(ranks.size(), count) << name << " " << position;
-    // They are the same after the fact.
-    EXPECT_EQ(
-        completion_points(topology, point.collective, with_epilogue(topology, point.collective, program)),
-        found)
-        << name;
+    // They are the verifier's, and the same whatever waits for what.
+    std::map<int, std::set<Rank>> completed;
+    for (const Completion& each : completions(topology, point.collective, *lower(schedule)))
+      completed[each.position].insert(each.rank);
+    EXPECT_EQ(found, completed) << name;
+    EXPECT_EQ(found, completion_points(*lower<BlockProgram>(schedule, how))) << name;
+    EXPECT_EQ(found, completion_points(*lower<PeerProgram>(schedule, how))) << name;
   }
 }
 
@@ -427,7 +429,7 @@ TEST(Printers, OfBarriersAndEpilogues) {
             with_epilogue(topology, point.collective, lower(topology, point.collective, point.schedule)));
   EXPECT_NE(to_dot(program).find(" as 3"), std::string::npos);
   try {
-    to_msccl_xml(point.collective, program);
+    to_msccl_xml(unverified(program, point.collective));
     FAIL() << "an epilogue in MSCCL XML";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("MSCCL XML has no step that applies a function"),
@@ -435,7 +437,7 @@ TEST(Printers, OfBarriersAndEpilogues) {
   }
   BlockProgram barrier = program;
   for (BlockRank& rank : barrier.ranks) rank.blocks = {{.instructions = {{.barrier = 0}}}};
-  EXPECT_THROW(to_msccl_xml(point.collective, barrier), InputError);
+  EXPECT_THROW(to_msccl_xml(unverified(barrier, point.collective)), InputError);
   EXPECT_NE(to_dot(barrier).find("bar 0"), std::string::npos);
 }
 

@@ -13,10 +13,8 @@
 #include "codegen/mscclpp/plan.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/mscclpp/write_plan.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
 #include "ir/error.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/faults.h"
 #include "tests/semantics/machines.h"
@@ -183,9 +181,15 @@ TEST(WriteMscclppPlan, moves_have_the_operations_that_the_executor_has) {
   EXPECT_EQ(name({.from = {home, other, far}, .to = {home}}), "");  // and the only one, where others are far
 }
 
-std::string refusal(const Collective& collective, const Program& program, int most_operations) {
+std::string plan_of(const Verified<Schedule>& schedule, int most_operations) {
+  const MscclppOptions limits{.most_operations = most_operations};
+  return to_mscclpp_plan(
+      lower<PeerProgram>(schedule, {.reuse_scratch = false, .peers = peers_for_mscclpp(limits)}), limits);
+}
+
+std::string refusal(const Verified<Schedule>& schedule, int most_operations) {
   try {
-    to_mscclpp_plan(collective, program, {.most_operations = most_operations});
+    plan_of(schedule, most_operations);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -196,13 +200,12 @@ std::string refusal(const Collective& collective, const Program& program, int mo
 TEST(WriteMscclppPlan, blocks_have_as_many_operations_as_there_is_room_for) {
   const Topology ring = test::ring(4);
   const Collective collective = make_collective("allreduce", 4, 4);
-  const Program program = lower(ring, collective, test::ring_allreduce(4, 1), false);
+  const Verified<Schedule> schedule = accepted(ring, collective, test::ring_allreduce(4, 1));
   for (const auto& [most, blocks] : std::map<int, std::size_t>{{200, 1}, {24, 2}, {16, 4}}) {
-    const MscclppFile file =
-        mscclpp_from_json(to_mscclpp_plan(collective, program, {.most_operations = most}), "ours", most);
+    const MscclppFile file = mscclpp_from_json(plan_of(schedule, most), "ours", most);
     for (const PeerRank& rank : file.program.ranks) EXPECT_EQ(rank.blocks.size(), blocks) << most;
   }
-  EXPECT_THAT(refusal(collective, program, 8),
+  EXPECT_THAT(refusal(schedule, 8),
               HasSubstr("chunks that belong together need a thread block with 11 operations, where executors "
                         "have room for 8"));
 }

@@ -8,11 +8,10 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/passes/lower.h"
-#include "codegen/passes/relax.h"
 #include "construct/classic.h"
 #include "cost/cost.h"
 #include "ir/error.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
 

@@ -13,6 +13,7 @@
 #include "library/answers.h"
 #include "library/question.h"
 #include "semantics/verify.h"
+#include "tests/runtime/unverified.h"
 
 namespace chorale {
 namespace {
@@ -56,8 +57,11 @@ class Library : public ::testing::Test {
                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-Program named(const Topology&, const Collective& collective, const Schedule& schedule, bool /*turns*/) {
-  return {.collective = collective.kind, .steps = static_cast<int>(schedule.steps.size())};
+// In the place of the recipe, which libraries do not have.
+Verified<Program> named(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
+  const Collective& collective = schedule.collective();
+  return unverified(Program{.collective = collective.kind, .steps = static_cast<int>(schedule->steps.size())},
+                    collective);
 }
 
 constexpr CollectiveCall kAsked{.collective = CollectiveKind::Allgather, .ranks = 2, .block_bytes = 1000};
@@ -67,9 +71,9 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   EXPECT_EQ(library.size(), 2);
   EXPECT_EQ(library.complaints(), std::vector<std::string>{});
   int lowered = 0;
-  const auto counted = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
+  const auto counted = [&](const Verified<Schedule>& s, bool serialize_ports) {
     ++lowered;
-    return named(t, c, s, turns);
+    return named(s, serialize_ports);
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
@@ -81,13 +85,14 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   EXPECT_EQ(lowered, 1);
 }
 
-// A latency of 1 us, 1,000 bytes a us: from 100,000 bytes a chunk on, what shares a port goes in turn; lowered once for each.
-TEST_F(Library, LongMessagesTakeTurns) {
+// A latency of 1 us, 1,000 bytes a us: from 100,000 bytes a chunk on, what shares a port is serialized;
+// lowered once for each.
+TEST_F(Library, LongMessagesAreSerialized) {
   Algorithms library(write("a.json", to_json(exchange())));
   std::vector<bool> asked;
-  const auto noted = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
-    asked.push_back(turns);
-    return named(t, c, s, turns);
+  const auto noted = [&](const Verified<Schedule>& s, bool serialize_ports) {
+    asked.push_back(serialize_ports);
+    return named(s, serialize_ports);
   };
   std::string why;
   CollectiveCall call = kAsked;
@@ -101,12 +106,12 @@ TEST_F(Library, LongMessagesTakeTurns) {
 TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   Algorithms library(write("a.json", to_json(exchange())));
   int refused = 0;
-  const auto refusing = [&](const Topology& t, const Collective& c, const Schedule& s, bool turns) {
-    if (s.steps.size() == 1) {
+  const auto refusing = [&](const Verified<Schedule>& s, bool serialize_ports) {
+    if (s->steps.size() == 1) {
       ++refused;
       throw InputError("a point", "cannot be lowered");
     }
-    return named(t, c, s, turns);
+    return named(s, serialize_ports);
   };
   std::string why;
   for (int i = 0; i < 2; ++i) {
@@ -117,7 +122,7 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
     EXPECT_THAT(why, HasSubstr("cannot be lowered"));
   }
   EXPECT_EQ(refused, 1);
-  const auto never = [](const Topology&, const Collective&, const Schedule&, bool) -> Program {
+  const auto never = [](const Verified<Schedule>&, bool) -> Verified<Program> {
     throw InputError("a point", "cannot be lowered");
   };
   Algorithms other(directory_);
@@ -218,13 +223,14 @@ Result along_a_line(Rank root) {
   return result;
 }
 
-// What was lowered is judged by the referee.
-Program judged(const Topology& topology, const Collective& collective, const Schedule& schedule,
-               bool /*turns*/) {
-  EXPECT_TRUE(violations(topology, collective, schedule).empty());
-  return {.collective = collective.kind,
-          .steps = static_cast<int>(schedule.steps.size()),
-          .ranks = std::vector<RankProgram>(collective.root + 1)};  // to be seen outside
+// What is to be lowered has been verified, its ranks called otherwise or not.
+Verified<Program> judged(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
+  const Collective& collective = schedule.collective();
+  EXPECT_TRUE(violations(schedule.topology(), collective, *schedule).empty());
+  return unverified(Program{.collective = collective.kind,
+                            .steps = static_cast<int>(schedule->steps.size()),
+                            .ranks = std::vector<RankProgram>(collective.root + 1)},  // to be seen outside
+                    collective);
 }
 
 TEST_F(Library, AnotherRootIsServedWhereASymmetryCarriesTheOneThatIsThere) {

@@ -6,13 +6,10 @@
 
 #include <algorithm>
 
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/transport.h"
+#include "tests/codegen/passes_alone.h"
 #include "topology/builders.h"
 
 namespace chorale {
@@ -34,7 +31,7 @@ Example by_hand(const std::string& name, int ranks, bool with_one_memory = false
 }
 
 void expect_right(const Example& example, const RunOptions& options, std::size_t rows) {
-  const std::vector<RunRow> all = run_peers_on_gpu(example.program, example.collective, options);
+  const std::vector<RunRow> all = run_peers_on_gpu(unverified(example.program, example.collective), options);
   EXPECT_EQ(all.size(), rows);
   for (const RunRow& row : all)
     EXPECT_EQ(row.wrong, 0) << example.program.name << " " << row.bytes << " " << to_string(row.type) << " "
@@ -84,7 +81,7 @@ TEST(GpuRun, AFunctionFollowsSums) {
     for (PeerBlock& block : rank.blocks)
       for (PeerInstruction& i : block.instructions)
         if (applies(i.does)) i.does.position ^= 1;
-  EXPECT_GT(run_peers_on_gpu(changed.program, changed.collective, options).at(0).wrong, 0);
+  EXPECT_GT(run_peers_on_gpu(unverified(changed.program, changed.collective), options).at(0).wrong, 0);
 }
 
 // The check is of what lies on the GPU: an algorithm that copies where it should add is found out.
@@ -94,7 +91,8 @@ TEST(GpuRun, WrongElementsAreCounted) {
     for (PeerBlock& block : rank.blocks)
       for (PeerInstruction& i : block.instructions)
         if (adds(i.does)) i.does.from.resize(1);
-  const auto rows = run_peers_on_gpu(example.program, example.collective, {.bytes = {64}, .iterations = 1});
+  const auto rows =
+      run_peers_on_gpu(unverified(example.program, example.collective), {.bytes = {64}, .iterations = 1});
   EXPECT_GT(rows.at(0).wrong, 0);
 }
 
@@ -106,7 +104,7 @@ TEST(GpuRun, WhoDoesNotComeIsNamed) {
   ASSERT_NE(wait, instructions.end());
   wait->value = 3;  // nobody raises it so far
   try {
-    run_peers_on_gpu(example.program, example.collective,
+    run_peers_on_gpu(unverified(example.program, example.collective),
                      {.bytes = {64}, .iterations = 1, .timeout = std::chrono::milliseconds(300)});
     FAIL() << "nobody was missed";
   } catch (const Hang& hang) {
@@ -118,7 +116,7 @@ TEST(GpuRun, WhoDoesNotComeIsNamed) {
 TEST(GpuRun, ProgramsThatDoNotFitAreRefused) {
   const Example example = by_hand("ring_allgather", 17);  // the stand-in has room for 16 thread blocks
   try {
-    run_peers_on_gpu(example.program, example.collective, {.bytes = {64}});
+    run_peers_on_gpu(unverified(example.program, example.collective), {.bytes = {64}});
     FAIL() << "it fits";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("has 17 blocks that wait for each other, the GPU has room for 16"));

@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/nccl_run.h"
 #include "runtime/thread_transport.h"
+#include "tests/codegen/passes_alone.h"
 #include "topology/builders.h"
 
 namespace chorale {
@@ -37,8 +37,8 @@ TEST(NcclRun, HandWrittenAlgorithmsAndNcclsOwn) {
     for (bool in_place : {false, true}) {
       const Example example = by_hand(name, 4);
       on_threads(example.program, options.timeout, [&](Transport& transport) {
-        std::vector<RunRow> all =
-            run_on_nccl(transport, transport.rank(), example.program, example.collective, options, in_place);
+        std::vector<RunRow> all = run_on_nccl(
+            transport, transport.rank(), unverified(example.program, example.collective), options, in_place);
         const std::vector<RunRow> library =
             run_nccl_library(transport, transport.rank(), example.collective, options, in_place);
         EXPECT_EQ(all.size(), library.size());
@@ -59,7 +59,7 @@ TEST(NcclRun, WrongElementsAreCounted) {
       for (Instruction& i : block.instructions)
         if (adds(i.does)) i.does.from.erase(i.does.from.begin());
   on_threads(program, options.timeout, [&](Transport& transport) {
-    EXPECT_GT(run_on_nccl(transport, transport.rank(), program, other.collective,
+    EXPECT_GT(run_on_nccl(transport, transport.rank(), unverified(program, other.collective),
                           {.bytes = {4096}, .iterations = 1}, false)
                   .front()
                   .wrong,
@@ -74,7 +74,7 @@ TEST(NcclRun, RefusesWhatItCannot) {
                 testing::ThrowsMessage<InputError>(HasSubstr("NCCL has no gather")));
     EXPECT_THAT(
         [&] {
-          run_on_nccl(transport, transport.rank(), gather.program, gather.collective,
+          run_on_nccl(transport, transport.rank(), unverified(gather.program, gather.collective),
                       {.types = {ElementType::Float16}, .accumulation = Accumulation::Float32}, false);
         },
         testing::ThrowsMessage<InputError>(HasSubstr("--accumulate float32")));

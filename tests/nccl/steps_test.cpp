@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
 #include "device/nccl_steps.h"
 #include "runtime/step_tables.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/nccl/ranks.h"
 #include "topology/builders.h"
 
@@ -25,7 +25,7 @@ const NcclCalls nccl = {ncclGroupStart, ncclGroupEnd,          ncclSend,
 StepProgram by_hand(const std::string& name, int ranks, int chunks = 0) {
   const Topology topology = named_topology("full:" + std::to_string(ranks));
   const Point point = classic_algorithm(name, topology, {.chunks = chunks});
-  return StepProgram(lower(topology, point.collective, point.schedule));
+  return StepProgram(lower(accepted(topology, point.collective, point.schedule)));
 }
 
 std::size_t messages(const StepPlan& plan) {

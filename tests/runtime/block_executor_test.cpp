@@ -10,9 +10,6 @@
 #include <span>
 
 #include "codegen/msccl_xml.h"
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/relax.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -20,6 +17,7 @@
 #include "runtime/element_types.h"
 #include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/runtime/everything.h"
 #include "topology/builders.h"
 
@@ -96,7 +94,8 @@ TEST(BlockExecutor, HalvesInFloat32AreRoundedOnce) {
     const auto right = [&](Accumulation accumulation) {
       int count = 0;
       for (const auto& output :
-           outputs_of(blocks, {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
+           outputs_of(unverified(blocks),
+                      {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
                       ReduceOp::Sum, inputs, {.in_place = in_place}))
         for (std::size_t e = 0; e < 16; ++e) {
           Float16 value;
@@ -159,8 +158,9 @@ TEST(BlockExecutor, EpiloguesAreAppliedOnceToEverySum) {
       std::vector<float> ones(blocks_in * 10, 1.0F);
       const std::vector<std::byte> input{std::as_bytes(std::span(ones)).begin(),
                                          std::as_bytes(std::span(ones)).end()};
-      const auto outputs = outputs_of(blocks, {.elements = 10}, ReduceOp::Sum, {input, input, input, input},
-                                      {.in_place = in_place, .epilogue = add_index});
+      const auto outputs =
+          outputs_of(unverified(blocks), {.elements = 10}, ReduceOp::Sum, {input, input, input, input},
+                     {.in_place = in_place, .epilogue = add_index});
       for (std::size_t n = 0; n < 4; ++n)
         for (std::size_t e = 0; e < outputs[n].size() / 4; ++e) {
           float value = 0;
@@ -191,7 +191,7 @@ TEST(BlockExecutor, BlocksMeetAtBarriers) {
   alone.ranks[0].blocks[0].instructions[0] = {.does = receiving({Buffer::Scratch, 0})};
   alone.ranks[0].blocks[0].recv_from = 0;
   try {
-    outputs_of(alone, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4)},
+    outputs_of(unverified(alone), {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4)},
                {.timeout = std::chrono::milliseconds(50)});
     FAIL() << "did not hang";
   } catch (const Hang& hang) {
@@ -231,7 +231,7 @@ TEST(BlockExecutor, AHangIsNamed) {
                  .blocks = {{.recv_from = 1, .instructions = {{.does = receiving({Buffer::Output, 0})}}}}},
                 {.output_chunks = 1, .blocks = {{.send_to = 0, .instructions = {}}}}}};
   try {
-    outputs_of(program, {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4), {}},
+    outputs_of(unverified(program), {.elements = 1}, ReduceOp::Sum, {std::vector<std::byte>(4), {}},
                {.timeout = std::chrono::milliseconds(50)});
     FAIL() << "did not hang";
   } catch (const Hang& hang) {

@@ -10,11 +10,6 @@
 #include <random>
 
 #include "codegen/epilogue_source.h"
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
-#include "codegen/passes/relax.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -24,6 +19,7 @@
 #include "runtime/run.h"
 #include "semantics/verify_blocks.h"
 #include "semantics/verify_program.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/runtime/everything.h"
 #include "topology/builders.h"
 
@@ -261,7 +257,7 @@ TEST(Epilogue, SlicedTensorsWantSumsCompletedWhereTheyAreWanted) {
   sliced.operands[0].layout = OperandLayout::Sliced;
   const Program good = with_epilogue(line, collective, program, replicated);
   EXPECT_EQ(wrong(run_on_threads(good, collective, {.bytes = {40}, .iterations = 1, .warm_up = 0})), 0);
-  EXPECT_THROW(with_epilogue(line, collective, program, sliced), InputError);
+  EXPECT_THROW(lower(accepted(line, collective, schedule), {.epilogue = sliced}), InputError);
 }
 
 TEST(Epilogue, TheShippedExampleIsRight) {

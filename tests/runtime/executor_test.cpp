@@ -6,8 +6,6 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/element_types.h"
@@ -16,6 +14,7 @@
 #include "runtime/test_data.h"
 #include "runtime/thread_transport.h"
 #include "semantics/verify_program.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/runtime/everything.h"
 #include "tests/semantics/machines.h"
@@ -67,7 +66,7 @@ std::vector<T> values_of(const std::vector<std::byte>& bytes) {
 // By hand: blocks of 3 elements in 2 chunks, of 2 elements and of 1.
 TEST(Execute, RingAllgatherOfUnevenChunks) {
   const Program p = lower(test::ring(3), make_collective("allgather", 3, 2), test::ring_allgather(3, 2));
-  const auto outputs = outputs_of(p, {.type = ElementType::Int32, .elements = 3}, ReduceOp::Sum,
+  const auto outputs = outputs_of(unverified(p), {.type = ElementType::Int32, .elements = 3}, ReduceOp::Sum,
                                   {bytes_of<std::int32_t>({1, 2, 3}), bytes_of<std::int32_t>({4, 5, 6}),
                                    bytes_of<std::int32_t>({7, 8, 9})});
   for (Rank n = 0; n < 3; ++n)
@@ -81,9 +80,9 @@ TEST(Execute, AllReduceAddsOrTakesTheLargest) {
       bytes_of<float>({1, -10, 0.5}), bytes_of<float>({2, -20, 0.25}), bytes_of<float>({3, -30, 0}),
       bytes_of<float>({4, -40, 8})};
   const BlockShape shape{.type = ElementType::Float32, .elements = 3};
-  for (const auto& output : outputs_of(p, shape, ReduceOp::Sum, inputs))
+  for (const auto& output : outputs_of(unverified(p), shape, ReduceOp::Sum, inputs))
     EXPECT_THAT(values_of<float>(output), ElementsAre(10, -100, 8.75));
-  for (const auto& output : outputs_of(p, shape, ReduceOp::Max, inputs))
+  for (const auto& output : outputs_of(unverified(p), shape, ReduceOp::Max, inputs))
     EXPECT_THAT(values_of<float>(output), ElementsAre(4, -10, 8));
 }
 
@@ -94,7 +93,7 @@ TEST(Execute, GatheredSumsAreTheSameEverywhere) {
   for (LinkId l = 0; l < 6; ++l) s.steps[0].sends.push_back({.chunk = t.links[l].src, .link = l});
   const Program p = lower(t, make_collective("allreduce_by_gather", 3, 1), s);
   const auto outputs =
-      outputs_of(p, {.type = ElementType::Float32, .elements = 1}, ReduceOp::Sum,
+      outputs_of(unverified(p), {.type = ElementType::Float32, .elements = 1}, ReduceOp::Sum,
                  {bytes_of<float>({1e8F}), bytes_of<float>({-1e8F}), bytes_of<float>({1.0F})});
   for (const auto& output : outputs) EXPECT_THAT(values_of<float>(output), ElementsAre(1.0F));
 }
@@ -145,7 +144,7 @@ TEST(Execute, MessagesOfAStepGoRound) {
   const Point point = classic_algorithm("direct_alltoall", t, {.chunks = 2});
   const Program program = lower(t, point.collective, point.schedule);
   for (Rank n = 0; n < 5; ++n) {
-    RankPlan plan(program, n, {.type = ElementType::Int32, .elements = 4});
+    RankPlan plan(unverified(program), n, {.type = ElementType::Int32, .elements = 4});
     NotingTransport transport(n, 5);
     plan.execute(ReduceOp::Sum, transport);
     ASSERT_EQ(transport.sent.size(), 8u);
@@ -325,9 +324,9 @@ TEST(Accumulation, HalvesInFloat32AreRoundedOnce) {
     inputs.push_back(bytes_of(std::vector<Float16>(16, Float16(n == 0 ? 2048.0F : 1.0F))));
   const auto right = [&](Accumulation accumulation) {
     std::ptrdiff_t count = 0;
-    for (const auto& output :
-         outputs_of(p, {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
-                    ReduceOp::Sum, inputs))
+    for (const auto& output : outputs_of(
+             unverified(p), {.type = ElementType::Float16, .elements = 16, .accumulation = accumulation},
+             ReduceOp::Sum, inputs))
       count += std::ranges::count(values_of<Float16>(output), Float16(2063.0F));
     return count;
   };
@@ -361,15 +360,15 @@ TEST(Accumulation, TheDataTellsTheTwoApart) {
     const TestData data(c, once, ReduceOp::Sum, 5);
     std::vector<std::vector<std::byte>> inputs(8, std::vector<std::byte>(2000));
     for (Rank n = 0; n < 8; ++n) data.fill_input(n, inputs[n]);
-    EXPECT_EQ(data.wrong_elements(3, outputs_of(p, once, ReduceOp::Sum, inputs)[3]), 0);
-    EXPECT_GT(data.wrong_elements(3, outputs_of(p, often, ReduceOp::Sum, inputs)[3]), 100);
+    EXPECT_EQ(data.wrong_elements(3, outputs_of(unverified(p), once, ReduceOp::Sum, inputs)[3]), 0);
+    EXPECT_GT(data.wrong_elements(3, outputs_of(unverified(p), often, ReduceOp::Sum, inputs)[3]), 100);
   }
 }
 
 std::string hang_of(const Program& program) {
   try {
     on_threads(program, milliseconds(500), [&](Transport& transport) {
-      RankPlan plan(program, transport.rank(), {.elements = 10});
+      RankPlan plan(unverified(program), transport.rank(), {.elements = 10});
       plan.execute(ReduceOp::Sum, transport);
     });
   } catch (const Hang& hang) {

@@ -13,11 +13,10 @@
 #include <random>
 #include <thread>
 
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/run.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
 
@@ -34,7 +33,7 @@ std::int64_t wrong_elements(MpiSession& session, const std::string& what, const 
   std::int64_t wrong = 0;
   const Program program = lower(t, collective, schedule);
   for (const Program& each : {program, in_place(t, collective, program)})
-    for (const RunRow& row : run_on_mpi(session, each, collective, options)) wrong += row.wrong;
+    for (const RunRow& row : run_on_mpi(session, unverified(each, collective), options)) wrong += row.wrong;
   if (wrong > 0 && session.rank() == 0) fmt::print("{}: {} elements are wrong\n", what, wrong);
   return wrong;
 }
@@ -67,7 +66,7 @@ bool halves(MpiSession& session) {
   for (const char* name : {"ring_allreduce", "direct_reducescatter", "binomial_reduce"}) {
     const Point point = classic_algorithm(name, full, {.chunks = 2});
     for (const RunRow& row :
-         run_on_mpi(session, lower(full, point.collective, point.schedule), point.collective,
+         run_on_mpi(session, unverified(lower(full, point.collective, point.schedule), point.collective),
                     {.bytes = {2, 2 * 1001},
                     .types = {ElementType::Float16, ElementType::Bfloat16},
                     .ops = {ReduceOp::Sum, ReduceOp::Avg},
@@ -82,7 +81,7 @@ bool many(MpiSession& session) {
   const int n = session.ranks() + 1;
   const Collective c = make_collective("allgather", n, 1);
   try {
-    run_on_mpi(session, lower(test::ring(n), c, test::ring_allgather(n, 1)), c, {});
+    run_on_mpi(session, lower(accepted(test::ring(n), c, test::ring_allgather(n, 1))), {});
   } catch (const InputError& error) {
     return std::strstr(
         error.what(),
@@ -98,7 +97,7 @@ bool hang(MpiSession& session) {
   Program p = lower(test::ring(n), c, test::ring_allgather(n, 1));
   std::erase_if(p.ranks[0].blocks[0].instructions,
                 [&](const Instruction& i) { return i.step == n - 2 && i.does.sends; });
-  RankPlan plan(p, session.rank(), {.elements = 10});
+  RankPlan plan(unverified(p), session.rank(), {.elements = 10});
   session.transport(std::chrono::minutes(1))->barrier();  // starting may take its time
   try {
     plan.execute(ReduceOp::Sum, *session.transport(std::chrono::seconds(2)));

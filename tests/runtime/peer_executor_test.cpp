@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/peer_lowering.h"
 #include "construct/classic.h"
 #include "ir/error.h"
 #include "runtime/transport.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/runtime/everything.h"
 #include "tests/semantics/machines.h"
@@ -111,7 +109,7 @@ TEST(PeerExecutor, InPlace) {
       EXPECT_TRUE(peers.in_place);
       EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
           << name_of(entry.method) << " " << ranks;
-      EXPECT_EQ(wrong_in_free_run(peers, point.collective, {.elements = 53}, ReduceOp::Sum, 5), 0)
+      EXPECT_EQ(wrong_in_free_run(unverified(peers, point.collective), {.elements = 53}, ReduceOp::Sum, 5), 0)
           << name_of(entry.method);
       ++programs;
     }
@@ -123,8 +121,8 @@ TEST(PeerExecutor, LaunchesFollowEachOtherWithoutABarrier) {
   for (const char* name : {"ring_allreduce", "direct_allgather", "tree_broadcast", "direct_alltoall",
                            "tree_reduce", "recursive_doubling_allreduce"}) {
     const Example example = classic(name, 4);
-    EXPECT_EQ(wrong_in_free_run(example.program, example.collective, {.elements = 301}, ReduceOp::Sum, 40,
-                                {.slices = 2, .tile = 16, .segment_bytes = 500}),
+    EXPECT_EQ(wrong_in_free_run(unverified(example.program, example.collective), {.elements = 301},
+                                ReduceOp::Sum, 40, {.slices = 2, .tile = 16, .segment_bytes = 500}),
               0)
         << name;
   }
@@ -152,7 +150,7 @@ TEST(PeerExecutor, RandomSchedulesInAllForms) {
                           .most_blocks = 8};
       if (chosen & 32) options.excess = at_most_40;
       const PeerProgram peers = to_peers(collective, program, options);
-      EXPECT_EQ(wrong_in_free_run(peers, collective, {.elements = 53}, ReduceOp::Sum, 5), 0)
+      EXPECT_EQ(wrong_in_free_run(unverified(peers, collective), {.elements = 53}, ReduceOp::Sum, 5), 0)
           << "seed " << seed << ", options " << chosen;
       most_blocks = std::max(most_blocks, peers.ranks[0].blocks.size());
     }
@@ -170,7 +168,7 @@ TEST(PeerExecutor, DISABLED_ARace) {
                   [](const PeerInstruction& i) { return i.opcode == PeerOpcode::Sync; });
   // Again and again: on a busy machine threads may for a while come in an order that hides it.
   for (int i = 0; i < 50; ++i)
-    wrong_in_free_run(example.program, example.collective, {.elements = 1000}, ReduceOp::Sum, 100,
+    wrong_in_free_run(unverified(example.program, example.collective), {.elements = 1000}, ReduceOp::Sum, 100,
                       {.threads = 2});
 }
 #endif

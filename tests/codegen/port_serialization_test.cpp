@@ -1,22 +1,21 @@
-// Steps whose messages share a port, in turns: the same messages and data, each link and limit loaded for one round at a time.
-#include "codegen/passes/turns.h"
+// Steps whose messages share a port, one after the other: the same messages and data, each link and limit
+// loaded for one round at a time.
+#include "cost/port_serialization.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
 #include <tuple>
 
-#include "codegen/passes/epilogue.h"
-#include "codegen/passes/in_place.h"
-#include "codegen/passes/lower.h"
 #include "construct/classic.h"
-#include "cost/turns.h"
 #include "pareto/search.h"
 #include "runtime/run.h"
 #include "semantics/verify_program.h"
+#include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
@@ -44,15 +43,15 @@ std::map<std::tuple<int, Rank, Rank>, int> messages(const Program& program) {
   return found;
 }
 
-TEST(Turns, ADirectAlltoallOnAStarIsARotation) {
+TEST(PortSerialization, ADirectAlltoallOnAStarIsARotation) {
   for (const int ranks : {2, 3, 5, 8}) {
     const Topology machine = star(ranks);
     const Point point = classic_algorithm("direct_alltoall", machine, {});
     const Program program = lower(machine, point.collective, point.schedule),
-                  turned = in_turns(machine, point.collective, point.schedule, program);
+                  serialized = serialize_ports(machine, point.collective, point.schedule, program);
     EXPECT_EQ(program.steps, 1);
-    ASSERT_EQ(turned.steps, ranks - 1);
-    for (const auto& [where, count] : messages(turned)) {
+    ASSERT_EQ(serialized.steps, ranks - 1);
+    for (const auto& [where, count] : messages(serialized)) {
       const auto [epoch, from, to] = where;
       EXPECT_EQ((to - from + ranks) % ranks, epoch + 1);
       EXPECT_EQ(count, 1);
@@ -60,7 +59,7 @@ TEST(Turns, ADirectAlltoallOnAStarIsARotation) {
   }
 }
 
-TEST(Turns, LinksOfTheirOwnTakeNone) {
+TEST(PortSerialization, LinksOfTheirOwnNeedNone) {
   for (const char* machine : {"ring:6", "full:5", "dgx1", "torus:3x3"}) {
     const Topology topology = named_topology(machine);
     for (const char* collective : {"allgather", "allreduce", "alltoall"}) {
@@ -69,16 +68,16 @@ TEST(Turns, LinksOfTheirOwnTakeNone) {
                           {.max_chunks = 2, .synthesis = {.limits = {.conflicts = 1000}}});
       for (const Point& point : found.points) {
         const Program program = lower(topology, point.collective, point.schedule);
-        EXPECT_EQ(in_turns(topology, point.collective, point.schedule, program), program) << machine;
+        EXPECT_EQ(serialize_ports(topology, point.collective, point.schedule, program), program) << machine;
       }
     }
   }
 }
 
 // What epochs load, by the definition: no link and no limit beyond one round, and messages of one step stay together in order.
-void expect_turns(const Topology& machine, const Point& point, const Program& program,
-                  const Program& turned) {
-  const auto before = messages_of(program), after = messages_of(turned);
+void expect_serialized(const Topology& machine, const Point& point, const Program& program,
+                       const Program& serialized) {
+  const auto before = messages_of(program), after = messages_of(serialized);
   ASSERT_EQ(before.size(), after.size());
   std::map<int, std::map<LinkId, int>> sent;  // by epoch
   std::map<int, std::set<int>> steps;         // by epoch, of the program
@@ -106,9 +105,9 @@ void expect_turns(const Topology& machine, const Point& point, const Program& pr
     EXPECT_LE(count, needed_rounds(machine, point.schedule.steps[step]));
 }
 
-TEST(Turns, OnRandomMachinesEveryScheduleStillDoesWhatItDid) {
+TEST(PortSerialization, OnRandomMachinesEveryScheduleStillDoesWhatItDid) {
   std::mt19937 random(71);
-  int turned_programs = 0, programs = 0;
+  int changed = 0, programs = 0;
   for (int i = 0; i < 40; ++i) {
     Topology machine = star(3 + i % 3, 1 + static_cast<int>(random() % 2));
     for (Link& link : machine.links) link.bandwidth = 1 + static_cast<int>(random() % 2);
@@ -120,28 +119,29 @@ TEST(Turns, OnRandomMachinesEveryScheduleStillDoesWhatItDid) {
                                          {.max_chunks = 2, .synthesis = {.limits = {.conflicts = 500}}});
     for (const Point& point : found.points) {
       const Program program = lower(machine, point.collective, point.schedule),
-                    turned = in_turns(machine, point.collective, point.schedule, program);
+                    serialized = serialize_ports(machine, point.collective, point.schedule, program);
       ++programs;
-      turned_programs += turned.steps > program.steps;
-      EXPECT_TRUE(violations(machine, point.collective, turned).empty());
-      expect_turns(machine, point, program, turned);
+      changed += serialized.steps > program.steps;
+      EXPECT_TRUE(violations(machine, point.collective, serialized).empty());
+      expect_serialized(machine, point, program, serialized);
       const RunOptions run{.bytes = {24}, .iterations = 1, .warm_up = 0};
-      for (const RunRow& row : run_on_threads(turned, point.collective, run)) EXPECT_EQ(row.wrong, 0);
+      for (const RunRow& row : run_on_threads(serialized, point.collective, run)) EXPECT_EQ(row.wrong, 0);
       const Program one_memory = in_place(machine, point.collective, program);
-      const Program one_turned = in_turns(machine, point.collective, point.schedule, one_memory);
-      EXPECT_EQ(one_turned.steps - one_memory.steps, turned.steps - program.steps);
-      for (const RunRow& row : run_on_threads(one_turned, point.collective, run)) EXPECT_EQ(row.wrong, 0);
+      const Program one_serialized = serialize_ports(machine, point.collective, point.schedule, one_memory);
+      EXPECT_EQ(one_serialized.steps - one_memory.steps, serialized.steps - program.steps);
+      for (const RunRow& row : run_on_threads(one_serialized, point.collective, run)) EXPECT_EQ(row.wrong, 0);
     }
   }
-  EXPECT_GT(turned_programs, programs / 4) << programs;
+  EXPECT_GT(changed, programs / 4) << programs;
 }
 
-TEST(Turns, AreWorthItWhereLatencyIsNothing) {
+TEST(PortSerialization, PaysWhereLatencyIsNothing) {
   Topology machine = star(4);
   for (Link& link : machine.links) link.alpha_us = 2, link.beta_us_per_byte = 0.01;
   const double round = round_beta_us_per_byte(machine);
-  EXPECT_FALSE(worth_turns(machine, 199 / round));
-  EXPECT_TRUE(worth_turns(machine, 201 / round));
+  EXPECT_DOUBLE_EQ(serialized_above(machine), 200 / round);
+  for (Link& link : machine.links) link.beta_us_per_byte = 0;
+  EXPECT_EQ(serialized_above(machine), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
