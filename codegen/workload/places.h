@@ -13,6 +13,7 @@
 #include "codegen/workload/exchange_tables.h"
 #include "codegen/workload/loop_source.h"
 #include "codegen/workload/stages.h"
+#include "ir/execution.h"
 
 namespace chorale {
 
