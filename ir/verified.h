@@ -24,6 +24,9 @@ struct VerifiedFor {
 template <typename T>
 class Verified {
  public:
+  Verified(const Verified&) = default;  // and no moves, after which one would be empty
+  Verified& operator=(const Verified&) = default;
+
   const T& operator*() const { return *value_; }
   const T* operator->() const { return value_.get(); }
   const Topology& topology() const { return for_->topology; }

@@ -25,6 +25,7 @@ struct LoweringOptions {
   // Messages that share a port go one after the other; cost/port_serialization.h says when that pays.
   bool serialize_ports = false;
   // Without, chunks that have nothing to do with each other share no slots, for what runs them side by side.
+  // Slots of what is put aside in place are reused all the same.
   bool reuse_scratch = true;
   std::optional<Epilogue> epilogue = {};  // follows each complete sum
   RelaxOptions blocks =
