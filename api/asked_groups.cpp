@@ -13,8 +13,7 @@
 #include <map>
 #include <optional>
 
-#include "api/compose.h"
-#include "api/library.h"
+#include "api/levels.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_reader.h"

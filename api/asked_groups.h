@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/inputs.h"
+#include "api/communication_options.h"
 #include "ir/group_collective.h"
 
 namespace chorale {

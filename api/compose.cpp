@@ -13,7 +13,6 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "pareto/findings.h"
-#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -26,22 +25,6 @@ PointKey key_of(const Cost& cost) {
 }
 
 }  // namespace
-
-Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) {
-  Nesting named;
-  if (const Levels levels = load_levels(spec_or_file, changes); levels.hierarchy)
-    for (const Level& level : levels.hierarchy->levels)
-      if (level.fan_out > 1) {
-        named.names.push_back(level.name);
-        named.fan_outs.push_back(level.fan_out);
-      }
-  if (named.names.size() > 1) return named;
-  const std::vector<Nesting> found = nestings(machine(spec_or_file, changes));
-  if (found.empty())
-    throw InputError("machine " + spec_or_file, "is not divided into equal groups, each joined inside",
-                     "use one with levels ('chorale hierarchy list'), or 'chorale frontier'");
-  return found.front();
-}
 
 Outline read_outline(const std::string& text, const std::string& spec_or_file,
                      const MachineChanges& changes) {

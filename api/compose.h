@@ -6,15 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "api/levels.h"
 #include "ir/frontier.h"
 #include "ir/machine_changes.h"
 #include "ir/outline.h"
 
 namespace chorale {
-
-// The levels that an outline for this machine can name: those that it is described by, or, of a graph without levels, its
-// nodes of equal graphs. Throws InputError where there are none.
-Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
 
 // "reducescatter gpu, allreduce node, allgather gpu"; a stage "allreduce node=FILE" takes the points of a result for one of
 // its groups. Or a file ("p.json") that 'chorale place --json' wrote: its best strategy. Throws InputError at "--outline".

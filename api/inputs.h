@@ -1,10 +1,10 @@
 // From names and files to the nouns.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/communication_options.h"
 #include "ir/catalogue.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -17,22 +17,6 @@ namespace chorale {
 // ".json": docs/formats.md), without switches: each way through them becomes a link.
 // Changes (failed links, ranks that are gone) are made to the machine as it is described, with its switches.
 Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
-
-// Of a collective by name: who takes part, and how much each has.
-struct CommunicationOptions {
-  std::optional<Rank> root = {};  // of a name that has one; in groups its number in each
-  // Of its sums (ir/sum_order.h): "agreed"; "free"; "fixed", along a tree that suits the machine
-  // (construct/fixed_order.h); or a tree, "((0 1) (2 3))". Of a file it replaces what the file says, if it is given.
-  std::string order = {};
-  std::string group = {};  // these ranks only, numbered as they come: "3,11,19"; the others may relay
-  std::string groups =
-      {};  // several at once: "0,1,2;3,4,5", or a name: "row", "column", "boxes", "rails", a level
-  std::string counts =
-      {};  // chunks of each rank, "3,1,0,2", of alltoallv a row a source; or a JSON file of them
-  // What the machine was made from, in which names of groups are looked up; "": what it is called.
-  std::string machine = {};
-  MachineChanges changes = {};
-};
 
 // A collective by name, or from a JSON file as above, with one chunk a block. Every chunk can reach its destinations on
 // the machine.

@@ -1,22 +1,16 @@
 // The rooms that a library does not know, given to it: readers of machines, the checker of results, printers, the search.
 #include "api/library.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "api/compile.h"
-#include "api/compose.h"
 #include "api/inputs.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "ir/error.h"
-#include "ir/hierarchy.h"
 #include "library/spec.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
 #include "pareto/refereed.h"
 #include "pareto/space_check.h"
-#include "topology/machines.h"
 
 namespace chorale {
 namespace {
@@ -94,26 +88,6 @@ Searched searched_here(const LibraryQuestion& question, int jobs, const std::ato
 }
 
 }  // namespace
-
-std::vector<int> hosts_of(const std::string& spec) {
-  const Levels levels = load_levels(spec);
-  if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
-  double outside = std::numeric_limits<double>::infinity(), inside = 0;
-  int of_a_node = 1;
-  for (int j = 0; j < std::ssize(levels.hierarchy->levels); ++j) {
-    const Level& level = levels.hierarchy->levels[j];
-    if (j < levels.hierarchy->node_level) {
-      outside = std::min(outside, level.link.latency_us);
-    } else {
-      inside = std::max(inside, level.link.latency_us);
-      of_a_node *= level.fan_out;
-    }
-  }
-  if (inside >= outside) return {};
-  std::vector<int> hosts(devices(*levels.hierarchy));
-  for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
-  return hosts;
-}
 
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file) {
   return questions_in(text, file, machines());

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/levels.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
 #include "library/build.h"
@@ -21,11 +22,6 @@
 #include "library/taken.h"
 
 namespace chorale {
-
-// By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
-// has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one
-// host or of many.
-std::vector<int> hosts_of(const std::string& spec_or_file);
 
 // The questions of a file that says what to build (docs/formats.md), each once. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);

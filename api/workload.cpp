@@ -13,7 +13,7 @@
 #include "api/inputs.h"
 #include "api/search.h"
 #include "codegen/passes/lower.h"
-#include "codegen/workload_source.h"
+#include "codegen/workload/workload_source.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"

@@ -1,7 +1,8 @@
 // Bounds from hops: a value moves over one link a step.
 #pragma once
 
-#include "bounds/lower_bounds.h"
+#include "ir/collective.h"
+#include "ir/topology.h"
 
 namespace chorale {
 

@@ -1,5 +1,5 @@
 // The command line as values: one struct a command. The files *_options.cpp have a row for each
-// option; cli/option_kinds.h knows the library that reads them.
+// option; cli/option_kinds.h knows the library that reads them, and cli/command_line.h reads a line.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,6 @@
 #include "api/calibrate.h"
 #include "api/compile.h"
 #include "api/inputs.h"
-#include "library/export.h"
 #include "api/measure.h"
 #include "api/report.h"
 #include "api/run.h"
@@ -24,6 +23,7 @@
 #include "ir/place_options.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
+#include "library/export.h"
 #include "topology/import/options.h"
 
 namespace chorale {
@@ -365,8 +365,5 @@ struct Invocation {
   Command command = {};
   bool quiet = false;  // nothing is said but errors
 };
-
-// Throws InputError, also for what the option library complains about.
-Invocation parse_command_line(int argc, const char* const* argv);
 
 }  // namespace chorale

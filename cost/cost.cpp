@@ -9,8 +9,6 @@
 #include <functional>
 #include <queue>
 
-#include "cost/program_time.h"
-
 namespace chorale {
 namespace {
 
@@ -110,6 +108,13 @@ double TimeBound::us(double block_bytes) const {
 
 AlphaBeta alpha_beta(const Topology& topology) {
   return {.alpha_us = step_alpha_us(topology), .beta_us_per_byte = round_beta_us_per_byte(topology)};
+}
+
+bool links_alike(const Topology& topology) {
+  return std::ranges::all_of(topology.links, [&](const Link& link) {
+    return link.alpha_us == topology.links.front().alpha_us &&
+           link.beta_us_per_byte == topology.links.front().beta_us_per_byte;
+  });
 }
 
 double time_us(const Cost& cost, const AlphaBeta& model, double block_bytes) {

@@ -24,6 +24,9 @@ struct AlphaBeta {
 // Those of the machine's worst link.
 AlphaBeta alpha_beta(const Topology&);
 
+// Have all links one alpha and one beta?
+bool links_alike(const Topology&);
+
 double time_us(const Cost&, const AlphaBeta&, double block_bytes);
 double time_us(const Cost&, const Topology&, double block_bytes);
 

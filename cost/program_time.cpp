@@ -334,13 +334,6 @@ ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, in
   return *ScheduleTime(schedule, topology, block_bytes / chunks_per_block, nullptr).run();
 }
 
-bool links_alike(const Topology& topology) {
-  return std::ranges::all_of(topology.links, [&](const Link& link) {
-    return link.alpha_us == topology.links.front().alpha_us &&
-           link.beta_us_per_byte == topology.links.front().beta_us_per_byte;
-  });
-}
-
 double point_us(const Topology& topology, const Point& point, double block_bytes) {
   if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
   return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;

@@ -48,9 +48,6 @@ ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
 
-// Have all links one alpha and one beta?
-bool links_alike(const Topology&);
-
 // Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated where they differ,
 // since the formula would take all of them for the worst.
 double point_us(const Topology&, const Point&, double block_bytes);

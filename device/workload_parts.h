@@ -1,4 +1,4 @@
-// What a rank has of a tensor, and where: for programs that are emitted for workloads (codegen/workload_source.h). Sides
+// What a rank has of a tensor, and where: for programs that are emitted for workloads (codegen/workload/workload_source.h). Sides
 // are numbers that are known when a program runs. C++17, and goes along with what is emitted.
 #pragma once
 

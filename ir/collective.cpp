@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "ir/error.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 
 namespace chorale {
 namespace {
@@ -38,6 +38,16 @@ Pairs pairs_of(CollectiveKind kind, double ranks) {
   if (row.after == Who::Each) pairs.destinations = ranks;
   for (const Who who : {row.before, row.after}) pairs.named += who == Who::All ? ranks : 1;
   return pairs;
+}
+
+std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*ranks,
+                              int ChunkSpec::*position) {
+  std::vector<int> sizes(collective.ranks, 0);
+  for (const ChunkSpec& spec : collective.chunks)
+    // Nobody has looked at these ranks yet: what is out of range is for the referee to say.
+    for (Rank n : spec.*ranks)
+      if (n >= 0 && n < collective.ranks) sizes[n] = std::max(sizes[n], spec.*position + 1);
+  return sizes;
 }
 
 }  // namespace
@@ -186,6 +196,30 @@ int output_chunks(const Collective& collective, Rank rank) {
   for (const ChunkSpec& spec : collective.chunks)
     if (ends_at(spec, rank)) size = std::max(size, spec.output + 1);
   return size;
+}
+
+std::vector<int> input_chunks(const Collective& collective) {
+  return buffer_sizes(collective, &ChunkSpec::pre, &ChunkSpec::input);
+}
+
+std::vector<int> output_chunks(const Collective& collective) {
+  return buffer_sizes(collective, &ChunkSpec::post, &ChunkSpec::output);
+}
+
+double bytes_of(const Collective& collective) {
+  // Chunks that share a set are mostly neighbours, so each set is compared with those of the chunk before
+  // only; where that misses one, it counts twice.
+  double set_ranks = 0, positions = 0;
+  const ChunkSpec* before = nullptr;
+  for (const ChunkSpec& spec : collective.chunks) {
+    for (RankSet ChunkSpec::*set : {&ChunkSpec::pre, &ChunkSpec::post})
+      if (before == nullptr || !(spec.*set).shares(before->*set))
+        set_ranks += static_cast<double>((spec.*set).size());
+    before = &spec;
+  }
+  for (const std::vector<int>& sizes : {input_chunks(collective), output_chunks(collective)})
+    for (int size : sizes) positions += size;
+  return bytes_of(static_cast<double>(collective.chunks.size()), set_ranks, positions);
 }
 
 }  // namespace chorale

@@ -91,5 +91,11 @@ Collective dual(const Collective&);
 // Chunks per rank of the input and output buffers: one past the largest position that the rank uses.
 int input_chunks(const Collective&, Rank);
 int output_chunks(const Collective&, Rank);
+// The same of all ranks, in one walk over the chunks; of what is out of range, nothing.
+std::vector<int> input_chunks(const Collective&);
+std::vector<int> output_chunks(const Collective&);
+
+// About what it takes (ir/limits.h).
+double bytes_of(const Collective&);
 
 }  // namespace chorale

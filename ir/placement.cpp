@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/ranking.h"
-
 namespace chorale {
 
 long long devices(const Hierarchy& hierarchy) {
@@ -92,12 +90,6 @@ std::string to_text(const Strategy& strategy, const std::vector<std::string>& le
   for (const StrategyInstruction& instruction : strategy)
     instructions.push_back(to_text(instruction, levels));
   return strategy.empty() ? "nothing" : fmt::format("{}", fmt::join(instructions, "; "));
-}
-
-Strategy RankedStrategy::strategy() const {
-  Strategy result;
-  for (const PricedInstruction& priced : instructions) result.push_back(priced.instruction);
-  return result;
 }
 
 std::string to_text(const ParallelismMatrix& matrix) {

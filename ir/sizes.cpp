@@ -5,22 +5,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace chorale {
 namespace {
 
 constexpr long long kMostChunksMoved = 1 << 24, kMostKnowledge = 1LL << 30;
-
-std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*ranks,
-                              int ChunkSpec::*position) {
-  std::vector<int> sizes(collective.ranks, 0);
-  for (const ChunkSpec& spec : collective.chunks)
-    // Nobody has looked at these ranks yet: what is out of range is for the referee to say.
-    for (Rank n : spec.*ranks)
-      if (n >= 0 && n < collective.ranks) sizes[n] = std::max(sizes[n], spec.*position + 1);
-  return sizes;
-}
 
 // What makes a program large, counted over all ranks.
 struct ProgramSize {
@@ -59,36 +47,6 @@ std::string excess(const ProgramSize& size) {
 }
 
 }  // namespace
-
-std::vector<int> input_chunks(const Collective& collective) {
-  return buffer_sizes(collective, &ChunkSpec::pre, &ChunkSpec::input);
-}
-
-std::vector<int> output_chunks(const Collective& collective) {
-  return buffer_sizes(collective, &ChunkSpec::post, &ChunkSpec::output);
-}
-
-double bytes_of(double chunks, double set_ranks, double positions) {
-  constexpr double kChunk = 64;    // a ChunkSpec
-  constexpr double kPosition = 8;  // of what is kept for each, as in Promise
-  return kChunk * chunks + sizeof(Rank) * set_ranks + kPosition * positions;
-}
-
-double bytes_of(const Collective& collective) {
-  // Chunks that share a set are mostly neighbours, so each set is compared with those of the chunk before
-  // only; where that misses one, it counts twice.
-  double set_ranks = 0, positions = 0;
-  const ChunkSpec* before = nullptr;
-  for (const ChunkSpec& spec : collective.chunks) {
-    for (RankSet ChunkSpec::*set : {&ChunkSpec::pre, &ChunkSpec::post})
-      if (before == nullptr || !(spec.*set).shares(before->*set))
-        set_ranks += static_cast<double>((spec.*set).size());
-    before = &spec;
-  }
-  for (const std::vector<int>& sizes : {input_chunks(collective), output_chunks(collective)})
-    for (int size : sizes) positions += size;
-  return bytes_of(static_cast<double>(collective.chunks.size()), set_ranks, positions);
-}
 
 std::string excess(const BlockProgram& program) {
   return excess(size_of(

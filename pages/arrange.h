@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "pages/factors.h"
+#include "pages/spot.h"
 
 namespace chorale {
-
-// On paper: x to the right, y down, in units. Two nodes are at least one unit apart.
-struct Spot {
-  double x = 0;
-  double y = 0;
-};
-
-double apart(const Spot&, const Spot&);
 
 // An edge that goes round: drawn out of the picture at one node, and into it at the other.
 struct Wrap {
@@ -35,10 +28,5 @@ Arrangement arrange(const Graph&);
 // Nodes near those to which they have few hops (stress majorization; Gansner, Koren, North 2004), pushed apart where they
 // would overlap. More than 256 of them stand in rows.
 std::vector<Spot> spread_out(const Graph&);
-
-std::vector<Spot> circle_of(int nodes, double spacing);
-
-// Moves them away from each other, together, until the nearest two are one unit apart.
-void scale_to_unit(std::vector<Spot>&);
 
 }  // namespace chorale

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "pages/draw.h"
 #include "pages/page.h"
-#include "pages/picture.h"
 #include "pages/timetable.h"
 #include "semantics/state.h"
 

@@ -1,4 +1,4 @@
-// The machine, as pages/picture.h places it, and what moves over it.
+// The machine, as pages/draw.h places it, and what moves over it.
 const SVG = 'http://www.w3.org/2000/svg';  // a name, not an address: nothing is loaded
 const unit = 40;                           // of the picture, in the SVG's own units
 const most_dots = 1500;                    // in flight at once; beyond that, wires only change colour

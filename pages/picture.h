@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/topology.h"
-#include "pages/arrange.h"
+#include "pages/spot.h"
 
 namespace chorale {
 
@@ -44,8 +43,5 @@ struct Picture {
   std::vector<Box> boxes = {};
   double width = 0, height = 0;  // everything lies within, in units (arrange.h)
 };
-
-// Requires a topology without switches (flattened). The same topology always gets the same picture.
-Picture picture_of(const Topology&);
 
 }  // namespace chorale

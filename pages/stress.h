@@ -1,7 +1,8 @@
 // Places for graphs that have no shape of their own.
 #pragma once
 
-#include "pages/arrange.h"
+#include "pages/factors.h"
+#include "pages/spot.h"
 
 namespace chorale {
 

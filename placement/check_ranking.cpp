@@ -19,6 +19,7 @@
 #include "placement/own_strategy.h"
 #include "placement/place.h"
 #include "placement/reduction_price.h"
+#include "placement/refereed_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 

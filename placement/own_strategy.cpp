@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "placement/charged_strategy.h"
-#include "placement/place.h"
 #include "placement/reduction_price.h"
+#include "placement/refereed_fault.h"
 #include "placement/synthesis_hierarchy.h"
 
 namespace chorale {

@@ -24,6 +24,7 @@
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/reduction_price.h"
+#include "placement/refereed_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 
@@ -182,26 +183,6 @@ std::vector<ParallelismMatrix> in_all_orders(const Hierarchy& hierarchy, const P
 }
 
 }  // namespace
-
-std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy& strategy) {
-  // Every level that is larger than 1 stays so. From the outermost in, each gets its true size if there is
-  // room.
-  std::vector<int> small(sizes.size(), 1);
-  long long devices = 1;
-  for (std::size_t l = 1; l < sizes.size(); ++l)
-    if (sizes[l] > 1) devices *= small[l] = 2;
-  for (std::size_t l = 1; l < sizes.size(); ++l)
-    if (devices / small[l] * sizes[l] <= kMostRefereedDevices) {
-      devices = devices / small[l] * sizes[l];
-      small[l] = sizes[l];
-    }
-  std::vector<int> all(devices);
-  for (int d = 0; d < devices; ++d) all[d] = d;
-  LoweredStrategy lowered;
-  for (const StrategyInstruction& instruction : strategy)
-    lowered.push_back({instruction.operation, groups_of(small, instruction)});
-  return fault(static_cast<int>(devices), lowered, {all});
-}
 
 ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int reduction,
                                  const ParallelismMatrix& matrix, const PlaceOptions& options) {

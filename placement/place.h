@@ -1,10 +1,7 @@
 // The best places for the axes of a job on a hierarchy, and how to reduce over them.
 #pragma once
 
-#include <optional>
-
 #include "cost/simulator.h"
-#include "ir/fault.h"
 #include "ir/place_options.h"
 #include "placement/strategy_space.h"
 
@@ -25,10 +22,5 @@ Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 // One reduction under one matrix: options.strategies strategies, cheapest first; none where the hierarchy has none.
 ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
                                  const PlaceOptions&);
-
-// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
-// to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
-// different places of a level behave alike. None: valid.
-std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy&);
 
 }  // namespace chorale

@@ -37,4 +37,14 @@ TensorSides sides_of(const TensorType&);
 // dimensions are those counted from the last one, and a side of 1 is read again and again.
 std::int64_t aligned(const TensorSides& in, std::int64_t element, const TensorSides& of);
 
+// What a rank of the world has of a tensor: values in row-major order of its part, each one that the type can have.
+// Empty where it has nothing.
+using RankValues = std::vector<std::vector<double>>;  // by rank of the world
+
+// The tensor put together from what ranks have; throws std::logic_error where replicas differ. By group of those that
+// have it (one if the scope is the world); of Local the ranks' one after the other.
+std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
+// The inverse.
+RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);
+
 }  // namespace chorale

@@ -15,10 +15,6 @@
 
 namespace chorale {
 
-// What a rank of the world has of a tensor: values in row-major order of its part, each one that the type can have.
-// Empty where it has nothing.
-using RankValues = std::vector<std::vector<double>>;  // by rank of the world
-
 struct WorkloadState {
   std::map<std::string, RankValues> tensors = {};
 };
@@ -51,11 +47,5 @@ struct WorkloadRunOptions {
 // Requires types. Throws std::logic_error where an operation reads what is not there, or not yet, or not any more, and
 // where inputs are not what their types say: a workload that was inferred, with inputs that are laid_out(), does not.
 WorkloadRun interpret(const Workload&, const WorkloadState& inputs, const WorkloadRunOptions& = {});
-
-// The tensor put together from what ranks have; throws std::logic_error where replicas differ. By group of those that
-// have it (one if the scope is the world); of Local the ranks' one after the other.
-std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
-// The inverse.
-RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);
 
 }  // namespace chorale

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
-#include "topology/machines.h"
+#include "topology/hierarchies.h"
 #include "topology/spec.h"
 #include "topology/switched.h"
 
@@ -170,9 +170,11 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
   if (kind == "mesh") return grid(sides(spec, size, 2), false);
   if (kind == "torus") return grid(sides(spec, size, 3), true);
   if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128));
-  throw InputError("topology", "unknown name '" + spec.substr(0, 60) + "'",
-                   did_you_mean(kind, kinds(machine_catalogue()),
-                                "see 'chorale topology list', or give a JSON file (a name with / or .json)"));
+  std::vector<std::string> known = kinds(topology_catalogue());
+  for (const std::string& with_levels : kinds(hierarchy_catalogue())) known.push_back(with_levels);
+  throw InputError(
+      "topology", "unknown name '" + spec.substr(0, 60) + "'",
+      did_you_mean(kind, known, "see 'chorale topology list', or give a JSON file (a name with / or .json)"));
 }
 
 std::vector<CatalogueEntry> direct_catalogue() {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/catalogue.h"
 #include "ir/hierarchy.h"
-#include "topology/builders.h"
 
 namespace chorale {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/builders.h"
+#include "ir/catalogue.h"
 
 namespace chorale {
 

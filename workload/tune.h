@@ -13,37 +13,11 @@
 
 #include "ir/files.h"
 #include "ir/workload.h"
+#include "workload/candidate.h"
 #include "workload/price.h"
 #include "workload/settings.h"
 
 namespace chorale {
-
-// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not compile, fails, or
-// gives other results.
-struct Timing {
-  std::optional<double> us = {};
-  std::string failure = {};
-};
-
-struct Measurement {
-  std::string with = {};  // TuneOptions::with of the run that made it
-  Execution execution = {};
-  double us = 0;
-};
-
-// A schedule. Applied to the program that was given, `script` makes it; applied to its parent, `step` does.
-struct Candidate {
-  int parent = -1;
-  int depth = 0;            // steps from the program that was given
-  std::string step = {};    // of workload/transform.h: one transformation, or several that belong together
-  std::string script = {};  // all steps
-  Workload workload = {};
-  WorkloadPrice price = {};
-  Execution execution = {};  // the best one that is known: the fastest that was measured, else the price's
-  std::optional<double> measured_us = {};      // of that, if it was measured
-  std::vector<Measurement> measurements = {};  // in order, also those that were made with something else
-  std::string failure = {};                    // of a run; it is ranked behind all others then
-};
 
 enum class TuneEnd { Complete, CandidateLimit, Interrupted };
 

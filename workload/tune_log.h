@@ -8,7 +8,7 @@
 
 #include "ir/files.h"
 #include "ir/workload.h"
-#include "workload/tune.h"
+#include "workload/candidate.h"
 
 namespace chorale {
 

@@ -6,7 +6,6 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
-#include "workload/infer.h"
 
 namespace chorale {
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codegen/workload/places.h"
+#include "ir/workload_carrier.h"
 
 namespace chorale {
 

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/workload/algorithms.h"
 #include "codegen/workload/exchange_tables.h"
 #include "codegen/workload/loop_source.h"
 #include "codegen/workload/stages.h"
-#include "codegen/workload_source.h"
+#include "ir/execution.h"
 
 namespace chorale {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "codegen/passes/lower.h"
-#include "codegen/workload_source.h"
+#include "codegen/workload/workload_source.h"
 #include "construct/incumbents.h"
 #include "device/elements.h"
 #include "ir/files.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "codegen/workload_source.h"
+#include "codegen/workload/workload_source.h"
 #include "ir/step_rows.h"
 #include "semantics/workload_machine.h"
 

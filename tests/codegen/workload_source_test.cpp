@@ -1,6 +1,6 @@
 // Emitted workloads give what they mean: printed, compiled, and run on threads and under mpirun, with sizes that ranks do
 // not divide. Inputs are small dyadic numbers, so that sums are exact in any order.
-#include "codegen/workload_source.h"
+#include "codegen/workload/workload_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

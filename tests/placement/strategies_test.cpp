@@ -10,6 +10,7 @@
 #include <set>
 
 #include "placement/place.h"
+#include "placement/refereed_fault.h"
 #include "placement/strategy_space.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"

@@ -1,4 +1,4 @@
-#include "pages/picture.h"
+#include "pages/draw.h"
 
 #include <gtest/gtest.h>
 

@@ -13,21 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "ir/collective.h"
+#include "codegen/workload/algorithms.h"
 #include "ir/execution.h"
 #include "ir/files.h"
-#include "ir/program.h"
 #include "ir/workload.h"
 #include "ir/workload_carrier.h"
 
 namespace chorale {
-
-// How a communication of the workload is done: a lowered program that performs the collective.
-struct WorkloadAlgorithm {
-  std::string operation = {};  // name, in the workload
-  Collective collective = {};
-  Program program = {};
-};
 
 struct WorkloadSourceOptions {
   std::string name = {};  // of the namespace and the files; empty: the workload's
@@ -35,19 +27,6 @@ struct WorkloadSourceOptions {
       {};  // its points are for whoever gives the algorithms; of Cuda, a block is one of threads
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
-
-// The collective that a communication is, and the other way round; sends are none. Requires one that has another.
-CollectiveKind collective_of(OperationKind);
-OperationKind operation_of(CollectiveKind);
-
-// What the algorithm of a communication has to perform, with one chunk a block: AllReduce allreduce, ReduceScatter
-// reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with their root), AllToAll alltoall; among the
-// ranks of a group where the operation's scope is that. Sends need none, and have no row.
-struct NeededCollective {
-  std::string operation = {};
-  Collective collective = {};
-};
-std::vector<NeededCollective> needed_collectives(const Workload&);
 
 // NAME.h, NAME.json (what a library of it takes: device/workload_library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
 // (make threads; make mpi; make cuda; make nccl), and device/*.h, which they include. Requires a workload that inferred() has passed, and an

@@ -1,7 +1,5 @@
 // The program's side of the part: the library is looked for at the first question, and stays for all that
 // follow.
-#include "bounds/clp.h"
-
 #include "bounds/parts/tables.h"
 #include "parts/part.h"
 

@@ -1,0 +1,50 @@
+#include "api/levels.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "construct/composition.h"
+#include "ir/error.h"
+#include "ir/hierarchy.h"
+#include "topology/machines.h"
+#include "topology/switches.h"
+
+namespace chorale {
+
+Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) {
+  Nesting named;
+  if (const Levels levels = load_levels(spec_or_file, changes); levels.hierarchy)
+    for (const Level& level : levels.hierarchy->levels)
+      if (level.fan_out > 1) {
+        named.names.push_back(level.name);
+        named.fan_outs.push_back(level.fan_out);
+      }
+  if (named.names.size() > 1) return named;
+  const std::vector<Nesting> found = nestings(flatten(load_topology(spec_or_file, changes)));
+  if (found.empty())
+    throw InputError("machine " + spec_or_file, "is not divided into equal groups, each joined inside",
+                     "use one with levels ('chorale hierarchy list'), or 'chorale frontier'");
+  return found.front();
+}
+
+std::vector<int> hosts_of(const std::string& spec) {
+  const Levels levels = load_levels(spec);
+  if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
+  double outside = std::numeric_limits<double>::infinity(), inside = 0;
+  int of_a_node = 1;
+  for (int j = 0; j < std::ssize(levels.hierarchy->levels); ++j) {
+    const Level& level = levels.hierarchy->levels[j];
+    if (j < levels.hierarchy->node_level) {
+      outside = std::min(outside, level.link.latency_us);
+    } else {
+      inside = std::max(inside, level.link.latency_us);
+      of_a_node *= level.fan_out;
+    }
+  }
+  if (inside >= outside) return {};
+  std::vector<int> hosts(devices(*levels.hierarchy));
+  for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
+  return hosts;
+}
+
+}  // namespace chorale

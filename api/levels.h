@@ -1,0 +1,21 @@
+// Levels of a machine, and what they say of its groups and hosts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/machine_changes.h"
+#include "ir/outline.h"
+
+namespace chorale {
+
+// The levels that an outline for this machine can name: those that it is described by, or, of a graph without levels, its
+// nodes of equal graphs. Throws InputError where there are none.
+Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
+
+// By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
+// has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one
+// host or of many.
+std::vector<int> hosts_of(const std::string& spec_or_file);
+
+}  // namespace chorale

@@ -1,0 +1,44 @@
+#include "codegen/workload/algorithms.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+constexpr std::array<std::pair<OperationKind, CollectiveKind>, 6> kCollectives = {{
+    {OperationKind::AllReduce, CollectiveKind::AllReduce},
+    {OperationKind::ReduceScatter, CollectiveKind::ReduceScatter},
+    {OperationKind::AllGather, CollectiveKind::Allgather},
+    {OperationKind::Reduce, CollectiveKind::Reduce},
+    {OperationKind::Broadcast, CollectiveKind::Broadcast},
+    {OperationKind::AllToAll, CollectiveKind::Alltoall},
+}};
+
+}  // namespace
+
+CollectiveKind collective_of(OperationKind kind) {
+  return std::ranges::find(kCollectives, kind, &std::pair<OperationKind, CollectiveKind>::first)->second;
+}
+OperationKind operation_of(CollectiveKind kind) {
+  return std::ranges::find(kCollectives, kind, &std::pair<OperationKind, CollectiveKind>::second)->first;
+}
+
+std::vector<NeededCollective> needed_collectives(const Workload& workload) {
+  std::vector<NeededCollective> needed;
+  std::string kernel;  // of scalars that are summed in one message, which the first of them stands for
+  for (const Operation& op : workload.operations) {
+    if (!is_communication(op.kind) || op.kind == OperationKind::Send) continue;
+    if (op.kind == OperationKind::AllReduce && !op.kernel.empty() && op.kernel == kernel) continue;
+    kernel = op.kernel;
+    const TensorType& type = operation(workload, op.operands[0]).type;
+    const int root = op.kind == OperationKind::Reduce      ? op.type.layout.root
+                     : op.kind == OperationKind::Broadcast ? type.layout.root
+                                                           : 0;
+    needed.push_back({op.name, make_collective(collective_of(op.kind), ranks_of(workload, type), 1, root)});
+  }
+  return needed;
+}
+
+}  // namespace chorale

@@ -1,0 +1,33 @@
+// The algorithms that the communications of a workload need.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/program.h"
+#include "ir/workload.h"
+
+namespace chorale {
+
+// How a communication of the workload is done: a lowered program that performs the collective.
+struct WorkloadAlgorithm {
+  std::string operation = {};  // name, in the workload
+  Collective collective = {};
+  Program program = {};
+};
+
+// The collective that a communication is, and the other way round; sends are none. Requires one that has another.
+CollectiveKind collective_of(OperationKind);
+OperationKind operation_of(CollectiveKind);
+
+// What the algorithm of a communication has to perform, with one chunk a block: AllReduce allreduce, ReduceScatter
+// reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with their root), AllToAll alltoall; among the
+// ranks of a group where the operation's scope is that. Sends need none, and have no row.
+struct NeededCollective {
+  std::string operation = {};
+  Collective collective = {};
+};
+std::vector<NeededCollective> needed_collectives(const Workload&);
+
+}  // namespace chorale

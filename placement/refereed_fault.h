@@ -1,0 +1,17 @@
+// What is wrong with a strategy.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/fault.h"
+#include "ir/placement.h"
+
+namespace chorale {
+
+// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
+// to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
+// different places of a level behave alike. None: valid.
+std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy&);
+
+}  // namespace chorale
