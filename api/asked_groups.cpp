@@ -95,10 +95,7 @@ class NamedGroups {
       known_["boxes"] = by_host(hosts, false);
       known_["rails"] = by_host(hosts, true);
     }
-    try {
-      add_levels(nesting(spec), !grid);
-    } catch (const InputError&) {  // it has no levels
-    }
+    if (const std::optional<Nesting> nested = nesting_if_any(spec)) add_levels(*nested, !grid);
   }
 
   const Groups* find(const std::string& name) const {

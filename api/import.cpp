@@ -1,21 +1,65 @@
 #include "api/import.h"
 
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+
 #include "ir/error.h"
 #include "topology/import/import.h"
+#include "topology/import/live.h"
 #include "topology/import/report.h"
 
 namespace chorale {
+namespace {
 
-ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& question) {
+Import read(const std::vector<NamedText>& files, const ImportQuestion& question) {
   if (question.nodes < 1 || !(question.error > 0 && question.error <= 0.5) || !(question.nic_gbits >= 0))
     throw InputError("import", "a number is out of range",
                      "nodes are 1 or more, the error is above 0 and at most 0.5, Gb/s are not negative");
-  const Import import =
-      imported(files, {.nodes = question.nodes,
-                       .error = question.error,
-                       .network_within_nodes = question.network_within_nodes,
-                       .choices = {.instance = question.instance, .nic_gbits = question.nic_gbits}});
+  return imported(files, {.nodes = question.nodes,
+                          .error = question.error,
+                          .network_within_nodes = question.network_within_nodes,
+                          .choices = {.instance = question.instance, .nic_gbits = question.nic_gbits}});
+}
+
+ImportedMachine told(const Import& import) {
   return {.machine = import.machine, .report = describe(import), .json = to_json(import)};
+}
+
+}  // namespace
+
+ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& question) {
+  return told(read(files, question));
+}
+
+DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
+                                   const ImportQuestion& question) {
+  std::vector<std::pair<std::string, std::function<std::string()>>> sources;
+  for (const std::string& path : nccl_files) sources.emplace_back(path, [path] { return read_file(path); });
+  sources.emplace_back("nvidia-smi", live_nvidia_smi);
+  sources.emplace_back("hwloc", live_hwloc_xml);
+  DiscoveredMachine found;
+  const auto lacks = [&](const std::string& why) {
+    found.lacked += (found.lacked.empty() ? "" : "; ") + why;
+  };
+  for (const auto& [name, text_of] : sources) {
+    try {
+      const std::string text = text_of();
+      if (text.empty()) {
+        lacks(name + ": not there");
+        continue;
+      }
+      Import import = read({{name, text}}, question);
+      import.machine.name = "here" + (question.nodes > 1 ? fmt::format("-x{}", question.nodes) : "");
+      found.machine = told(import);
+      return found;
+    } catch (const InputError& error) {
+      lacks(error.what());
+    }
+  }
+  throw InputError("this machine", "shows no GPU (" + found.lacked + ")",
+                   "import a file of the machine that you mean");
 }
 
 }  // namespace chorale

@@ -27,4 +27,13 @@ struct ImportedMachine {
 // Several files are nodes that are joined. Throws InputError for what cannot be read or does not go together.
 ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& = {});
 
+// The machine that this process is on.
+struct DiscoveredMachine {
+  ImportedMachine machine = {};  // named "here"
+  std::string lacked = {};       // what was asked before had no GPU, and why; "": it was the first
+};
+// By `nccl_files`, descriptions that NCCL reads or writes here, which are the best, since they have NVLinks and NICs with their
+// speed; else by nvidia-smi; else by hwloc: the first that shows a GPU. Throws InputError where none does.
+DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files, const ImportQuestion& = {});
+
 }  // namespace chorale

@@ -11,7 +11,7 @@
 
 namespace chorale {
 
-Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) {
+std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const MachineChanges& changes) {
   Nesting named;
   if (const Levels levels = load_levels(spec_or_file, changes); levels.hierarchy)
     for (const Level& level : levels.hierarchy->levels)
@@ -21,10 +21,15 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
       }
   if (named.names.size() > 1) return named;
   const std::vector<Nesting> found = nestings(flatten(load_topology(spec_or_file, changes)));
-  if (found.empty())
+  return found.empty() ? std::nullopt : std::optional(found.front());
+}
+
+Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) {
+  std::optional<Nesting> found = nesting_if_any(spec_or_file, changes);
+  if (!found)
     throw InputError("machine " + spec_or_file, "is not divided into equal groups, each joined inside",
                      "use one with levels ('chorale hierarchy list'), or 'chorale frontier'");
-  return found.front();
+  return std::move(*found);
 }
 
 std::vector<int> hosts_of(const std::string& spec) {

@@ -1,6 +1,7 @@
 // Levels of a machine, and what they say of its groups and hosts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace chorale {
 // The levels that an outline for this machine can name: those that it is described by, or, of a graph without levels, its
 // nodes of equal graphs. Throws InputError where there are none.
 Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
+// The same; none where there are none.
+std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const MachineChanges& = {});
 
 // By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
 // has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one

@@ -21,6 +21,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
+#include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "pareto/check.h"

@@ -1,8 +1,8 @@
+#include "api/import.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "topology/import/report.h"
 
 namespace chorale {
 
@@ -13,10 +13,10 @@ Outcome perform(const ImportCommand& command, Supervisor&) {
   require_writable_file("--json", command.json);
   std::vector<NamedText> files;
   for (const std::string& path : command.files) files.push_back({path, read_file(path)});
-  const Import import = imported(files, command.options);
-  Outcome outcome{.text = describe(import)};
+  const ImportedMachine import = import_machine(files, command.question);
+  Outcome outcome{.text = import.report};
   if (!command.output.empty()) deliver(command.output, to_json(import.machine), outcome);
-  if (!command.json.empty()) deliver(command.json, to_json(import), outcome);
+  if (!command.json.empty()) deliver(command.json, import.json, outcome);
   return outcome;
 }
 

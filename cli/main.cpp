@@ -4,6 +4,7 @@
 #include <new>
 #include <variant>
 
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"

@@ -11,6 +11,7 @@
 
 #include "api/calibrate.h"
 #include "api/compile.h"
+#include "api/import.h"
 #include "api/inputs.h"
 #include "api/measure.h"
 #include "api/report.h"
@@ -24,7 +25,6 @@
 #include "ir/search_options.h"
 #include "library/answers.h"
 #include "library/export.h"
-#include "topology/import/options.h"
 
 namespace chorale {
 
@@ -57,14 +57,14 @@ struct TopologyCommand {
 
 struct ImportCommand {
   std::vector<std::string> files = {};
-  ImportOptions options = {};
+  ImportQuestion question = {};
   std::string output = {};  // where to write the machine, if anywhere; "-": to standard output
   std::string json = {};    // and what was read, assumed and fitted
   Limits limits = {};
 };
 
 struct DiscoverCommand {
-  ImportOptions options = {};
+  ImportQuestion question = {};
   std::string output = {}, json = {};  // as of an import
   Limits limits = {};
 };

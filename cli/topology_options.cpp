@@ -49,7 +49,7 @@ double number_between(const Text& name, const Text& text, double least, double m
 }
 
 // How foreign descriptions become a machine of ours.
-void choices_options(CLI::App* app, ImportOptions& choices) {
+void choices_options(CLI::App* app, ImportQuestion& choices) {
   integer(app, "--nodes", choices.nodes, 1, 4096, "N",
           "Of one file that describes a node: so many of them, joined by their NICs (1)");
   app->add_option_function<Text>(
@@ -58,11 +58,11 @@ void choices_options(CLI::App* app, ImportOptions& choices) {
       ->option_text("PART");
   app->add_flag("--network-within-nodes", choices.network_within_nodes,
                 "Paths through the network between GPUs of one node, too, beside NVLink or xGMI");
-  text(app, "--instance", choices.choices.instance, "TYPE",
+  text(app, "--instance", choices.instance, "TYPE",
        "Type of a cloud machine whose file shows PCI only, such as azure-ndv4 (by the file)");
   app->add_option_function<Text>(
          "--nic-gbits",
-         [&](const Text& t) { choices.choices.nic_gbits = number_between("--nic-gbits", t, 1e-3, 1e6); },
+         [&](const Text& t) { choices.nic_gbits = number_between("--nic-gbits", t, 1e-3, 1e6); },
          "Gb/s of NICs whose speed the file does not say (by their kind)")
       ->option_text("G");
 }
@@ -73,7 +73,7 @@ void imported_options(CLI::App* app, Options& options) {
   text(app, "-o,--output", options.output, "FILE", "Write the machine there; - is standard output");
   text(app, "--json", options.json, "FILE",
        "Write what was read, assumed and fitted there; - is standard output");
-  choices_options(app, options.options);
+  choices_options(app, options.question);
 }
 
 void discover_options(CLI::App* sub, Command& parsed) {

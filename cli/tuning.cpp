@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <optional>
 
 #include "api/inputs.h"
-#include "cli/measuring.h"
+#include "api/tuning.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -53,38 +52,29 @@ std::vector<std::string> failures(const TuneResult& result) {
 
 TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const TuneSettings& settings,
                  Supervisor& supervisor) {
-  TuneOptions options{.prices = prices_of(workload, machine, settings.device),
-                      .most_candidates = settings.most_candidates,
-                      .roots = roots_to_try(machine.topology),
-                      .measured = settings.measured,
-                      .variations = settings.variations,
-                      .values = setting_values(settings.transport, workload.ranks * workload.groups),
-                      .with = name_of(settings.transport),
-                      .machine = machine.topology.name,
-                      .stop = supervisor.stop()};
-  std::optional<ScheduleRuns> runs;
-  if (settings.measured > 0) runs.emplace(machine, settings.transport, settings.runs);
-  options.measure = [&](const Candidate& candidate, const Execution& execution) {
-    return runs->time(candidate.workload, execution);
-  };
+  TuneQuestion question{
+      .device = settings.device,
+      .transport = settings.transport,
+      .most_candidates = settings.most_candidates,
+      .measured = settings.measured,
+      .variations = settings.variations,
+      .runs = settings.runs,
+      .folder = settings.measured > 0 ? std::filesystem::temp_directory_path().string() : "",
+      .stop = supervisor.stop()};
   ProgressLine& line = supervisor.progress();
-  if (line.wanted()) options.progress = [&line](const TuneProgress& progress) { line.show(doing(progress)); };
+  if (line.wanted())
+    question.progress = [&line](const TuneProgress& progress) { line.show(doing(progress)); };
   // All that an earlier run has measured is recorded before anything is measured anew, so the file loses nothing whenever
   // it is written from then on.
   std::string log;
-  bool measuring = false;
   if (!settings.log.empty()) {
-    if (std::filesystem::exists(settings.log)) options.log = {settings.log, read_file(settings.log)};
-    options.record = [&](const std::string& text) {
+    if (std::filesystem::exists(settings.log)) question.log = {settings.log, read_file(settings.log)};
+    question.record = [&](const std::string& text, bool measuring) {
       log += text + "\n";
       if (measuring) write_file(settings.log, log);
     };
-    options.measure = [&, measure = options.measure](const Candidate& candidate, const Execution& execution) {
-      measuring = true;
-      return measure(candidate, execution);
-    };
   }
-  TuneResult result = tune(workload, options);
+  TuneResult result = tune(workload, machine, question);
   if (!settings.log.empty()) write_file(settings.log, log);
   return result;
 }

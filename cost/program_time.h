@@ -21,22 +21,15 @@
 
 #include <atomic>
 #include <optional>
-#include <string>
 
 #include "ir/block_program.h"
 #include "ir/frontier.h"
 #include "ir/peer_program.h"
+#include "ir/program_time.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
 namespace chorale {
-
-struct ProgramTime {
-  double us = 0;
-  double busiest_us = 0;      // how long the busiest link or limit is in use: no order of transfers beats it
-  std::string busiest = {};   // "link 0 -> 1", "limit out of 3"; empty if nothing is sent
-  bool links_chosen = false;  // of several between two ranks, since the program names none
-};
 
 // block_bytes: of a block of the collective, cut evenly. Requires a schedule of that machine; a topology
 // without switches.

@@ -2,6 +2,7 @@
 // `usable` is asked only of what would be the best so far, so it may be slow.
 #include "library/select.h"
 
+#include "cost/cost.h"
 #include "cost/program_time.h"
 
 namespace chorale {

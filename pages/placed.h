@@ -1,6 +1,7 @@
 // The spots of everything that is drawn but the wires: what draw.cpp has from layers.cpp and boxes.cpp.
 #pragma once
 
+#include "pages/arrange.h"
 #include "pages/parts.h"
 #include "pages/picture.h"
 

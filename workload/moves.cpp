@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "ir/error.h"
 #include "workload/edit.h"
@@ -54,6 +56,16 @@ bool is_alone(const Operation& operation) {
   return operation.kernel.empty() && operation.overlap.empty();
 }
 
+// What a transformation makes; none where its rules refuse it, which they say by InputError, since people ask them, too. The
+// only place where that is caught.
+std::optional<Workload> tried(const std::function<Workload()>& transformation) {
+  try {
+    return transformation();
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 class MoveSearch {
  public:
   MoveSearch(const Workload& workload, const std::vector<int>& roots)
@@ -73,13 +85,14 @@ class MoveSearch {
 
  private:
   bool attempt(const std::string& script, const std::function<Workload()>& made) {
-    try {
-      moves_.list.push_back({.script = script, .after = made()});
-      return true;
-    } catch (const InputError&) {
-      ++moves_.refused;
-      return false;
-    }
+    std::optional<Workload> after = counted(made);
+    if (after) moves_.list.push_back({.script = script, .after = std::move(*after)});
+    return after.has_value();
+  }
+  std::optional<Workload> counted(const std::function<Workload()>& made) {
+    std::optional<Workload> after = tried(made);
+    moves_.refused += !after;
+    return after;
   }
 
   const Operation& at(int i) const { return workload_.operations[i]; }
@@ -141,12 +154,7 @@ class MoveSearch {
       const bool directly = reads_any(unit, {gather.name});
       Names more = all;
       more.push_back(unit.name);
-      try {
-        reorder(workload_, gather.name, more, prefix);
-      } catch (const InputError&) {
-        ++moves_.refused;
-        continue;
-      }
+      if (!counted([&] { return reorder(workload_, gather.name, more, prefix); })) continue;
       all = more;
       if (directly) single.push_back({unit.name});
       for (const int i : unit.operations) made.insert(at(i).name);
@@ -207,12 +215,10 @@ class MoveSearch {
         continue;
       const auto update = std::ranges::find(workload_.operations, input.name, &Operation::updates);
       if (update != workload_.operations.end() && is_output(workload_, update->name)) continue;
-      try {
-        after = as_slice(after, input.name);
-        scripts.push_back(fmt::format("asSlice({})", input.name));
-      } catch (const InputError&) {
-        ++moves_.refused;
-      }
+      std::optional<Workload> sliced = counted([&] { return as_slice(after, input.name); });
+      if (!sliced) continue;
+      after = std::move(*sliced);
+      scripts.push_back(fmt::format("asSlice({})", input.name));
     }
     if (!scripts.empty())
       moves_.list.push_back(
@@ -313,17 +319,13 @@ bool is_free_computation(const Operation& operation) {
   return is_alone(operation) && (operation.kind == Kind::Pointwise || operation.kind == Kind::ReduceTensor);
 }
 
-// The kernel with the operation in it; the program as it was if that is not valid.
-Workload widened(const Workload& workload, const std::string& kernel, const std::string& operation,
-                 bool& done) {
+// The kernel with the operation in it; none if that is not valid.
+std::optional<Workload> widened(const Workload& workload, const std::string& kernel,
+                                const std::string& operation) {
   const bool single = find(workload, kernel) != nullptr;
-  try {
-    done = true;
+  return tried([&] {
     return fuse(workload, {kernel, operation}, single ? unused(workload, "comp") : kernel);
-  } catch (const InputError&) {
-    done = false;
-    return workload;
-  }
+  });
 }
 
 }  // namespace
@@ -341,8 +343,10 @@ Move pointwise_fused(const Workload& workload, int most_operations) {
                              : unit->kind != KernelKind::Computation;
       if (other || static_cast<int>(unit->operations.size()) >= most_operations) continue;
       if (find(workload, last.name)->kernel != "") continue;  // a kernel of the user's stays as it is
-      if (place(workload, last.name) < place(workload, operation.name))
-        fused = widened(fused, unit->name, operation.name, done);
+      if (place(workload, last.name) >= place(workload, operation.name)) continue;
+      std::optional<Workload> wider = widened(fused, unit->name, operation.name);
+      done = wider.has_value();
+      if (done) fused = std::move(*wider);
     }
   }
   Move move;

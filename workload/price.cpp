@@ -137,11 +137,6 @@ class OpenRun {
   static OpenCollective opened(const CollectiveWork& collective, const WorkloadPrices& prices,
                                const Execution& given) {
     const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
-    if (price == nullptr)
-      throw InputError(
-          "prices", fmt::format("there is none of {} among the ranks of {}, which {} asks for",
-                                to_string(collective.kind),
-                                collective.scope == Scope::World ? "the world" : "a group", collective.name));
     OpenCollective result{.name = collective.name, .price = price};
     for (std::size_t i = 0; i < price->points.size(); ++i)
       result.times.push_back(time_of_point(*price, i, static_cast<double>(collective.block_bytes)));
@@ -151,11 +146,8 @@ class OpenRun {
         static_cast<std::size_t>(std::ranges::min_element(result.times, {}, alone) - result.times.begin());
     const Cost* const cost = point_of(given, collective.name);
     if (cost == nullptr) return result;
-    const auto it = std::ranges::find(price->points, *cost);
-    if (it == price->points.end())
-      throw InputError("prices", fmt::format("{} has no point of {} steps and {}/{} rounds", collective.name,
-                                             cost->steps, cost->rounds, cost->chunks));
-    result.pick.at = static_cast<std::size_t>(it - price->points.begin());
+    result.pick.at =
+        static_cast<std::size_t>(std::ranges::find(price->points, *cost) - price->points.begin());
     result.pick.count = 0;  // no other one
     return result;
   }
@@ -185,6 +177,47 @@ class OpenRun {
   std::vector<int> possible_ = {1};
   int pieces_ = 1;
 };
+
+// Why it has no price, carried out as is given; "": it has one.
+std::string why_none(const CollectiveWork& collective, const WorkloadPrices& prices, const Execution& given) {
+  const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
+  if (price == nullptr)
+    return fmt::format("there is none of {} among the ranks of {}, which {} asks for",
+                       to_string(collective.kind), collective.scope == Scope::World ? "the world" : "a group",
+                       collective.name);
+  const Cost* const cost = point_of(given, collective.name);
+  if (cost == nullptr || std::ranges::find(price->points, *cost) != price->points.end()) return "";
+  return fmt::format("{} has no point of {} steps and {}/{} rounds", collective.name, cost->steps,
+                     cost->rounds, cost->chunks);
+}
+
+std::string why_none(const std::vector<UnitWork>& units, const WorkloadPrices& prices,
+                     const Execution& given) {
+  for (const UnitWork& unit : units)
+    for (const CollectiveWork& collective : unit.collectives)
+      if (std::string why = why_none(collective, prices, given); !why.empty()) return why;
+  return "";
+}
+
+// Requires that each collective has a price.
+WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, const Execution& given) {
+  WorkloadPrice result;
+  result.execution = {.block = given.block, .channels = given.channels};
+  std::vector<UnitWork> run;
+  const auto end_of_run = [&] {
+    if (run.empty()) return;
+    result.runs.push_back(OpenRun(run, prices, given).best(result.execution));
+    result.us += result.runs.back().us;
+    run.clear();
+  };
+  for (UnitWork& each : units) {
+    if (!run.empty() && (each.unit.overlap.empty() || each.unit.overlap != run.back().unit.overlap))
+      end_of_run();
+    run.push_back(std::move(each));
+  }
+  end_of_run();
+  return result;
+}
 
 // Among so many ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
 std::vector<Cost> switch_points(OperationKind kind, int ranks) {
@@ -237,23 +270,17 @@ double UnitPrice::us() const {
   return launch_us + steps_us + longest(*this);
 }
 
+std::optional<WorkloadPrice> price_if_any(const Workload& workload, const WorkloadPrices& prices,
+                                          const Execution& given) {
+  std::vector<UnitWork> units = unit_work(workload);
+  if (!why_none(units, prices, given).empty()) return {};
+  return priced(std::move(units), prices, given);
+}
+
 WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, const Execution& given) {
-  WorkloadPrice result;
-  result.execution = {.block = given.block, .channels = given.channels};
-  std::vector<UnitWork> run;
-  const auto end_of_run = [&] {
-    if (run.empty()) return;
-    result.runs.push_back(OpenRun(run, prices, given).best(result.execution));
-    result.us += result.runs.back().us;
-    run.clear();
-  };
-  for (UnitWork& each : unit_work(workload)) {
-    if (!run.empty() && (each.unit.overlap.empty() || each.unit.overlap != run.back().unit.overlap))
-      end_of_run();
-    run.push_back(std::move(each));
-  }
-  end_of_run();
-  return result;
+  std::vector<UnitWork> units = unit_work(workload);
+  if (const std::string why = why_none(units, prices, given); !why.empty()) throw InputError("prices", why);
+  return priced(std::move(units), prices, given);
 }
 
 WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, const DeviceNumbers& device) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,5 +90,7 @@ std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers&)
 // Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price, and for a
 // point that it has not. Requires types.
 WorkloadPrice price(const Workload&, const WorkloadPrices&, const Execution& = {});
+// The same; none where a collective has no price, or not that point.
+std::optional<WorkloadPrice> price_if_any(const Workload&, const WorkloadPrices&, const Execution& = {});
 
 }  // namespace chorale

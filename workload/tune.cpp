@@ -10,7 +10,6 @@
 #include <set>
 #include <tuple>
 
-#include "ir/error.h"
 #include "workload/moves.h"
 #include "workload/same_schedule.h"
 #include "workload/tune_log.h"
@@ -103,12 +102,12 @@ class Tuner {
                     .step = move.script,
                     .script = from.script.empty() ? move.script : from.script + "; " + move.script,
                     .workload = std::move(move.after)};
-    try {
-      found.price = price(found.workload, options_.prices);
-    } catch (const InputError&) {
+    std::optional<WorkloadPrice> known = price_if_any(found.workload, options_.prices);
+    if (!known) {
       ++result_.unpriced;
       return;
     }
+    found.price = std::move(*known);
     add(std::move(found));
   }
 
@@ -127,12 +126,7 @@ class Tuner {
 
   // Points of an earlier run may be none of this one's.
   bool is_possible(const Candidate& candidate, const Execution& execution) const {
-    try {
-      price(candidate.workload, options_.prices, execution);
-      return true;
-    } catch (const InputError&) {
-      return false;
-    }
+    return price_if_any(candidate.workload, options_.prices, execution).has_value();
   }
 
   // The execution that it is known by.

@@ -132,6 +132,7 @@ TEST(Price, IsOfTheExecutionThatIsGiven) {
   EXPECT_EQ(given.execution, other);
   EXPECT_GT(given.us, price(sgd, simple_prices()).us);
   EXPECT_THROW(price(sgd, simple_prices(), {.points = {{"sum", {.steps = 9, .rounds = 9}}}}), InputError);
+  EXPECT_FALSE(price_if_any(sgd, simple_prices(), {.points = {{"sum", {.steps = 9, .rounds = 9}}}}));
 }
 
 TEST(PossiblePieces, AreNoSmallerThanTheDeviceHasThem) {

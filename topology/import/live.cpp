@@ -1,5 +1,8 @@
 #include "topology/import/live.h"
 
+#include <array>
+#include <cstdio>
+
 #include "ir/error.h"
 #include "parts/part.h"
 #include "topology/parts/tables.h"
@@ -14,6 +17,17 @@ std::string live_hwloc_xml() {
   const std::string text = loaded<HwlocPart>(part).live_machine();
   if (text.empty()) throw InputError("hwloc", "does not say what this machine is", "import a file");
   return text;
+}
+
+std::string live_nvidia_smi() {
+  constexpr std::size_t kMostOutput = 1 << 24;
+  std::FILE* const pipe = popen("nvidia-smi topo -m 2>/dev/null", "r");
+  if (pipe == nullptr) return "";
+  std::string text;
+  std::array<char, 4096> some{};
+  for (std::size_t n; text.size() < kMostOutput && (n = std::fread(some.data(), 1, some.size(), pipe)) > 0;)
+    text.append(some.data(), n);
+  return pclose(pipe) == 0 ? text : "";
 }
 
 }  // namespace chorale

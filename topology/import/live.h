@@ -1,4 +1,4 @@
-// The machine that this runs on, in hwloc's words.
+// The machine that this runs on, in the words of others.
 #pragma once
 
 #include <string>
@@ -7,5 +7,8 @@ namespace chorale {
 
 // hwloc's XML. Throws InputError where this build has no hwloc, or hwloc fails.
 std::string live_hwloc_xml();
+
+// What 'nvidia-smi topo -m' prints; empty where it is not there or fails.
+std::string live_nvidia_smi();
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-#include "cli/measuring.h"
+#include "api/schedule_runs.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ namespace fs = std::filesystem;
 
 class WorkFolder {
  public:
-  WorkFolder() {
-    std::string name = (fs::temp_directory_path() / "chorale_tune_XXXXXX").string();
+  explicit WorkFolder(const std::string& where) {
+    std::string name = where + "/chorale_tune_XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
-      throw InputError("--measure", "no folder can be made in " + fs::temp_directory_path().string(),
+      throw InputError("--measure", "no folder can be made in " + where,
                        "set TMPDIR to one that can be written to");
     path_ = name;
   }
@@ -76,8 +76,9 @@ std::string name_of(WorkloadCarrier carrier) {
   return carrier == WorkloadCarrier::Mpi ? "mpi" : carrier == WorkloadCarrier::Cuda ? "cuda" : "threads";
 }
 
-ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carrier, int runs)
-    : machine_(machine), carrier_(carrier), runs_(runs) {
+ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carrier, int runs,
+                           std::string where)
+    : machine_(machine), carrier_(carrier), runs_(runs), where_(std::move(where)) {
   for (const char* program : {"mpirun", "mpicxx"})
     if (carrier == WorkloadCarrier::Mpi && !is_there(program))
       throw InputError("--transport mpi", fmt::format("there is no {} here", program),
@@ -123,7 +124,7 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
 }
 
 Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
-  const WorkFolder folder;
+  const WorkFolder folder(where_);
   CompiledWorkload compiled;
   try {
     compiled = compile(workload, machine_, execution, carrier_);

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "api/workload.h"
-#include "cli/options.h"
 
 namespace chorale {
 
@@ -16,8 +15,8 @@ std::string name_of(WorkloadCarrier);
 
 class ScheduleRuns {
  public:
-  // Keeps a reference to the machine. Throws InputError where the transport cannot be had here.
-  ScheduleRuns(const WorkloadMachine&, WorkloadCarrier, int runs);
+  // Keeps a reference to the machine. Folders are made in `where`. Throws InputError where the transport cannot be had here.
+  ScheduleRuns(const WorkloadMachine&, WorkloadCarrier, int runs, std::string where);
 
   // No time and no failure: the schedule cannot be emitted.
   Timing time(const Workload&, const Execution&);
@@ -36,6 +35,7 @@ class ScheduleRuns {
   const WorkloadMachine& machine_;
   const WorkloadCarrier carrier_;
   const int runs_;
+  const std::string where_;
   Fingerprints first_ = {};
 };
 

@@ -1,0 +1,28 @@
+// The tuner (workload/tune.h) for a machine: priced by its algorithms, and measured by compiling and running schedules.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "api/workload.h"
+
+namespace chorale {
+
+struct TuneQuestion {
+  DeviceNumbers device = {};
+  WorkloadCarrier transport = WorkloadCarrier::Threads;      // that schedules are measured with
+  int most_candidates = 2000, measured = 0, variations = 8;  // as in TuneOptions
+  int runs = 5;             // of a schedule that is measured, of which the fastest counts
+  std::string folder = {};  // an existing one, in which measured schedules are compiled
+  NamedText log = {};       // an earlier run's lines (TuneOptions)
+  std::function<void(const std::string& line, bool measuring)> record =
+      {};  // `measuring`: has begun to measure anew
+  std::function<void(const TuneProgress&)> progress = {};
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// Throws InputError where schedules are to be measured and the transport cannot be had here.
+TuneResult tune(const Workload&, const WorkloadMachine&, const TuneQuestion& = {});
+
+}  // namespace chorale
