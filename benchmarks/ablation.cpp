@@ -21,10 +21,10 @@
 #include "bounds/lower_bounds.h"
 #include "construct/composition.h"
 #include "construct/engine.h"
-#include "construct/fitted_ways.h"
 #include "construct/incumbents.h"
-#include "construct/mixed_trees.h"
-#include "construct/timed_trees.h"
+#include "construct/product_alltoall.h"
+#include "construct/regular_alltoall.h"
+#include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -53,9 +53,9 @@ struct Question {
 // Those of the catalogue are one, and so is what is composed of groups.
 std::string group_of(const std::string& construction) {
   if (construction.find(' ') != std::string::npos) return "composition";
-  static const std::set<std::string> own = {"packing",     "tree_union",  "sums",        "spreading",
-                                            "in_network",  "fixed_order", "tree_growth", "fitted_ways",
-                                            "mixed_trees", "timed_trees"};
+  static const std::set<std::string> own = {
+      "packing",     "tree_union",  "sums",          "spreading",        "in_network",
+      "fixed_order", "tree_growth", "timed_packing", "regular_alltoall", "product_alltoall"};
   return own.contains(construction) ? construction : "classic";
 }
 
@@ -116,10 +116,10 @@ class Asking {
     };
     if (!whole.combining) {
       made("tree_growth", [&] { return grow_trees(topology_, whole); });
-      made("fitted_ways", [&] { return fit_ways(topology_, whole, bound); });
-      made("mixed_trees", [&] { return mixed_trees(topology_, whole, {}, bound); });
+      made("regular_alltoall", [&] { return regular_alltoall(topology_, whole); });
+      made("product_alltoall", [&] { return product_alltoall(topology_, whole); });
     }
-    made("timed_trees", [&] { return fit_trees(topology_, whole, known, bound, nullptr); });
+    made("timed_packing", [&] { return timed_packing(topology_, whole, known, bound); });
     timed("composition", [&] {
       for (const ComposedPoint& each :
            compose_on({.topology = topology_, .collective = whole}, nestings(topology_)))

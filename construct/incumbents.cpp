@@ -13,15 +13,15 @@
 
 #include "construct/classic.h"
 #include "construct/effort.h"
-#include "construct/fitted_ways.h"
 #include "construct/fixed_order.h"
 #include "construct/in_network.h"
-#include "construct/mixed_trees.h"
 #include "construct/more_steps.h"
+#include "construct/product_alltoall.h"
+#include "construct/regular_alltoall.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
-#include "construct/timed_trees.h"
+#include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
@@ -237,7 +237,7 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
   if (std::ssize(digit_shifts(copies.topology)) != topology.ranks) return {};
   Portfolio found;
   found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
-  found.add("fitted_ways", coloured_ways(copies.topology, copies.collective, stop));
+  found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
   return sound(topology, collective, std::move(found).points(collective, copies.turned), stop, extra);
 }
 
@@ -254,10 +254,10 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   Portfolio found;
   if (!made.combining) {
     found.add("tree_growth", grow_trees(machine, made, stop));
-    found.add("fitted_ways", fit_ways(machine, made, bound, stop));
-    found.add("mixed_trees", mixed_trees(machine, made, found.schedules(), bound, stop));
+    found.add("regular_alltoall", regular_alltoall(machine, made, stop));
   }
-  found.add("timed_trees", fit_trees(machine, made, found.schedules(), bound, stop));
+  found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
+  if (found.schedules().empty()) found.add("product_alltoall", product_alltoall(machine, made, stop));
   std::vector<Point> points = std::move(found).points(collective, copies.turned);
   return sound(topology, collective, std::move(points), stop, extra);
 }

@@ -28,21 +28,21 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
 // and none where it would take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
-// Of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each (symmetry/digit_shifts.h):
-// what one rank does is found, and all do it. In as few steps as hops allow, and on tori and hypercubes in as
-// few rounds as the bound of one chunk says; half a second for an Allgather of 1,024 ranks, five for one of
-// 4,096. Otherwise as above.
+// Of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
+// (symmetry/digit_shifts.h): what one rank does is found, and all do it. In as few steps as hops allow, and
+// on tori and hypercubes in as few rounds as the bound of one chunk says; half a second for an Allgather of
+// 1,024 ranks, five for one of 4,096. Otherwise as above.
 std::vector<Point> regular_incumbents(const Topology&, const Collective&,
                                       const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 
 // What is exact for some collectives, or good in few steps, beside the packings of the engine
 // (construct/engine.h):
-// - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of the tightest cut,
-//   and with few more rounds for fewer steps (construct/tree_growth.h); in few steps where boxes meet in few wires
-//   (construct/mixed_trees.h);
-// - of Alltoall, Scatter, Gather and what else brings each chunk to one rank: mostly in as few rounds as the bound says
-//   (construct/fitted_ways.h);
-// - of all, where that leaves something to be found: trees in time (construct/timed_trees.h).
+// - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: at the rate of
+//   the tightest cut, and with few more rounds for fewer steps (construct/tree_growth.h);
+// - of Alltoall, on rings, tori, hypercubes and large meshes, the bound (construct/regular_alltoall.h,
+//   construct/product_alltoall.h);
+// - of all, where that leaves something to be found: trees and paths on the time-expanded machine
+//   (construct/timed_packing.h).
 // None on machines on which it is not quick, or when stopped. Otherwise as above.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);

@@ -1,66 +1,59 @@
 #include "construct/timed_tree.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace chorale {
 
-void TimedPrices::dearer_later(double by, TimedPrices& into) const {
-  into.steps_ = steps_;
-  into.of_.resize(of_.size());
-  for (std::size_t first = 0; first < of_.size(); first += steps_)
-    for (int s = 0; s < steps_; ++s) into.of_[first + s] = of_[first + s] * (1 + by * s);
-}
-
-TimedTree::Roads::Roads(const Topology& topology, bool turned) : first(topology.ranks + 1, 0) {
-  for (const Link& link : topology.links) to.push_back(turned ? link.src : link.dst);
-  const auto from = [&](const Link& link) { return turned ? link.dst : link.src; };
-  for (const Link& link : topology.links) ++first[from(link) + 1];
+TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.ranks + 1, 0) {
+  for (const Link& link : topology.links) from.push_back(reversed ? link.dst : link.src);
+  for (const Rank n : from) ++first[n + 1];
   for (Rank n = 0; n < topology.ranks; ++n) first[n + 1] += first[n];
   all.resize(topology.links.size());
   std::vector<int> next = first;
-  for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
-    const Link& link = topology.links[l];
-    all[next[from(link)]++] = {.link = l, .to = turned ? link.src : link.dst};
-  }
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    all[next[from[l]]++] = {.link = l, .to = reversed ? topology.links[l].src : topology.links[l].dst};
 }
 
 bool TimedTree::Offer::operator<(const Offer& other) const {
-  return std::tuple(cost, layer, rank) > std::tuple(other.cost, other.layer, other.rank);
+  if (cost != other.cost) return cost > other.cost;
+  return std::pair(layer, rank) > std::pair(other.layer, other.rank);
 }
 
-std::optional<double> TimedTree::grow(const RankSet& roots, const RankSet& targets, int start, int layers,
-                                      bool backwards, const TimedPrices& prices, std::vector<Way>& ways) {
-  layers_ = layers;
-  roads_ = backwards ? &backwards_ : &forwards_;
-  prices_ = &prices;
-  turned_ = backwards;
-  start_ = backwards ? start - 1 : start;
-  const auto places = static_cast<std::size_t>(layers + 1) * ranks_;
+std::optional<double> TimedTree::grow(const Question& question, const TimedLoad& load, TimedSends& sends) {
+  asked_ = &question;
+  load_ = &load;
+  arcs_ = question.backwards ? &backwards_ : &forwards_;
+  layers_ = question.layers;
+  tilt_.clear();
+  for (int layer = 0; layer < layers_; ++layer) tilt_.push_back(1 + question.tilt * layer);
+  const auto places = static_cast<std::size_t>(layers_ + 1) * ranks_;
   cost_.assign(places, kDearest);
   by_.assign(places, {});
   reached_.assign(ranks_, false);
-  offers_ = {};
-  ways.assign(ranks_, {});
+  offers_.clear();
+  entries_.assign(ranks_, {});
   wanted_.assign(ranks_, false);
   int missing = 0;
-  for (const Rank n : targets) {
+  for (const Rank n : *question.targets) {
     missing += wanted_[n] ? 0 : 1;
     wanted_[n] = true;
   }
-  const auto take = [&](Rank n, int layer) {
+  const auto reach = [&](Rank n) {
     missing -= wanted_[n] && !reached_[n] ? 1 : 0;
     reached_[n] = true;
-    spread(n, layer, lower(n, layer, 0));
   };
-  for (Rank root : roots) take(root, 0);
+  for (const Rank root : *question.roots) {
+    reach(root);
+    spread(root, 0, lower(root, 0, 0));
+  }
   while (missing > 0) {
     if (offers_.empty()) return std::nullopt;
-    const Offer offer = offers_.top();
-    offers_.pop();
+    std::pop_heap(offers_.begin(), offers_.end());
+    const Offer offer = offers_.back();
+    offers_.pop_back();
     if (is_stale(offer)) continue;
     if (reached_[offer.rank] || !wanted_[offer.rank]) {
-      spread(offer.rank, offer.layer, layers);
+      spread(offer.rank, offer.layer, layers_);
       continue;
     }
     path_.clear();
@@ -68,32 +61,36 @@ std::optional<double> TimedTree::grow(const RankSet& roots, const RankSet& targe
     for (int layer = offer.layer; cost_[at(next, layer)] > 0; --layer) {
       const Arrival by = by_[at(next, layer)];
       if (by.link < 0) continue;
-      ways[next] = {.link = by.link, .layer = layer - 1};
+      entries_[next] = {.link = by.link, .layer = layer - 1};
       path_.push_back({next, layer});
       next = by.from;
     }
-    for (const auto& [n, layer] : path_) take(n, layer);
+    for (const auto& [n, layer] : path_) reach(n);
+    if (missing > 0)
+      for (const auto& [n, layer] : path_) spread(n, layer, lower(n, layer, 0));
   }
-  prune(ways);
+  prune();
   double sum = 0;
-  for (const Way& way : ways)
-    if (way.link >= 0) sum += price(way.link, way.layer);
+  for (const Entry& entry : entries_)
+    if (entry.link >= 0) {
+      const int s = step(entry.layer);
+      sends.push_back({.step = s, .link = entry.link, .reduce = question.backwards});
+      sum += load.price(entry.link, s);
+    }
   return sum;
 }
 
 // A relay whose target was reached over others since has nothing to pass on.
-void TimedTree::prune(std::vector<Way>& ways) const {
-  const auto above = [&](Rank n) {
-    return turned_ ? forwards_.to[ways[n].link] : backwards_.to[ways[n].link];
-  };
-  std::vector<int> below(ranks_, 0);
+void TimedTree::prune() {
+  const auto above = [&](Rank n) { return arcs_->from[entries_[n].link]; };
+  below_.assign(ranks_, 0);
   for (Rank n = 0; n < ranks_; ++n)
-    if (ways[n].link >= 0) ++below[above(n)];
+    if (entries_[n].link >= 0) ++below_[above(n)];
   for (Rank first = 0; first < ranks_; ++first)
-    for (Rank n = first; !wanted_[n] && below[n] == 0 && ways[n].link >= 0;) {
+    for (Rank n = first; !wanted_[n] && below_[n] == 0 && entries_[n].link >= 0;) {
       const Rank next = above(n);
-      ways[n] = {};
-      --below[next];
+      entries_[n] = {};
+      --below_[next];
       n = next;
     }
 }
@@ -113,23 +110,30 @@ int TimedTree::lower(Rank n, int layer, double cost) {
   return layer;
 }
 
-// Whoever has it there may send it on, in that layer or later ones before `most`, as long as having it costs
-// the same.
+// A rank that has it in a layer may send it on, then or later before `most`, as long as having it costs the
+// same.
 void TimedTree::spread(Rank n, int layer, int most) {
   const double* const cost = &cost_[at(n, 0)];
   int end = layer;
   while (end < std::min(most, layers_) && cost[end] == cost[layer]) ++end;
-  for (int r = roads_->first[n]; r < roads_->first[n + 1]; ++r) {
-    const auto [link, to] = roads_->all[r];
+  if (end == layer) return;
+  for (int r = arcs_->first[n]; r < arcs_->first[n + 1]; ++r) {
+    const auto [link, to] = arcs_->all[r];
     double* const there = &cost_[at(to, 0)];
     if (there[layer + 1] <= cost[layer]) continue;
-    looks_ += end - layer;
-    for (int s = layer; s < end; ++s) {
-      const double with = cost[layer] + price(link, s);
+    int last = end;
+    if (asked_->hops != nullptr) {
+      const int left = (*asked_->hops)[to];
+      last = left < 0 ? layer : std::min(end, layers_ - left);
+    }
+    work_ += std::max(0, last - layer);
+    for (int s = layer; s < last; ++s) {
+      const double with = cost[layer] + load_->price(link, step(s)) * tilt_[s];
       if (with >= there[s + 1]) continue;
       lower(to, s + 1, with);
       by_[at(to, s + 1)] = {.link = link, .from = n};
-      offers_.push({.cost = with, .layer = s + 1, .rank = to});
+      offers_.push_back({.cost = with, .layer = s + 1, .rank = to});
+      std::push_heap(offers_.begin(), offers_.end());
     }
   }
 }

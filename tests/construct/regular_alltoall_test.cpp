@@ -1,19 +1,19 @@
-// Ways that fit: the referee agrees, no bound is broken, and machines whose optimum can be told by hand are met.
-#include "construct/fitted_ways.h"
+// Alltoalls without a search: the verifier agrees, and machines whose optimum is known are met.
+#include "construct/regular_alltoall.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 
 #include "bounds/lower_bounds.h"
 #include "construct/edge_colours.h"
 #include "construct/incumbents.h"
-#include "construct/link_orbits.h"
-#include "construct/product_ways.h"
+#include "construct/product_alltoall.h"
+#include "construct/timed_packing.h"
 #include "semantics/verify.h"
-#include "symmetry/digit_shifts.h"
 #include "tests/construct/random_machines.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
@@ -27,48 +27,8 @@ using ::testing::IsEmpty;
 using test::below;
 using test::random_machine;
 
-// Some ranks have a chunk, one wants it, and may have it already: an alltoallv, and more.
-Collective random_collective(std::mt19937& random, int ranks) {
-  static const char* const kNames[] = {"alltoall", "scatter", "gather"};
-  if (const int kind = below(random, 4); kind < 3)
-    return make_collective(kNames[kind], ranks, 1 + below(random, 3), kind == 0 ? 0 : below(random, ranks));
-  Collective c{.custom_name = "uneven", .ranks = ranks};
-  for (int chunks = 1 + below(random, 20); chunks > 0; --chunks) {
-    std::vector<Rank> pre = {below(random, ranks)};
-    if (const Rank other = below(random, ranks); other != pre[0]) pre.push_back(other);
-    c.chunks.push_back({.pre = pre, .post = {below(random, ranks)}});
-  }
-  return c;
-}
-
 int bound_of(const Topology& t, const Collective& c) {
   return fewest_rounds(t, c).rounds;
-}
-
-// With no time to lose the bound cannot always be met: a chunk that goes two hops leaves the second link idle at first.
-TEST(FittedWays, OnRandomMachinesNearTheBound) {
-  int met = 0, made = 0;
-  for (unsigned seed = 0; seed < 150; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    const Collective c = random_collective(random, t.ranks);
-    const int bound = bound_of(t, c);
-    const std::vector<Schedule> schedules = fit_ways(t, c, [&] { return bound; });
-    if (bound == 0) {
-      EXPECT_THAT(schedules, IsEmpty());  // nothing has to move
-      continue;
-    }
-    ASSERT_FALSE(schedules.empty());
-    EXPECT_EQ(static_cast<int>(schedules.front().steps.size()), fewest_steps(t, c).steps);
-    for (const Schedule& schedule : schedules) {
-      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
-      EXPECT_GE(total_rounds(schedule), bound);
-    }
-    ++made;
-    met += total_rounds(schedules.back()) <= std::max<int>(bound, std::ssize(schedules.back().steps));
-  }
-  EXPECT_GT(met, made * 3 / 4) << met << " of " << made;
 }
 
 struct Known {
@@ -79,9 +39,10 @@ struct Known {
   int rounds = 0;
 };
 
-// Rounds are hops that chunks take over links that there are: on torus:8x8, 64 ranks times 63 chunks that go 256 / 63 hops, over
-// 256 links; on a mesh or in nodes of A100s what crosses the middle, 32 times 32 over 8 links or 8 times 8 over 8 NICs.
-TEST(FittedWays, NamedMachines) {
+// Rounds are hops that chunks take over links that there are: on torus:8x8, 64 ranks times 63 chunks that go
+// 256 / 63 hops, over 256 links; on a mesh or in nodes of A100s what crosses the middle, 32 times 32 over 8
+// links or 8 times 8 over 8 NICs.
+TEST(RegularAlltoall, NamedMachines) {
   const std::vector<Known> known = {
       {"ring:8", "alltoall", 2, 4, 16},    {"torus:4x4", "alltoall", 1, 4, 8},
       {"torus:8x8", "alltoall", 1, 8, 64}, {"hypercube:6", "alltoall", 1, 6, 32},
@@ -101,8 +62,18 @@ TEST(FittedWays, NamedMachines) {
     EXPECT_EQ(points.back().cost.steps, k.steps);
   }
 }
+TEST(RegularAlltoall, NoneOfWhatItIsNotFor) {
+  const Topology t = test::ring(4);
+  EXPECT_EQ(regular_alltoall(t, make_collective("alltoall", 4, 1)).size(), 1U);
+  EXPECT_THAT(regular_alltoall(t, make_collective("allgather", 4, 1)), IsEmpty());
+  EXPECT_THAT(regular_alltoall(load_topology("mesh:2x3"), make_collective("alltoall", 6, 1)), IsEmpty());
+  EXPECT_THAT(regular_alltoall({.name = "apart", .ranks = 2}, make_collective("alltoall", 2, 1)), IsEmpty());
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(regular_alltoall(t, make_collective("alltoall", 4, 1), &stop), IsEmpty());
+}
 
-// Any uses that could be even are made so: items of up to four uses in four or more steps, kinds as wide as they must be.
+// Any uses that could be even are made so: items of up to four uses in four or more steps, kinds as wide as
+// they must be.
 TEST(EdgeColours, EachItemAtMostOnceAStepAndKindsEven) {
   int made = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -146,63 +117,8 @@ TEST(EdgeColours, EachItemAtMostOnceAStepAndKindsEven) {
   EXPECT_FALSE(edge_colours({{3}}, {5}, 2, 9).has_value());            // one item, three uses in two steps
   EXPECT_FALSE(edge_colours({{1}, {1}, {1}}, {1}, 2, 2).has_value());  // three uses of what is there twice
 }
-
-// The rank opposite is reached both ways, which no turned schedule of one chunk can: each rank goes its own ways.
-TEST(FittedWays, WithoutTheGroupWhereThatIsBetter) {
-  const Topology t = test::ring(4);
-  const Collective c = make_collective("alltoall", 4, 1);  // 4 * (1 + 1 + 2) hops over 8 links
-  const std::vector<Schedule> schedules = fit_ways(t, c, [] { return 2; });
-  ASSERT_FALSE(schedules.empty());
-  EXPECT_EQ(total_rounds(schedules.back()), 2);
-}
-
-TEST(FittedWays, NoneOfWhatTheyAreNotFor) {
-  const auto never = [] {
-    ADD_FAILURE() << "no bound is needed";
-    return 1;
-  };
-  const Topology t = test::ring(4);
-  EXPECT_THAT(fit_ways(t, make_collective("allgather", 4, 1), never), IsEmpty());
-  EXPECT_THAT(fit_ways(t, make_collective("reducescatter", 4, 1), never), IsEmpty());
-  EXPECT_THAT(fit_ways({.name = "one", .ranks = 1}, make_collective("alltoall", 1, 1), never), IsEmpty());
-  EXPECT_THAT(fit_ways({.name = "apart", .ranks = 2}, make_collective("alltoall", 2, 1), never), IsEmpty());
-  const std::atomic<bool> stop = true;
-  EXPECT_THAT(fit_ways(t, make_collective("alltoall", 4, 1), never, &stop), IsEmpty());
-}
-
-// What orbits say of some sends is what all that the group makes of them take, limit by limit.
-TEST(LinkOrbits, CountWhatTheGroupCarries) {
-  std::mt19937 random(1);
-  for (const std::string name : {"torus:4x4", "hypercube:3", "dgx-a100:2", "dgx2", "ring:6"}) {
-    SCOPED_TRACE(name);
-    const Topology t = flatten(load_topology(name));
-    const std::vector<std::vector<Rank>> group = digit_shifts(t);
-    ASSERT_GT(group.size(), 1U);
-    const LinkOrbits orbits(t, group);
-    for (int tries = 0; tries < 20; ++tries) {
-      Step step;
-      std::vector<long long> load(orbits.capacities().size(), 0);
-      for (int sends = 1 + below(random, 30); sends > 0; --sends) {
-        const LinkId l = below(random, static_cast<int>(t.links.size()));
-        for (const LinkOrbits::Share& share : orbits.shares(l)) load[share.bin] += share.weight;
-        for (int g = 0; g < static_cast<int>(group.size()); ++g) {
-          const LinkId image = orbits.image(l, g);
-          EXPECT_EQ(t.links[image].src, group[g][t.links[l].src]);
-          EXPECT_EQ(t.links[image].dst, group[g][t.links[l].dst]);
-          EXPECT_EQ(orbits.entering(image), orbits.entering(l));
-          step.sends.push_back({.link = image});
-        }
-      }
-      long long rounds = 1;
-      for (std::size_t b = 0; b < load.size(); ++b)
-        rounds = std::max(rounds, (load[b] + orbits.capacities()[b] - 1) / orbits.capacities()[b]);
-      EXPECT_EQ(rounds, needed_rounds(t, step));
-    }
-  }
-}
-
-// Rows and columns of different kinds and widths, one way or both: whatever they are, the referee agrees.
-TEST(ProductWays, OnRandomProducts) {
+// Rows and columns of different kinds and widths, one way or both: whatever they are, the verifier agrees.
+TEST(ProductAlltoall, OnRandomProducts) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -230,7 +146,7 @@ TEST(ProductWays, OnRandomProducts) {
     ASSERT_TRUE(product.has_value());
     const auto alone = [&](const Topology& of) {
       const Collective c = make_collective("alltoall", of.ranks, 1);
-      return fit_ways(of, c, [&] { return bound_of(of, c); }).back();
+      return timed_packing(of, c, {}, [&] { return bound_of(of, c); }).back();
     };
     const int chunks = 1 + below(random, 2);
     Schedule schedule = alltoall_on(*product, chunks, alone(product->column), alone(product->row));
@@ -241,9 +157,8 @@ TEST(ProductWays, OnRandomProducts) {
     EXPECT_FALSE(as_product(t).has_value());
   }
 }
-
 // 128 ranks send to 128 over the 16 links in the middle.
-TEST(ProductWays, LargeMeshes) {
+TEST(ProductAlltoall, LargeMeshes) {
   const Topology t = load_topology("mesh:16x16");
   const Collective c = make_collective("alltoall", 256, 1);
   EXPECT_EQ(bound_of(t, c), 1024);

@@ -1,14 +1,23 @@
-// Half of the chunks go along their row first and then along a column, the other half the other way round; so rows and columns are busy in both
-// phases, and each phase is an Alltoall in each row and in each column, with as many chunks a pair as half of the other side. Which half
-// a chunk is in is the parity of the digits of both its ranks, which halves the chunks of each pair of places in a row as well as those in a column.
+// Half of the chunks go along their row first and then along a column, the other half the other way round; so
+// rows and columns are busy in both phases, and each phase is an Alltoall in each row and in each column,
+// with as many chunks a pair as half of the other side. Which half a chunk is in is the parity of the digits
+// of both its ranks, which halves the chunks of each pair of places in a row as well as those in a column.
 //
-// On a mesh n times n that is n^2 / 4 rounds for a chunk in a row, n / 2 times, twice: n^3 / 4, which is what crosses the middle, n^2 / 2 times
-// as many, over n links. All along rows first and then all along columns takes twice as long. Negotiating every chunk's way took minutes for 256 ranks.
-#include "construct/product_ways.h"
+// On a mesh n times n that is n^2 / 4 rounds for a chunk in a row, n / 2 times, twice: n^3 / 4, which is what
+// crosses the middle, n^2 / 2 times as many, over n links. All along rows first and then all along columns
+// takes twice as long. Packing every chunk takes minutes for 256 ranks.
+#include "construct/product_alltoall.h"
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <tuple>
+#include <utility>
+
+#include "bounds/lower_bounds.h"
+#include "construct/jobs.h"
+#include "construct/regular_alltoall.h"
+#include "construct/timed_packing.h"
 
 namespace chorale {
 namespace {
@@ -114,6 +123,25 @@ Schedule alltoall_on(const Product& product, int chunks, const Schedule& on_colu
           }
     }
   return schedule;
+}
+
+std::vector<Schedule> product_alltoall(const Topology& topology, const Collective& collective,
+                                       const std::atomic<bool>* stop) {
+  if (collective.kind != CollectiveKind::Alltoall) return {};
+  const std::optional<Product> product = as_product(topology);
+  if (!product) return {};
+  std::vector<Schedule> parts;
+  for (const Topology* part : {&product->column, &product->row}) {
+    const Collective all = make_collective(CollectiveKind::Alltoall, part->ranks, 1);
+    const auto bound = [&] { return fewest_rounds(*part, all).rounds; };
+    std::vector<Schedule> schedules = regular_alltoall(*part, all, stop);
+    for (Schedule& better : timed_packing(*part, all, schedules, bound, stop))
+      schedules.push_back(std::move(better));
+    if (schedules.empty()) return {};
+    parts.push_back(std::move(*std::ranges::min_element(schedules, {}, total_rounds)));
+  }
+  return {tidy_sums(topology, collective,
+                    alltoall_on(*product, collective.chunks_per_block, parts[0], parts[1]))};
 }
 
 }  // namespace chorale

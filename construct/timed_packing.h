@@ -1,0 +1,23 @@
+// Schedules of few steps: trees and paths packed on the time-expanded machine.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/schedule.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Schedules that are better than all of `known` in steps or in rounds, by steps, none better than another in
+// both; few where what is known is near `bound`, the rounds that no schedule is under (asked only where
+// something is looked for). None where a rank cannot be reached, where an iteration alone would take some
+// hundredths of a second, or when stopped. Requires a machine without switches; links may be wider one way,
+// and capacities shared. The same question has the same answer. Takes some tenths of a second.
+std::vector<Schedule> timed_packing(const Topology&, const Collective&, const std::vector<Schedule>& known,
+                                    const std::function<int()>& bound,
+                                    const std::atomic<bool>* stop = nullptr);
+
+}  // namespace chorale
