@@ -13,7 +13,7 @@
 // Invariants: whoever sends has held the chunk since an earlier step; a rank is sent a chunk once. A step has
 // a send as long as one is wanted, since the route to the wanting rank begins at one that has it.
 //
-// What lost: a width for each step (geometric growth, as in construct/greedy.cpp) needs the number of steps
+// What lost: a width for each step (geometric growth) needs the number of steps
 // beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of which
 // a step looks at the first of each link.
 #include "construct/spreading.h"
