@@ -10,7 +10,22 @@
 // the step.
 #include "construct/exchanges.h"
 
+#include <functional>
+
 namespace chorale {
+namespace {
+
+// In one step from each rank to each other its block for it.
+Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>& block, bool reduce = false) {
+  Plan plan;
+  for (Rank n = 0; n < ranks; ++n)
+    for (Rank m = 0; m < ranks; ++m)
+      for (int i = 0; n != m && i < chunks; ++i)
+        add(plan, 0, {.chunk = block(n, m) * chunks + i, .src = n, .dst = m, .reduce = reduce});
+  return plan;
+}
+
+}  // namespace
 
 Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
   Plan plan;
@@ -34,30 +49,17 @@ Plan doubling_allreduce(const std::vector<Rank>& order, int chunks) {
 }
 
 Plan direct_allgather(int ranks, int chunks) {
-  Plan plan;
-  for (Rank n = 0; n < ranks; ++n)
-    for (Rank m = 0; m < ranks; ++m)
-      for (int i = 0; n != m && i < chunks; ++i) add(plan, 0, {.chunk = n * chunks + i, .src = n, .dst = m});
-  return plan;
+  return direct(ranks, chunks, [](Rank from, Rank) { return from; });
 }
 
 Plan direct_alltoall(int ranks, int chunks) {
-  Plan plan;
-  for (Rank n = 0; n < ranks; ++n)
-    for (Rank m = 0; m < ranks; ++m)
-      for (int i = 0; n != m && i < chunks; ++i)
-        add(plan, 0, {.chunk = (n * ranks + m) * chunks + i, .src = n, .dst = m});
-  return plan;
+  return direct(ranks, chunks, [=](Rank from, Rank to) { return from * ranks + to; });
 }
 
 // Everyone sends its own contribution and nothing else: what arrives in the step is not read in it.
 Plan one_shot_allreduce(int ranks, int chunks) {
-  Plan plan;
-  for (Rank n = 0; n < ranks; ++n)
-    for (Rank m = 0; m < ranks; ++m)
-      for (Chunk c = 0; n != m && c < chunks; ++c)
-        add(plan, 0, {.chunk = c, .src = n, .dst = m, .reduce = true});
-  return plan;
+  return direct(
+      ranks, chunks, [](Rank, Rank) { return 0; }, true);
 }
 
 }  // namespace chorale

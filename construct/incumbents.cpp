@@ -19,6 +19,7 @@
 #include "construct/product_alltoall.h"
 #include "construct/regular_alltoall.h"
 #include "construct/rings.h"
+#include "construct/solved_question.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
 #include "construct/timed_packing.h"
@@ -171,12 +172,11 @@ class Portfolio {
 
   const std::vector<Schedule>& schedules() const { return schedules_; }
 
-  std::vector<Point> points(const Collective& collective, bool turned) && {
+  std::vector<Point> points(const SolvedQuestion& solved, const Collective& asked) && {
     std::vector<Point> points;
     for (Schedule& schedule : schedules_) {
       const char* const construction = made_by_.at({schedule.steps.size(), total_rounds(schedule)});
-      points.push_back(
-          as_point(collective, turned ? reversed(schedule, true) : std::move(schedule), construction));
+      points.push_back(solved.point(std::move(schedule), asked, construction));
     }
     return points;
   }
@@ -184,19 +184,6 @@ class Portfolio {
  private:
   std::vector<Schedule> schedules_ = {};
   std::map<std::pair<std::size_t, int>, const char*> made_by_ = {};  // by steps and rounds
-};
-
-// A sum with one destination is made of copies, backwards.
-struct Copies {
-  Copies(const Topology& machine, const Collective& asked)
-      : turned(
-            asked.combining &&
-            std::ranges::all_of(asked.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; })),
-        topology(turned ? reversed(machine) : machine),
-        collective(turned ? dual(asked) : asked) {}
-  const bool turned;
-  const Topology topology;
-  const Collective collective;
 };
 
 }  // namespace
@@ -229,7 +216,7 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
 
 std::vector<Point> regular_incumbents(const Topology& topology, const Collective& collective,
                                       const std::atomic<bool>* stop, int extra) {
-  const Copies copies(topology, collective);
+  const SolvedQuestion copies(topology, collective);
   if (copies.collective.kind != CollectiveKind::Allgather &&
       copies.collective.kind != CollectiveKind::Alltoall)
     return {};
@@ -238,7 +225,7 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
   Portfolio found;
   found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
   found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
-  return sound(topology, collective, std::move(found).points(collective, copies.turned), stop, extra);
+  return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
@@ -248,7 +235,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
   LowerBounds bounds(topology, collective, stop);
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
-  const Copies copies(topology, collective);
+  const SolvedQuestion copies(topology, collective);
   const Topology& machine = copies.topology;
   const Collective& made = copies.collective;
   Portfolio found;
@@ -258,7 +245,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   }
   found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
   if (found.schedules().empty()) found.add("product_alltoall", product_alltoall(machine, made, stop));
-  std::vector<Point> points = std::move(found).points(collective, copies.turned);
+  std::vector<Point> points = std::move(found).points(copies, collective);
   return sound(topology, collective, std::move(points), stop, extra);
 }
 

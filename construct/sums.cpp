@@ -33,8 +33,8 @@
 #include <tuple>
 #include <utility>
 
-#include "construct/load.h"
 #include "construct/more_steps.h"
+#include "construct/plan.h"
 #include "construct/spreading.h"
 #include "ir/embedding.h"
 
@@ -237,8 +237,8 @@ class Phases {
     std::size_t gathers = 0;
     for (const ChunkPlan& chunk : plan_) gathers = std::max(gathers, chunk.gathers.size());
     for (std::size_t i = 0; i < gathers; ++i) whole = followed_by(std::move(whole), gather(i));
-    if (Step step = exchange(); !step.sends.empty())
-      whole = followed_by(std::move(whole), {{.steps = {step}}});
+    if (Schedule exchanged = exchange(); !exchanged.steps.empty())
+      whole = followed_by(std::move(whole), {std::move(exchanged)});
     whole = followed_by(std::move(whole), spread_sums());
     for (Schedule& schedule : whole) remove_needless(schedule);
     return whole;
@@ -278,25 +278,13 @@ class Phases {
   }
 
   // All roots send in one step, so each reads what was gathered there and not what others send it.
-  Step exchange() const {
-    std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between;
-    for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
-      between[{topology_.links[l].src, topology_.links[l].dst}].push_back(l);
-    Step step;
-    Load load(topology_);
+  Schedule exchange() const {
+    Plan plan;
     for (Chunk c = 0; c < static_cast<int>(plan_.size()); ++c)
-      for (Rank to : plan_[c].exchanged_to) {
-        for (Rank root : plan_[c].gathers[0].roots) {
-          if (root == to) continue;
-          const LinkId l =
-              std::ranges::min(between.at({root, to}), {}, [&](LinkId l) { return load.price(l); });
-          load.add(l);
-          step.sends.push_back({.chunk = c, .link = l, .reduce = true});
-        }
-      }
-    step.rounds = load.rounds();
-    std::ranges::sort(step.sends);
-    return step;
+      for (Rank to : plan_[c].exchanged_to)
+        for (Rank root : plan_[c].gathers[0].roots)
+          if (root != to) add(plan, 0, {.chunk = c, .src = root, .dst = to, .reduce = true});
+    return on_topology(plan, topology_, "exchange of sums", "");
   }
 
   // From the ranks that have the whole sum by then: those of the exchange, or each gather's only root.
@@ -380,10 +368,8 @@ class Phases {
     if (needless.empty()) return;
     for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
       Step& step = schedule.steps[s];
-      Load load(topology_);
       std::erase_if(step.sends, [&](const Send& send) { return needless.contains({s, send}); });
-      for (const Send& send : step.sends) load.add(send.link);
-      step.rounds = load.rounds();
+      step.rounds = needed_rounds(topology_, step);
     }
     std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
   }

@@ -9,6 +9,7 @@
 
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
+#include "construct/families.h"
 #include "construct/guarded_growth.h"
 #include "construct/local_growth.h"
 #include "construct/spreading.h"
@@ -29,22 +30,6 @@ constexpr int kMostTried = 8;
 bool few_entries(const Ground& ground) {
   for (std::size_t i = 0; i < ground.representatives().size(); ++i)
     if (ground.entries(static_cast<int>(i)).size() > kMostEntries) return false;
-  return true;
-}
-
-bool goes_everywhere(const Topology& topology, const Collective& collective) {
-  const auto everywhere = [&](const ChunkSpec& spec) {
-    for (Rank n = 0; n < topology.ranks; ++n)
-      if (!starts_at(spec, n) && !ends_at(spec, n)) return false;
-    return true;
-  };
-  const auto reached = [&](const ChunkSpec& spec) {
-    return std::ranges::none_of(hops(topology, spec.pre), [](int distance) { return distance < 0; });
-  };
-  const std::vector<ChunkSpec>& chunks = collective.chunks;
-  if (topology.ranks < 2 || chunks.empty() || !std::ranges::all_of(chunks, everywhere)) return false;
-  for (std::size_t c = 0; c < chunks.size(); ++c)
-    if ((c == 0 || chunks[c].pre != chunks[c - 1].pre) && !reached(chunks[c])) return false;
   return true;
 }
 
@@ -74,7 +59,7 @@ std::vector<int> blocks_of(const Ground& ground, const Prices& cut) {
 
 std::vector<Schedule> grow_trees(const Topology& topology, const Collective& collective,
                                  const std::atomic<bool>* stop, long long most_looks) {
-  if (!goes_everywhere(topology, collective)) return {};
+  if (!copies_to_all(topology, collective)) return {};
   const std::optional<PriceBound> cut = tightest_cut(topology, wanted_classes(collective));
   if (!cut) return {};
   const Ground ground(topology, collective, group_for(topology, collective));

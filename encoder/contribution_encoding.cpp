@@ -6,7 +6,7 @@
 //
 // What lost: to ask sums with one destination this way. Their duals that copy have a fifth of the variables (dgx1
 // ReduceScatter (3,4,3): 5,474 for 27,770) and are found in 82 conflicts in place of 706, so they never come here
-// (pareto/solved_question.h).
+// (construct/solved_question.h).
 //
 // Variables are chunks * ranks^2 * steps of `in` and chunks * links * ranks * steps of `part`, which is what
 // sums cost over copies: there a value is there or not.

@@ -18,7 +18,7 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
-// Where all of that is so. Of a sum that is asked as its dual (pareto/solved_question.h), of the dual.
+// Where all of that is so. Of a sum that is asked as its dual (construct/solved_question.h), of the dual.
 struct Cube {
   std::vector<Decision> decisions = {};
   bool operator==(const Cube&) const = default;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/instance.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 #include "pareto/synthesize.h"
 #include "solvers/deadline.h"
 

@@ -16,7 +16,7 @@
 #include "ir/error.h"
 #include "pareto/formulas.h"
 #include "pareto/side_by_side.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 #include "solvers/propagation.h"

@@ -9,7 +9,7 @@
 
 #include "encoder/known_literals.h"
 #include "ir/files.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 
 namespace chorale {
 

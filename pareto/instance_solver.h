@@ -10,7 +10,7 @@
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "pareto/formulas.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 #include "pareto/synthesize.h"
 #include "solvers/deadline.h"
 #include "solvers/proof.h"

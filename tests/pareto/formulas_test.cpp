@@ -8,7 +8,7 @@
 #include <random>
 
 #include "bounds/lower_bounds.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 #include "tests/construct/random_machines.h"
 #include "topology/machines.h"
 

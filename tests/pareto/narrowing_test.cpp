@@ -4,7 +4,7 @@
 
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 #include "pareto/synthesize.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"

@@ -1,6 +1,6 @@
 // A machine turned round keeps the numbers of its links and limits (ir/topology.h), and the dual those of its
 // chunks. So sends need no translation, only their order is turned, and copies become sums.
-#include "pareto/solved_question.h"
+#include "construct/solved_question.h"
 
 #include <algorithm>
 #include <utility>
