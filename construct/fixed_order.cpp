@@ -120,24 +120,34 @@ class Planner {
     return plan;
   }
 
-  std::vector<double> distances(Rank from) const {
-    std::vector<double> distance(topology_.ranks, kNever);
+  // From the nearest of some ranks to each: what it costs, and the last link.
+  struct Ways {
+    std::vector<double> cost;
+    std::vector<LinkId> by;
+  };
+  Ways cheapest_ways(const std::vector<Rank>& from) const {
+    Ways ways{.cost = std::vector<double>(topology_.ranks, kNever),
+              .by = std::vector<LinkId>(topology_.ranks, -1)};
     std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> open;
-    open.push({distance[from] = 0, from});
+    for (const Rank n : from) open.push({ways.cost[n] = 0, n});
     while (!open.empty()) {
       const auto [far, n] = open.top();
       open.pop();
-      if (far > distance[n]) continue;
-      for (const LinkId l : out_[n])
-        if (const double next = far + price(l); next < distance[topology_.links[l].dst])
-          open.push({distance[topology_.links[l].dst] = next, topology_.links[l].dst});
+      if (far > ways.cost[n]) continue;
+      for (const LinkId l : out_[n]) {
+        const Rank to = topology_.links[l].dst;
+        if (const double next = far + price(l); next < ways.cost[to]) {
+          ways.by[to] = l;
+          open.push({ways.cost[to] = next, to});
+        }
+      }
     }
-    return distance;
+    return ways;
   }
   double reach(Rank from, const RankSet& post) const {
-    const std::vector<double> distance = distances(from);
+    const Ways ways = cheapest_ways({from});
     double most = 0;
-    for (const Rank d : post) most = std::max(most, distance[d]);
+    for (const Rank d : post) most = std::max(most, ways.cost[d]);
     return most;
   }
 
@@ -161,31 +171,14 @@ class Planner {
     std::vector<Rank> wanting;
     for (const Rank d : post)
       if (d != root) wanting.push_back(d);
-    std::vector<double> distance(topology_.ranks, kNever);
-    std::vector<LinkId> by(topology_.ranks, -1);
     while (!wanting.empty()) {
-      std::ranges::fill(distance, kNever);
-      std::ranges::fill(by, -1);
-      std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> open;
-      for (const auto& [n, after] : has) open.push({distance[n] = 0, n});
-      Rank nearest = -1;
-      while (!open.empty()) {
-        const auto [far, n] = open.top();
-        open.pop();
-        if (far > distance[n]) continue;
-        if (std::ranges::count(wanting, n) > 0) {
-          nearest = n;
-          break;
-        }
-        for (const LinkId l : out_[n])
-          if (const double next = far + price(l); next < distance[topology_.links[l].dst]) {
-            by[topology_.links[l].dst] = l;
-            open.push({distance[topology_.links[l].dst] = next, topology_.links[l].dst});
-          }
-      }
-      if (nearest < 0) return false;
+      std::vector<Rank> holders;
+      for (const auto& [n, after] : has) holders.push_back(n);
+      const Ways ways = cheapest_ways(holders);
+      const Rank nearest = *std::ranges::min_element(wanting, {}, [&](Rank n) { return ways.cost[n]; });
+      if (ways.cost[nearest] == kNever) return false;
       std::vector<LinkId> way;
-      for (Rank n = nearest; !has.contains(n); n = topology_.links[by[n]].src) way.push_back(by[n]);
+      for (Rank n = nearest; !has.contains(n); n = topology_.links[ways.by[n]].src) way.push_back(ways.by[n]);
       for (auto link = way.rbegin(); link != way.rend(); ++link) {
         plan.push_back({.link = *link, .after = has.at(topology_.links[*link].src)});
         has[topology_.links[*link].dst] = {static_cast<int>(plan.size()) - 1};
