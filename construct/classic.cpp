@@ -15,12 +15,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
 
-#include "construct/exchanges.h"
 #include "construct/plan.h"
 #include "construct/rings.h"
 #include "construct/trees.h"
@@ -53,6 +53,50 @@ struct Row {
 // The sum of a block ends where the Allgather wants the block to begin, since it is the same plan.
 Plan scatter_then_gather(const Plan& gather) {
   return backwards(gather, true) + gather;
+}
+
+// Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places whose numbers
+// differ in bit k meet. By doubling, each rank has what the 2^k places of its block have, and gets what the 2^k of the
+// neighbouring block have: after log2(n) steps all, and nothing twice. Two that exchange and add in one step both end
+// with the sum of both, since sends read what was there before the step.
+Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int ranks = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < ranks; ++k)
+    for (int i = 0; i < ranks; ++i)
+      for (int j = i >> k << k; j < (i >> k << k) + (1 << k); ++j)  // the places that i has heard of
+        for (int piece = 0; piece < chunks; ++piece)
+          add(plan, k, {.chunk = order[j] * chunks + piece, .src = order[i], .dst = order[i ^ 1 << k]});
+  return plan;
+}
+
+Plan doubling_allreduce(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int ranks = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < ranks; ++k)
+    for (int i = 0; i < ranks; ++i)
+      for (Chunk c = 0; c < chunks; ++c)
+        add(plan, k, {.chunk = c, .src = order[i], .dst = order[i ^ 1 << k], .reduce = true});
+  return plan;
+}
+
+// In one step from each rank to each other its block for it.
+Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>& block, bool reduce = false) {
+  Plan plan;
+  for (Rank n = 0; n < ranks; ++n)
+    for (Rank m = 0; m < ranks; ++m)
+      for (int i = 0; n != m && i < chunks; ++i)
+        add(plan, 0, {.chunk = block(n, m) * chunks + i, .src = n, .dst = m, .reduce = reduce});
+  return plan;
+}
+
+// Everyone sends its own contribution and nothing else: what arrives in the step is not read in it.
+Plan one_shot_allreduce(int ranks, int chunks) {
+  return direct(
+      ranks, chunks, [](Rank, Rank) { return 0; }, true);
+}
+Plan direct_allgather(int ranks, int chunks) {
+  return direct(ranks, chunks, [](Rank from, Rank) { return from; });
 }
 
 using Q = const Request&;
@@ -139,7 +183,8 @@ const std::vector<Row>& table() {
        .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
       {.entry = {Method::DirectAlltoall, CollectiveKind::Alltoall,
                  "each rank sends each other its block in one step"},
-       .plan = [](Q q) { return direct_alltoall(q.ranks, q.chunks); }},
+       .plan =
+           [](Q q) { return direct(q.ranks, q.chunks, [&](Rank a, Rank b) { return a * q.ranks + b; }); }},
   };
   return rows;
 }
