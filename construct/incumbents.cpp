@@ -18,7 +18,6 @@
 #include "construct/more_steps.h"
 #include "construct/product_alltoall.h"
 #include "construct/regular_alltoall.h"
-#include "construct/rings.h"
 #include "construct/solved_question.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
@@ -106,8 +105,8 @@ std::vector<int> chunk_counts(const Collective& collective) {
   return {chunks, chunks / collective.ranks};
 }
 
-// All that the catalogue has for this kind, as it is, and over the widest ring of the machine. An algorithm
-// that takes the chunks otherwise than they are asked for makes another collective, and is dropped.
+// All that the catalogue has for this kind. An algorithm that takes the chunks otherwise than they are asked
+// for makes another collective, and is dropped.
 std::vector<Point> hand_written(const Topology& topology, const Collective& collective,
                                 const Effort& effort) {
   // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
@@ -115,22 +114,19 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
   if (is_custom(collective) || collective.ranks < 2 ||
       static_cast<double>(collective.ranks) * collective.ranks * collective.chunks_per_block > kMostSends)
     return {};
-  std::vector<Order> orders = {{}};
-  if (Order ring = widest_ring(topology); !ring.empty()) orders.push_back(std::move(ring));
   std::vector<Point> points;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != collective.kind) continue;
-    for (int chunks : chunk_counts(collective))
-      for (const Order& order : orders) {
-        if (effort.stopped()) return points;
-        try {
-          Point point = classic_algorithm(entry.method, topology,
-                                          {.chunks = chunks, .order = order, .root = collective.root});
-          point.collective.order = collective.order;
-          if (point.collective == collective) points.push_back(std::move(point));
-        } catch (const InputError&) {  // the machine is not one for it
-        }
+    for (int chunks : chunk_counts(collective)) {
+      if (effort.stopped()) return points;
+      try {
+        Point point = classic_algorithm(entry.method, topology,
+                                        {.chunks = chunks, .order = {}, .root = collective.root});
+        point.collective.order = collective.order;
+        if (point.collective == collective) points.push_back(std::move(point));
+      } catch (const InputError&) {  // the machine is not one for it
       }
+    }
   }
   return points;
 }
