@@ -1,8 +1,8 @@
 // The engines of the literature, for comparison: the same question, without bounds, constructions and symmetry of ours.
 #pragma once
 
-#include "ir/instance.h"
 #include "construct/solved_question.h"
+#include "ir/instance.h"
 #include "pareto/synthesize.h"
 #include "solvers/deadline.h"
 

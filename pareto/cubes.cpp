@@ -12,11 +12,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "construct/solved_question.h"
 #include "encoder/known_literals.h"
 #include "ir/error.h"
 #include "pareto/formulas.h"
 #include "pareto/side_by_side.h"
-#include "construct/solved_question.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 #include "solvers/propagation.h"

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "construct/solved_question.h"
 #include "encoder/known_literals.h"
 #include "ir/files.h"
-#include "construct/solved_question.h"
 
 namespace chorale {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "bounds/lower_bounds.h"
+#include "construct/solved_question.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "pareto/formulas.h"
-#include "construct/solved_question.h"
 #include "pareto/synthesize.h"
 #include "solvers/deadline.h"
 #include "solvers/proof.h"

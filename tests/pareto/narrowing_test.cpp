@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "construct/solved_question.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
-#include "construct/solved_question.h"
 #include "pareto/synthesize.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
