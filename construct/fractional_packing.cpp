@@ -17,7 +17,7 @@ constexpr int kMostSweepsIdle = 40;  // that gain less than kGain: all that ther
 constexpr double kGain = 2e-4;
 constexpr double kJitter = 0.002;   // of prices, so that equal ones are not always taken in order
 constexpr int kHalvings = 12;       // of the step
-constexpr long long kOfPath = 100;  // work to move a share of one, which is mostly these
+constexpr long long kOfPathShare = 100;  // work to move a share of one, which is mostly these
 
 bool is_path(const ChunkClass& chunks) {
   return chunks.post.size() == 1;
@@ -170,7 +170,7 @@ bool FractionalPacking::sweep(double hop, Effort& effort) {
                 : trees_.grow(own, sum_, prices_, hop * mean, random_, tree) < 0)
         return false;
       move(blocks_[k], tree);
-      effort.spend(paths ? kOfPath : std::ssize(tree.links));
+      effort.spend(paths ? kOfPathShare : std::ssize(tree.links));
     }
     effort.spend(trees_.looks() - before + 2LL * network_.bins());
   }
