@@ -2,20 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/parse.h"
 #include "ir/collective.h"
 
 namespace chorale {
 namespace {
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
 
 OptionText described(const CLI::Option& option) {
   OptionText text{.help = option.get_description(), .required = option.get_required()};

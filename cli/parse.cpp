@@ -47,16 +47,6 @@ std::int64_t with_unit(std::string_view text, const Unit (&units)[n], std::int64
   return -1;
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
 std::vector<std::int64_t> geometric(const std::string& option, const std::string& text) {
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() > 3)
@@ -72,6 +62,16 @@ std::vector<std::int64_t> geometric(const std::string& option, const std::string
 }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == at)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
                            std::int64_t most) {

@@ -56,7 +56,7 @@ void require_agreement(const std::vector<Found>& found, const Found& best,
     if (best.result.complete && !covers(best.result, each.result))
       throw InputError(files[best.file],
                        "an answer is called complete, and " + files[each.file] + " has a better schedule",
-                       "see 'chorale library verify'");
+                       kSeeVerify);
 }
 
 // What was found, with the numbers of the best.

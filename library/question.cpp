@@ -13,8 +13,6 @@
 namespace chorale {
 namespace {
 
-constexpr const char* kRemedy = "see 'chorale library verify'";
-
 // All that the stored result says itself.
 std::string head_of(const std::string& subject, const Space& space) {
   return fmt::format("{}\nchunks {} {} steps {} rounds {} extra {}\n", subject, space.min_chunks,
@@ -88,10 +86,10 @@ bool fits(const Renumbering& by, const Topology& topology) {
 Result stored_result(const StoredAnswer& stored, const std::string& file) {
   Result result = result_from_json(stored.answer, file);
   if (!is_answer_to(stored.question, result, renumbering_from_json(stored.numbering, file)))
-    throw InputError(file, "an answer is to another question than it is stored for", kRemedy);
+    throw InputError(file, "an answer is to another question than it is stored for", kSeeVerify);
   for (const MeasuredTime& time : stored.measured)
     if (const std::string wrong = misfit(time, result); !wrong.empty())
-      throw InputError(file, fmt::format("an answer has a measured time {}", wrong), kRemedy);
+      throw InputError(file, fmt::format("an answer has a measured time {}", wrong), kSeeVerify);
   return result;
 }
 

@@ -15,6 +15,9 @@
 
 namespace chorale {
 
+// The remedy where a library is wrong.
+inline constexpr const char* kSeeVerify = "see 'chorale library verify'";
+
 // The machine as it is stored: its names are no part of a question.
 Topology without_names(const Topology&);
 

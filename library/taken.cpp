@@ -23,10 +23,8 @@
 namespace chorale {
 namespace {
 
-constexpr const char* kRemedy = "see 'chorale library verify'";
-
 void refuse(const std::vector<Fault>& faults, const std::string& file) {
-  if (!faults.empty()) throw InputError(file, "an answer is wrong: " + faults.front().words, kRemedy);
+  if (!faults.empty()) throw InputError(file, "an answer is wrong: " + faults.front().words, kSeeVerify);
 }
 
 bool same(double a, double b) {
@@ -78,7 +76,7 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
 // By the numbers of the question. Nothing is to be done where they are those of the search.
 Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
                               const Topology* topology, const std::string& file) const {
-  if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kRemedy);
+  if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
   if (!has_numbers_of_its_own(result.topology, result.collective)) return result;
   const Renumbering all = compose(by, inverse(asked));
   const bool same = all == no_renumbering(result.topology);
@@ -140,7 +138,7 @@ void Taker::refuse_place(const StoredAnswer& stored, const Result& result, const
                          const std::string& file) const {
   const std::string wrong = place_fault(stored, result, place);
   if (!wrong.empty())
-    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kRemedy);
+    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kSeeVerify);
 }
 
 std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,

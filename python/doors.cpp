@@ -308,6 +308,33 @@ void bind_doors(py::module_& module) {
         return std::tuple(read.machine, read.report, read.json);
       },
       others, "files"_a, "nodes"_a, "error"_a, "instance"_a, "nic_gbits"_a, "network_within_nodes"_a);
+  module.def(
+      "discover_machine",
+      [](const std::vector<std::string>& nccl_files, int nodes, double error, const std::string& instance,
+         double nic_gbits, bool network_within_nodes) {
+        const DiscoveredMachine found =
+            discover_machine(nccl_files, {.nodes = nodes,
+                                          .error = error,
+                                          .instance = instance,
+                                          .nic_gbits = nic_gbits,
+                                          .network_within_nodes = network_within_nodes});
+        return std::tuple(found.machine.machine, found.machine.report, found.machine.json);
+      },
+      others, "nccl_files"_a, "nodes"_a, "error"_a, "instance"_a, "nic_gbits"_a, "network_within_nodes"_a);
+  module.def(
+      "judge",
+      [](const std::string& text, const std::string& name) {
+        const std::unique_ptr<LoweredProgram> program = lowered_program(text, name);
+        const ProgramShape& shape = program->shape();
+        std::map<std::string, std::tuple<std::string, int>> modes;
+        for (const bool in_place : {false, true}) {
+          if (in_place ? !shape.in_place : !shape.out_of_place) continue;
+          const ProgramVerdict verdict = program->verdict(in_place);
+          modes[in_place ? "in place" : "out of place"] = {verdict.fault, verdict.depth};
+        }
+        return std::tuple(shape.name, name_of(shape.collective), shape.ranks, shape.instructions, modes);
+      },
+      others, "text"_a, "name"_a);
   module.def("frontier", &frontier_of);
   module.def("synthesize", &synthesis_of);
   module.def(

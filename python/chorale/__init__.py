@@ -25,15 +25,15 @@ else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Point, Progress, Ranking, Result,
                                   RunRow, Send, SharedLimit, SizeRow, Step, Topology)
     from chorale import graphs, library, shown
-    from chorale.calls import (Compiled, Imported, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
-                               frontier, hierarchy, import_topology, machine, machines, measure, place, read_result, run, synthesize,
+    from chorale.calls import (Compiled, Imported, Judged, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
+                               discover, frontier, hierarchy, import_topology, judge, machine, machines, measure, place, read_result, run, synthesize,
                                targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
-               "Interrupted", "Link", "Point", "Progress", "Ranking", "Result", "RunRow", "Send", "SharedLimit", "SizeRow", "Step",
+               "Interrupted", "Judged", "Link", "Point", "Progress", "Ranking", "Result", "RunRow", "Send", "SharedLimit", "SizeRow", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
-               "frontier", "hierarchy", "import_topology", "library", "machine", "machines", "measure", "place", "read_result", "run",
+               "discover", "frontier", "hierarchy", "import_topology", "judge", "library", "machine", "machines", "measure", "place", "read_result", "run",
                "synthesize", "targets"]

@@ -28,6 +28,18 @@ class Imported(NamedTuple):
     json: Dict[str, Any]
 
 
+class Judged(NamedTuple):
+    """A lowered program: what it is, and for each mode that it is for, "in place" or "out of place", what is wrong with it ("" if
+    nothing is) and the messages that its queues need."""
+
+    name: str
+    collective: str
+    ranks: int
+    instructions: Dict[str, int]
+    faults: Dict[str, str]
+    depths: Dict[str, int]
+
+
 class Synthesis(NamedTuple):
     """The answer to one question: "sat", "unsat" (no schedule within the budget) or "unknown"."""
 
@@ -90,6 +102,23 @@ def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance:
     texts = [(os.fspath(file), _text(file)) for file in files]
     read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits, network_within_nodes)
     return Imported(read, report, json.loads(details))
+
+
+def discover(*, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0, network_within_nodes: bool = False) -> Imported:
+    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or by hwloc. Numbers as of
+    import_topology."""
+    named = [os.environ.get("NCCL_TOPO_DUMP_FILE", ""), os.environ.get("NCCL_TOPO_FILE", ""), "/var/run/nvidia-topologyd/virtualTopology.xml"]
+    files = [file for file in named if os.path.isfile(file)]
+    found, report, details = _chorale.discover_machine(files, nodes, error, instance, nic_gbits, network_within_nodes)
+    return Imported(found, report, json.loads(details))
+
+
+def judge(program: File) -> Judged:
+    """What is wrong with a lowered program, whoever wrote it: a file of MSCCL's XML, an execution plan of MSCCL++, or a block program
+    in JSON (docs/formats.md)."""
+    name, collective, ranks, instructions, modes = _chorale.judge(_text(program), os.fspath(program))
+    return Judged(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
+                  {mode: depth for mode, (_, depth) in modes.items()})
 
 
 def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,

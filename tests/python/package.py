@@ -193,6 +193,29 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(ours.machine, chorale.Topology.from_json(says("topology", "import", node, "--nodes", 2, "-o", "-")))
         self.assertIn("ranks and switches:", ours.report)
 
+    def test_discovers_what_the_program_does(self):
+        try:
+            ours = chorale.discover()
+        except chorale.InputError as error:  # as on most machines that run tests
+            self.assertIn("shows no GPU", str(error))
+            self.assertIn("nvidia-smi", str(error))
+        else:
+            self.assertEqual(ours.json, json.loads(says("topology", "discover", "--json", "-")))
+
+    def test_judges_programs(self):
+        ring = chorale.classic("ring_allreduce", "ring:4")
+        for target in ("json", "msccl-xml", "mscclpp"):
+            program = WORK / f"judged.{target}"
+            text, = ring.compile(target).files.values()
+            program.write_text(text)
+            judged = chorale.judge(program)
+            self.assertEqual((judged.collective, judged.ranks), ("allreduce", 4))
+            self.assertEqual(set(judged.faults.values()), {""}, target)
+        # What adds up is no program that only gathers.
+        wrong = WORK / "wrong.json"
+        wrong.write_text((WORK / "judged.json").read_text().replace('"collective": "allreduce"', '"collective": "allgather"'))
+        self.assertNotIn("", chorale.judge(wrong).faults.values())
+
 
 def what_numpy_says(collective, inputs, root, op):
     """Outputs by rank; None where a rank has none. `inputs` of ranks without one are None."""
@@ -317,6 +340,7 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.place("a100:4", SOURCE / "examples/gpt-22b-sizes.json", bytes=8), "excludes"),
                 (lambda: chorale.import_topology(WORK / "nowhere.xml"), "nowhere.xml"),
                 (lambda: chorale.import_topology(SOURCE / "README.md"), "README.md"),
+                (lambda: chorale.judge(SOURCE / "README.md"), "README.md"),
         ]:
             with self.subTest(words):
                 with self.assertRaises(chorale.InputError) as raised:
