@@ -15,8 +15,8 @@ constexpr double kSharper = 1.04, kSharpestMaximum = 2000;
 constexpr double kLittle = 0.3;      // gained in a sweep, over the sharpness: then it is raised
 constexpr int kMostSweepsIdle = 40;  // that gain less than kGain: all that there is to be had
 constexpr double kGain = 2e-4;
-constexpr double kJitter = 0.002;   // of prices, so that equal ones are not always taken in order
-constexpr int kHalvings = 12;       // of the step
+constexpr double kJitter = 0.002;        // of prices, so that equal ones are not always taken in order
+constexpr int kHalvings = 12;            // of the step
 constexpr long long kOfPathShare = 100;  // work to move a share of one, which is mostly these
 
 bool is_path(const ChunkClass& chunks) {

@@ -2,11 +2,11 @@
 // to see them, and taken apart again.
 #include "semantics/workload_layout.h"
 
-#include "semantics/workload_numbers.h"
-
 #include <fmt/format.h>
 
 #include <stdexcept>
+
+#include "semantics/workload_numbers.h"
 
 namespace chorale {
 namespace {
