@@ -33,6 +33,7 @@ inline constexpr double kNoLimit = 1e30;
 
 struct LpSolution {
   bool optimal = false;
+  int iterations = 0;  // of the simplex method
   double objective = 0;
   std::vector<double> values = {};  // by column
   std::vector<double> duals = {};   // by row: growth of the objective with the row's active side

@@ -31,7 +31,6 @@ constexpr std::size_t kTries = 2;  // pairs of each source in a turn, while all 
 constexpr int kIdle = 5;
 constexpr int kCutTurns = 150;
 constexpr int kCutIterations = 50'000;  // of the simplex method
-constexpr int kEntriesOfWork = 3;  // entries times cuts of a program that take as long as an arc of flows
 
 class CutPacking {
  public:
@@ -72,7 +71,9 @@ class CutPacking {
         inner_ = std::move(between);
         continue;
       }
-      const LpSolution next = solve(program(), kCutIterations);
+      const LinearProgram program = this->program();
+      const LpSolution next = solve(program, kCutIterations);
+      work_ -= next.iterations * std::ssize(program.entries);
       if (!next.optimal) break;
       outer_ = next.values;
       drop_idle(next.duals);
@@ -174,10 +175,9 @@ class CutPacking {
       program.entries.push_back({.row = row, .column = column, .value = factor});
   }
 
-  LinearProgram program() {
+  LinearProgram program() const {
     LinearProgram program = base_;
     for (const Found& each : cuts_) add_row(program, 1, each.terms);
-    work_ -= std::ssize(program.entries) * std::ssize(cuts_) / kEntriesOfWork;
     return program;
   }
 

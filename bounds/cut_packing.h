@@ -21,7 +21,8 @@
 namespace chorale {
 
 // A Cuts certificate for at most `steps` steps, of chunks of one class; none if nothing is found within `work`,
-// in arcs of flow networks and entries of programs. `sum`: every contribution goes to every destination.
+// in arcs of flow networks, and entries of linear programs times iterations. `sum`: every contribution goes to
+// every destination.
 // `group`: of each rank, of a partition whose crossings pay, too; may be empty. Requires a machine without
 // switches and abilities, and all destinations within reach in so many steps.
 std::optional<Certificate> pack_cuts(const Topology&, const ChunkClass&, bool sum,

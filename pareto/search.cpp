@@ -71,9 +71,9 @@ constexpr double kMostSolved = 1 << 18;
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
-// Arcs of flows to pack cuts for a number of steps: two tenths of a second, and a second.
+// Arcs of flows to pack cuts for a number of steps: two tenths of a second, and two seconds.
 constexpr long long kQuickCutWork = 50'000'000;
-constexpr long long kCutWork = 250'000'000;
+constexpr long long kCutWork = 500'000'000;
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.

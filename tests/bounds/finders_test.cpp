@@ -82,6 +82,8 @@ TEST(ColourRefinement, KeepsTheOptimum) {
     ASSERT_EQ(whole.optimal, small.optimal);
     if (!whole.optimal) continue;  // a row of zeros cannot be met
     EXPECT_NEAR(whole.objective, small.objective, 1e-7);
+    EXPECT_GE(whole.iterations, 1);
+    EXPECT_LE(whole.iterations, 1000);
     // The spread solutions are feasible and cost the same, primal and dual.
     double primal = 0, dual = 0;
     std::vector<double> got(program.low.size(), 0), paid(program.cost.size(), 0);
