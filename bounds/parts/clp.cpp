@@ -34,7 +34,8 @@ LpSolution solve_by_clp(const LinearProgram& program, int iterations) {
   model.loadProblem(matrix, zero.data(), infinite.data(), program.cost.data(), program.low.data(),
                     high.data());
   model.dual();
-  LpSolution solution{.optimal = model.status() == 0, .iterations = model.numberIterations(),
+  LpSolution solution{.optimal = model.status() == 0,
+                      .iterations = model.numberIterations(),
                       .objective = model.objectiveValue()};
   if (!solution.optimal) return solution;
   solution.values.assign(model.primalColumnSolution(), model.primalColumnSolution() + columns);
