@@ -24,7 +24,8 @@ FrontierOptions options_of(const FrontierCommand& command, const std::atomic<boo
           .extra_rounds = command.extra_rounds,
           .max_steps = command.max_steps,
           // The rest is for times of what was found.
-          .time_limit = command.bytes.empty() ? search.limits.time : search.limits.time * 9 / 10,
+          .time_limit = command.bytes.empty() || search.limits.time.count() < 0 ? search.limits.time
+                                                                                : search.limits.time * 9 / 10,
           .memory_bytes = asked_memory(search.limits),
           .sizes = {command.bytes.begin(), command.bytes.end()},
           .jobs = search.jobs,
