@@ -24,11 +24,11 @@ namespace chorale {
 
 namespace {
 
-constexpr std::size_t kMostSends = 50'000;  // of more, two times are found out
+constexpr long long kMostSends = 50'000;  // of more, two times are found out
 // Once stopped: so many for all sizes, so many for two. Where links are contended a send takes a simulation some 20
 // microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000 would let through).
-constexpr std::size_t kMostSendsStopped = 200;
-constexpr std::size_t kMostSendsOfTwoStopped = 5'000;
+constexpr long long kMostSendsStopped = 200;
+constexpr long long kMostSendsOfTwoStopped = 5'000;
 constexpr double kLargeBlock = 1 << 30;
 
 std::vector<std::size_t> on_frontier(const Result& result) {
@@ -78,9 +78,8 @@ std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomi
 }
 
 std::optional<RangesByPoint> by_simulation(const Result& result, const std::atomic<bool>* stop) {
-  std::size_t sends = 0;
-  for (const Point& point : result.points)
-    for (const Step& step : point.schedule.steps) sends += step.sends.size();
+  long long sends = 0;
+  for (const Point& point : result.points) sends += total_sends(point.schedule);
   std::optional<RangesByPoint> ranges =
       sends <= kMostSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
   if (!ranges && sends <= kMostSendsOfTwoStopped)
@@ -140,7 +139,7 @@ std::vector<StepRate> rates_of_steps(const Result& result) {
 }
 
 // Once stopped: sends that are simulated for all sizes together, a fifth of a second.
-constexpr std::size_t kMostSendsOfSizesStopped = 10'000;
+constexpr long long kMostSendsOfSizesStopped = 10'000;
 
 // Those that the formula has for the fastest come first.
 std::vector<std::size_t> most_likely(const Result& result, double bytes) {
@@ -149,12 +148,6 @@ std::vector<std::size_t> most_likely(const Result& result, double bytes) {
   std::ranges::stable_sort(
       order, {}, [&](std::size_t p) { return time_us(result.points[p].cost, result.topology, bytes); });
   return order;
-}
-
-std::size_t sends_of(const Point& point) {
-  std::size_t sends = 0;
-  for (const Step& step : point.schedule.steps) sends += step.sends.size();
-  return sends;
 }
 
 }  // namespace
@@ -170,15 +163,15 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
   for (const std::int64_t bytes : block_bytes) {
     const double size = static_cast<double>(bytes);
     SizeRow row{.block_bytes = bytes, .point = -1, .least_us = numbers ? 0 : least.us(size)};
-    std::size_t sends = 0;
+    long long sends = 0;
     for (const std::size_t p : most_likely(result, size)) {
       const Point& point = result.points[p];
       std::optional<double> us;
       if (numbers) {
         us = time_us(point.cost, *numbers, size);
       } else {
-        const std::size_t more = simulated ? sends + sends_of(point) : 0;
-        const bool quick = more * block_bytes.size() <= kMostSendsOfSizesStopped;
+        const long long more = simulated ? sends + total_sends(point.schedule) : 0;
+        const bool quick = more * std::ssize(block_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;
         us = point_us(result.topology, point, size, quick ? nullptr : stop);
       }

@@ -311,12 +311,6 @@ class Composer {
   std::vector<std::vector<bool>> held_ = {};          // by chunk and rank
 };
 
-long long sends_of(const Schedule& schedule) {
-  long long sends = 0;
-  for (const Step& step : schedule.steps) sends += std::ssize(step.sends);
-  return sends;
-}
-
 // Points by steps; of equal ones the first.
 class BestComposed {
  public:
@@ -369,7 +363,7 @@ void compose_into(BestComposed& best, const ComposeQuestion& question, const Out
   for (const Policy& policy : kPolicies) {
     if (!tried.empty() && !effort.affords(0)) return;
     const Schedule flat = composer.sequential(policy);
-    effort.spend(sends_of(flat));
+    effort.spend(total_sends(flat));
     if (std::ranges::find(tried, flat) != tried.end()) continue;
     tried.push_back(flat);
     if (const auto wrong = violations(question.topology, question.collective, flat, 1); !wrong.empty()) {

@@ -11,6 +11,12 @@ int total_rounds(const Schedule& schedule) {
   return rounds;
 }
 
+long long total_sends(const Schedule& schedule) {
+  long long sends = 0;
+  for (const Step& step : schedule.steps) sends += std::ssize(step.sends);
+  return sends;
+}
+
 Schedule reversed(const Schedule& schedule, bool reduce) {
   Schedule result = schedule;
   std::reverse(result.steps.begin(), result.steps.end());

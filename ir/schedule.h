@@ -29,6 +29,7 @@ struct Schedule {
 };
 
 int total_rounds(const Schedule&);
+long long total_sends(const Schedule&);
 
 // The fewest in which the machine's links and limits carry the step's sends; at least 1.
 int needed_rounds(const Topology&, const Step&);

@@ -42,7 +42,7 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 // Sizes at which latencies or rates decide, and some between; what has more sends decides nothing at the
 // small ones, where the beaten ones win.
 constexpr double kSizes[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-constexpr std::size_t kMostSends = 20'000;
+constexpr long long kMostSends = 20'000;
 constexpr double kMostTimedLate = 2'000;  // sends, when the search is stopped: some hundredths of a second
 constexpr double kFaster = 0.999;         // less is no reason to show one point more
 
@@ -63,14 +63,8 @@ bool is_trifle(const Cost& cost, const ParetoSet& known, double bound) {
   return before <= kTrifle * rate || rate - bound > kNearer * (before - bound);
 }
 
-std::size_t sends_of(const Point& point) {
-  std::size_t sends = 0;
-  for (const Step& step : point.schedule.steps) sends += step.sends.size();
-  return sends;
-}
-
 bool is_small(const Point& point) {
-  return sends_of(point) <= kMostSends;
+  return total_sends(point.schedule) <= kMostSends;
 }
 
 // The phases of an AllReduce first, what holds for any chunk count before what holds for one: whichever
@@ -358,7 +352,7 @@ void Findings::time_all(const std::vector<SharedPoint>& points, const std::vecto
     for (const SharedPoint& point : *all) {
       Known& known = known_[point.get()];
       known.point = point;
-      if (!known.us && is_small(*point)) untimed.emplace_back(sends_of(*point), point);
+      if (!known.us && is_small(*point)) untimed.emplace_back(total_sends(point->schedule), point);
     }
   std::ranges::stable_sort(untimed, {}, [](const auto& each) { return each.first; });
   double sends = 0;
