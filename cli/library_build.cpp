@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -21,18 +21,15 @@
 namespace chorale {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
-// A file without a name: whatever ends the process, SIGKILL too, nothing is left.
+// A file in memory, which never has a name: whatever ends the process, SIGKILL too, nothing is left.
 class NamelessFile {
  public:
-  NamelessFile() {
-    std::string name = (fs::temp_directory_path() / "chorale-library-XXXXXX").string();
-    file_ = mkostemp(name.data(), O_CLOEXEC);
-    if (file_ < 0) throw InputError(name, "no file can be made there", "set TMPDIR to where there is room");
-    unlink(name.c_str());
+  NamelessFile() : file_(memfd_create("chorale-library", MFD_CLOEXEC)) {
+    if (file_ < 0)
+      throw InputError("library build", "no file in memory can be made",
+                       "raise the limit of open files (ulimit -n)");
   }
   ~NamelessFile() {
     if (file_ >= 0) close(file_);
@@ -129,8 +126,7 @@ Search search_by_processes(const LibraryCommand& command) {
                   const std::function<bool()>& stopped) -> Searched {
     const Worker worker;
     if (!(std::ofstream(worker.machine.path()) << to_json(without_names(question.topology)) << std::flush))
-      throw InputError("library build", "a temporary file cannot be written",
-                       "set TMPDIR to where there is room");
+      throw InputError("library build", "a file in memory cannot be written", "use fewer --jobs");
     // Its parent is this thread, which waits for it.
     const pid_t process = started(words_for(question, worker, memory, jobs), worker);
     if (process < 0) throw InputError("library build", "no process can be started", "use fewer --jobs");
