@@ -24,27 +24,13 @@ std::vector<Rank> ranks_gone(const MachineChanges& changes) {
   return gone;
 }
 
-struct OldPart {
-  Collective collective = {};
-  Schedule schedule = {};
-};
-
-// What is patched for itself: a ReduceScatter and an Allgather, where it is these. An Allgather of c chunks a block sends
-// each of its chunks to all ranks but one, which says where it begins (pareto/check.cpp).
-std::vector<OldPart> parts_of(const Point& point) {
-  const int ranks = point.collective.ranks;
+// What is patched for itself: a ReduceScatter and an Allgather, where it is these.
+std::vector<Phase> parts_of(const Point& point) {
   if (point.method == Method::Gathered)
     return {{of_kind(point.collective, CollectiveKind::Allgather, point.cost.chunks), point.schedule}};
   if (point.method != Method::Composed) return {{point.collective, point.schedule}};
-  const int chunks = point.cost.chunks / ranks;
-  const std::vector<Step>& steps = point.schedule.steps;
-  std::size_t sends = 0;
-  auto middle = steps.end();
-  while (sends < static_cast<std::size_t>(point.cost.chunks) * (ranks - 1) && middle != steps.begin())
-    sends += (--middle)->sends.size();
-  return {
-      {of_kind(point.collective, CollectiveKind::ReduceScatter, chunks), {.steps = {steps.begin(), middle}}},
-      {of_kind(point.collective, CollectiveKind::Allgather, chunks), {.steps = {middle, steps.end()}}}};
+  const auto [scatter, gather] = phases(point);
+  return {scatter, gather};
 }
 
 Collective on_ranks_left(const Collective& before, const Collective& asked) {
@@ -89,7 +75,7 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
     first = false;
     // Of the parts, that with the fewest rounds each; what they cost together.
     std::optional<Cost> together = Cost{.chunks = 0};
-    for (const OldPart& part : parts_of(point)) {
+    for (const Phase& part : parts_of(point)) {
       const Collective wanted = on_ranks_left(part.collective, asked);
       const Patched made = patched({old.topology, part.collective}, part.schedule,
                                    moves_without(gone, part.collective), {now, wanted}, stop);

@@ -125,7 +125,7 @@ class Splitter {
 }  // namespace
 
 std::optional<Schedule> in_more_steps(const Topology& topology, const Collective& collective,
-                                      const Schedule& schedule, int extra) {
+                                      const Schedule& schedule, int extra, int* first_steps) {
   if (total_rounds(schedule) - static_cast<int>(schedule.steps.size()) <= extra) return schedule;
   const Splitter splitter(topology);
   Schedule split = schedule;
@@ -141,6 +141,7 @@ std::optional<Schedule> in_more_steps(const Topology& topology, const Collective
     }
     rest.rounds = needed_rounds(topology, rest);
     split.steps[at] = std::move(first);
+    if (first_steps != nullptr && std::cmp_less(at, *first_steps)) ++*first_steps;
     split.steps.insert(split.steps.begin() + static_cast<std::ptrdiff_t>(++at), std::move(rest));
   }
   if (!violations(topology, collective, split, 1).empty()) return std::nullopt;
@@ -149,8 +150,10 @@ std::optional<Schedule> in_more_steps(const Topology& topology, const Collective
 
 bool fit_in_more_steps(const Topology& topology, Point& point, int extra) {
   if (point.cost.rounds - point.cost.steps <= extra) return true;
-  std::optional<Schedule> split = in_more_steps(topology, point.collective, point.schedule, extra);
+  int border = point.reduce_scatter_steps;
+  std::optional<Schedule> split = in_more_steps(topology, point.collective, point.schedule, extra, &border);
   if (!split) return false;
+  point.reduce_scatter_steps = border;
   point.cost.steps = static_cast<int>(split->steps.size());
   point.cost.rounds = total_rounds(*split);
   point.schedule = std::move(*split);

@@ -106,6 +106,15 @@ Rate rate_bound(const Result& result) {
   return best;
 }
 
+std::array<Phase, 2> phases(const Point& point) {
+  const int chunks = point.cost.chunks / point.collective.ranks;
+  const auto border = point.schedule.steps.begin() + point.reduce_scatter_steps;
+  return {{{of_kind(point.collective, CollectiveKind::ReduceScatter, chunks),
+            {.steps = {point.schedule.steps.begin(), border}}},
+           {of_kind(point.collective, CollectiveKind::Allgather, chunks),
+            {.steps = {border, point.schedule.steps.end()}}}}};
+}
+
 std::span<const Named<Method>> methods() {
   return kMethods;
 }

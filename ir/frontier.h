@@ -3,6 +3,7 @@
 // someone who trusts none of it.
 #pragma once
 
+#include <array>
 #include <climits>
 #include <cstdint>
 #include <optional>
@@ -182,6 +183,8 @@ struct Point {
   std::string construction = {};
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
+  int reduce_scatter_steps =
+      0;                    // Composed: the first steps of the schedule, after which its Allgather begins
   bool on_frontier = true;  // no other point of the result dominates it
   bool proven = false;  // claims of the result show that no schedule in the searched space dominates it; of a
                         // point that others dominate: none of its own family with its own chunks
@@ -191,6 +194,14 @@ struct Point {
   double seconds = 0;  // of search
   bool operator==(const Point&) const = default;
 };
+
+// What a composed point does one after the other: a ReduceScatter, and an Allgather. Requires Method::Composed, a
+// multiple of the ranks in chunks, and at most as many reduce_scatter_steps as there are steps.
+struct Phase {
+  Collective collective = {};
+  Schedule schedule = {};
+};
+std::array<Phase, 2> phases(const Point&);
 
 // (rounds/chunks of the point) / bound - 1; 0 where both are 0, infinite where only the bound is.
 double gap(const Point&);

@@ -266,12 +266,16 @@ std::string write_point(const Topology& topology, const Point& point) {
   for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
   std::string text = fmt::format(
       "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {}, \"construction\": {},\n     "
-      "\"on_frontier\": {}, \"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": "
+      "{}\"on_frontier\": {}, \"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": "
       "{},\n     "
       "\"schedule\": ",
       point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(name_of(point.method)),
-      quoted(point.construction), point.on_frontier, point.proven, write_rate(point.bound), write_gap(point),
-      point.seconds, write_collective(point.collective, "     "));
+      quoted(point.construction),
+      point.method == Method::Composed
+          ? fmt::format("\"reduce_scatter_steps\": {}, ", point.reduce_scatter_steps)
+          : "",
+      point.on_frontier, point.proven, write_rate(point.bound), write_gap(point), point.seconds,
+      write_collective(point.collective, "     "));
   return text.append(lines(steps, "     ")) += "}";
 }
 
@@ -291,9 +295,21 @@ std::string read_construction(const JsonReader& json) {
   return name;
 }
 
+// Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number of its sends
+// says where it begins.
+int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
+  const std::vector<Step>& steps = point.schedule.steps;
+  if (json.has("reduce_scatter_steps"))
+    return json["reduce_scatter_steps"].integer(0, static_cast<int>(steps.size()));
+  long long gathers = static_cast<long long>(point.cost.chunks) * (point.collective.ranks - 1);
+  std::size_t border = steps.size();
+  while (gathers > 0 && border > 0) gathers -= std::ssize(steps[--border].sends);
+  return static_cast<int>(border);
+}
+
 Point read_point(const JsonReader& json, const Topology& topology) {
-  json.require_object({"steps", "rounds", "chunks", "method", "construction", "on_frontier", "proven",
-                       "bound", "gap", "seconds", "does", "schedule"});
+  json.require_object({"steps", "rounds", "chunks", "method", "construction", "reduce_scatter_steps",
+                       "on_frontier", "proven", "bound", "gap", "seconds", "does", "schedule"});
   Point point = {.cost = {.steps = json["steps"].integer(0, kMost),
                           .rounds = json["rounds"].integer(0, kMost),
                           .chunks = json["chunks"].integer(1, kMost)},
@@ -305,6 +321,10 @@ Point read_point(const JsonReader& json, const Topology& topology) {
                  .proven = json["proven"].boolean(),
                  .bound = read_rate(json["bound"]),
                  .seconds = json["seconds"].number(0, 1e12)};
+  if (point.method == Method::Composed)
+    point.reduce_scatter_steps = read_reduce_scatter_steps(json, point);
+  else if (json.has("reduce_scatter_steps"))
+    json["reduce_scatter_steps"].fail("is not for method '" + name_of(point.method) + "'", "leave it out");
   const JsonReader stated = json["gap"];
   const std::string follows = write_gap(point);
   if (stated.is_null() ? follows != "null" : fmt::format("{:.6g}", stated.number(0, 1e18)) != follows)

@@ -1,6 +1,7 @@
 // Machines. A link that goes both ways is two links, one after the other; where links are named by their ends
 // there must be one only.
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int kMostBandwidth = 1'000'000;
 constexpr std::size_t kMostLinks = 1'000'000;
+constexpr Node kMostNode = 2 * kMostRanks;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
 constexpr std::pair<const char*, bool Abilities::*> kAbilities[] = {{"multicast", &Abilities::multicast},
                                                                     {"reduce", &Abilities::reduce}};
@@ -57,6 +59,24 @@ LinkId read_link_name(const JsonReader& json, const Topology& topology, const Li
   return first;
 }
 
+// [[src, dst], ...]. Files of before the field have a single cable as a limit's name, "link 3 -> 17".
+std::vector<Cable> read_cables(const JsonReader& limit, const std::string& name) {
+  std::vector<Cable> cables;
+  if (!limit.has("cables")) {
+    Cable one;
+    int end = 0;
+    const bool named = std::sscanf(name.c_str(), "link %9d -> %9d%n", &one.src, &one.dst, &end) == 2;
+    if (named && end == std::ssize(name)) cables.push_back(one);
+    return cables;
+  }
+  const JsonReader list = limit["cables"];
+  for (std::size_t i = 0; i < list.size(kMostLinks); ++i) {
+    if (list.at(i).size(2) != 2) list.at(i).fail("is not a cable", "use [src, dst]");
+    cables.push_back({list.at(i).at(0).integer(0, kMostNode), list.at(i).at(1).integer(0, kMostNode)});
+  }
+  return cables;
+}
+
 // The switches that a list names, by their numbers from 0.
 void read_abilities(const JsonReader& json, const char* name, bool Abilities::*ability, Topology& topology) {
   if (!json.has(name)) return;
@@ -90,6 +110,12 @@ std::string written_abilities(const Abilities& abilities) {
                      abilities.reduce ? R"(,"reduce":true)" : "");
 }
 
+std::string written_cables(const std::vector<Cable>& cables) {
+  std::vector<std::string> ends;
+  for (const Cable& each : cables) ends.push_back(fmt::format("[{},{}]", each.src, each.dst));
+  return ends.empty() ? "" : fmt::format(R"(,"cables":[{}])", fmt::join(ends, ","));
+}
+
 Topology read_graph(const JsonReader& json) {
   json.require_object({"topology", "ranks", "switches", "multicast", "reduce", "links", "limits", "alpha_us",
                        "beta_us_per_byte", "underlay", "ways"});
@@ -114,9 +140,10 @@ Topology read_graph(const JsonReader& json) {
   const JsonReader limits = json["limits"];
   for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
     const JsonReader limit = limits.at(i);
-    limit.require_object({"name", "links", "bandwidth", "multicast", "reduce"});
+    limit.require_object({"name", "links", "bandwidth", "multicast", "reduce", "cables"});
     SharedLimit shared{.bandwidth = limit["bandwidth"].integer(1, kMostBandwidth)};
     if (limit.has("name")) shared.name = limit["name"].text();
+    shared.cables = read_cables(limit, shared.name);
     if (limit.has("multicast")) shared.abilities.multicast = limit["multicast"].boolean();
     if (limit.has("reduce")) shared.abilities.reduce = limit["reduce"].boolean();
     const JsonReader names = limit["links"];
@@ -171,8 +198,9 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
     links.push_back(fmt::format(R"({{"src":{},"dst":{},"bandwidth":{},"alpha_us":{},"beta_us_per_byte":{}}})",
                                 l.src, l.dst, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
   for (const SharedLimit& limit : topology.limits)
-    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}{}}})", quoted(limit.name),
-                                 list(limit.links), limit.bandwidth, written_abilities(limit.abilities)));
+    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}{}{}}})", quoted(limit.name),
+                                 list(limit.links), limit.bandwidth, written_abilities(limit.abilities),
+                                 written_cables(limit.cables)));
   const std::string inner = indent + "  ";
   std::string underlay;
   if (topology.underlay) {

@@ -224,6 +224,7 @@ Topology renumbered(const Topology& topology, const Renumbering& by) {
   for (SharedLimit& limit : result.limits) {
     for (LinkId& l : limit.links) l = by.links[l];
     std::ranges::sort(limit.links);
+    limit.cables.clear();  // switches have no canonical numbers
   }
   std::ranges::stable_sort(result.limits, {}, key_of);
   for (std::size_t i = 0; i < result.limits.size(); ++i) result.limits[i].name = fmt::format("limit {}", i);

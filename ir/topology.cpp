@@ -32,7 +32,10 @@ std::string in_words(const Abilities& abilities) {
 Topology reversed(const Topology& topology) {
   Topology result = topology;
   for (Link& link : result.links) std::swap(link.src, link.dst);
-  for (SharedLimit& limit : result.limits) std::swap(limit.abilities.multicast, limit.abilities.reduce);
+  for (SharedLimit& limit : result.limits) {
+    std::swap(limit.abilities.multicast, limit.abilities.reduce);
+    for (Cable& cable : limit.cables) std::swap(cable.src, cable.dst);
+  }
   for (Abilities& of_switch : result.abilities) std::swap(of_switch.multicast, of_switch.reduce);
   if (!result.underlay) return result;
   for (Link& link : result.underlay->links) std::swap(link.src, link.dst);

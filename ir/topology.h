@@ -33,6 +33,13 @@ struct Abilities {
   bool operator==(const Abilities&) const = default;
 };
 
+// A link of the machine before its switches were removed; there `dst` or `src` may be a switch.
+struct Cable {
+  Node src = 0;
+  Node dst = 0;
+  bool operator==(const Cable&) const = default;
+};
+
 // A switch port, a NIC: these links together move at most `bandwidth` chunks per round. Of the sends of one step, those of one
 // chunk from one rank count once if the limit multicasts, those of one chunk to one rank count once if it reduces; if it
 // can do both, copies count as it multicasts and what is added up (Send::reduce) as it reduces.
@@ -41,6 +48,8 @@ struct SharedLimit {
   std::vector<LinkId> links = {};  // sorted, without duplicates
   int bandwidth = 1;
   Abilities abilities = {};
+  // What `flatten` made the limit of; empty where it was stated over links between ranks. Information for drawings.
+  std::vector<Cable> cables = {};
   bool operator==(const SharedLimit&) const = default;
 };
 

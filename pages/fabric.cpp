@@ -8,14 +8,13 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 
 namespace chorale {
 namespace {
 
-struct Cable {
+struct PossibleCable {
   bool is_one = false;
   std::vector<Rank> from = {}, to = {};  // sorted
 };
@@ -26,8 +25,8 @@ std::vector<Rank> sorted_set(std::vector<Rank> ranks) {
   return ranks;
 }
 
-Cable cable_of(const Topology& t, const SharedLimit& limit) {
-  Cable cable;
+PossibleCable cable_of(const Topology& t, const SharedLimit& limit) {
+  PossibleCable cable;
   std::set<std::pair<Rank, Rank>> pairs;
   for (LinkId l : limit.links) {
     cable.from.push_back(t.links[l].src);
@@ -105,7 +104,7 @@ void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& throug
       if (const auto found = twin.find(s); found != twin.end()) s = found->second;
 }
 
-// "nvswitch out 3" names an nvswitch; "port in 0" and "link 3 -> 17" name cables, not what they lead to.
+// "nvswitch out 3" names an nvswitch; "port in 0" names a cable, not what it leads to.
 std::string switch_name(const std::string& limit) {
   std::string word = limit.substr(0, limit.find(' '));
   std::string lower;
@@ -113,22 +112,13 @@ std::string switch_name(const std::string& limit) {
   return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
 }
 
-// "link 3 -> 17": 3 and 17.
-std::optional<std::pair<Node, Node>> named_ends(const std::string& limit) {
-  std::istringstream text(limit);
-  std::string link, arrow, rest;
-  Node from = -1, to = -1;
-  if (!(text >> link >> from >> arrow >> to) || text >> rest || link != "link" || arrow != "->")
-    return std::nullopt;
-  return std::pair(from, to);
-}
-
-// The switches as the limits name them; nothing if the cables of some link are no way from its source to its destination.
-std::optional<Fabric> fabric_by_names(const Topology& t) {
+// The switches at the ends of the cables; nothing if the cables of some link are no path from its source to its
+// destination.
+std::optional<Fabric> fabric_by_cables(const Topology& t) {
   std::vector<std::map<Node, Node>> next(t.links.size());
   for (const SharedLimit& limit : t.limits)
-    if (const auto ends = named_ends(limit.name))
-      for (LinkId l : limit.links) next[l].insert(*ends);
+    if (limit.cables.size() == 1)
+      for (LinkId l : limit.links) next[l].emplace(limit.cables[0].src, limit.cables[0].dst);
   Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
   std::map<Node, Node> number;
   for (std::size_t l = 0; l < t.links.size(); ++l) {
@@ -150,8 +140,8 @@ std::optional<Fabric> fabric_by_names(const Topology& t) {
 }  // namespace
 
 Fabric fabric_of(const Topology& t) {
-  if (std::optional<Fabric> named = fabric_by_names(t); named && !t.links.empty()) return *std::move(named);
-  std::vector<Cable> cables;
+  if (std::optional<Fabric> known = fabric_by_cables(t); known && !t.links.empty()) return *std::move(known);
+  std::vector<PossibleCable> cables;
   for (const SharedLimit& limit : t.limits) cables.push_back(cable_of(t, limit));
   std::vector<std::vector<int>> on_link(t.links.size());
   for (std::size_t i = 0; i < cables.size(); ++i)

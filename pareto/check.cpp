@@ -151,22 +151,15 @@ class Checker {
     return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
-  // Some number of its first steps is a ReduceScatter, and the others are an Allgather. An Allgather sends
-  // every chunk once to every rank but its owner, so the number of its sends says where it begins; steps
-  // without sends make no difference.
+  // Its first steps, as many as it says, are a ReduceScatter, and the others are an Allgather.
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
-    if (chunks * ranks != point.cost.chunks) return false;
-    const Collective scatter = of_kind(result_.collective, CollectiveKind::ReduceScatter, chunks);
-    const Collective gather = of_kind(result_.collective, CollectiveKind::Allgather, chunks);
-    const std::vector<Step>& steps = point.schedule.steps;
-    const std::size_t gathers = static_cast<std::size_t>(point.cost.chunks) * (ranks - 1);
-    std::size_t sends = 0;
-    auto middle = steps.end();
-    while (sends < gathers && middle != steps.begin()) sends += (--middle)->sends.size();
-    return sends == gathers &&
-           violations(result_.topology, scatter, {.steps = {steps.begin(), middle}}, 1).empty() &&
-           violations(result_.topology, gather, {.steps = {middle, steps.end()}}, 1).empty();
+    if (chunks * ranks != point.cost.chunks || point.reduce_scatter_steps < 0 ||
+        point.reduce_scatter_steps > std::ssize(point.schedule.steps))
+      return false;
+    const auto [scatter, gather] = phases(point);
+    return violations(result_.topology, scatter.collective, scatter.schedule, 1).empty() &&
+           violations(result_.topology, gather.collective, gather.schedule, 1).empty();
   }
 
   void check_claim(const Claim& claim, const FaultPlace& at) {

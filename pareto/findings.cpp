@@ -188,6 +188,7 @@ SharedPoint Findings::made(const Composition& of) const {
              .collective = of_kind(empty_.collective, CollectiveKind::AllReduce, of.cost.chunks),
              .schedule = sequence(cut_finer(of.scatter->schedule, chunks / of.scatter->cost.chunks),
                                   cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks)),
+             .reduce_scatter_steps = of.scatter->cost.steps,
              .seconds = of.scatter->seconds + of.gather->seconds};
     // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
     const bool may_repeat = of.scatter->method != Method::Dual;

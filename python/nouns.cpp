@@ -217,6 +217,7 @@ void bind_points(py::module_& module) {
       .def_property_readonly("gap", [](const Point& point) { return gap(point); })
       .def_property_readonly("method", [](const Point& point) { return name_of(point.method); })
       .def_readonly("construction", &Point::construction, "What made the schedule.")
+      .def_readonly("reduce_scatter_steps", &Point::reduce_scatter_steps)
       .def_readonly("collective", &Point::collective)
       .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
       .def_readonly("on_frontier", &Point::on_frontier)

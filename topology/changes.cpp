@@ -128,6 +128,7 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
     link.src = number[link.src];
     link.dst = number[link.dst];
   }
+  for (SharedLimit& limit : t.limits) limit.cables.clear();  // of other numbers
   t.ranks = next - t.switches;
 }
 

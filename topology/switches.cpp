@@ -170,11 +170,15 @@ Topology flat_over(const Topology& topology, const ChosenWays& taken) {
                                      std::to_string(topology.links[l].dst),
                              .links = users[l],
                              .bandwidth = topology.links[l].bandwidth,
-                             .abilities = able.of(static_cast<LinkId>(l))});
+                             .abilities = able.of(static_cast<LinkId>(l)),
+                             .cables = {{topology.links[l].src, topology.links[l].dst}}});
   for (const SharedLimit& limit : topology.limits) {
     SharedLimit carried{
         .name = limit.name, .bandwidth = limit.bandwidth, .abilities = able.of(limit, users, flat)};
-    for (LinkId l : limit.links) carried.links.insert(carried.links.end(), users[l].begin(), users[l].end());
+    for (LinkId l : limit.links) {
+      carried.links.insert(carried.links.end(), users[l].begin(), users[l].end());
+      carried.cables.push_back({topology.links[l].src, topology.links[l].dst});
+    }
     std::sort(carried.links.begin(), carried.links.end());
     if (std::adjacent_find(carried.links.begin(), carried.links.end()) != carried.links.end())
       throw InputError("topology " + topology.name + ", limit '" + limit.name + "'",

@@ -363,8 +363,9 @@ def order_faults(chunks, c, made):
             if a & b and not a <= b and not b <= a][:1]
 
 
-def is_composition(machine, schedule, pieces):
-    """Does a schedule of AllReduce reduce all of each chunk at its owner first, and only then hand the sums out?"""
+def is_composition(machine, schedule, pieces, border):
+    """Does a schedule of AllReduce reduce all of each chunk at its owner first, in `border` steps if not None, and only then hand the
+    sums out?"""
     every = (1 << machine.ranks) - 1
     state = {(c, n): 1 << n for c in range(pieces * machine.ranks) for n in range(machine.ranks)}
     last = -1  # the last step that moves anything but a complete sum
@@ -377,7 +378,7 @@ def is_composition(machine, schedule, pieces):
         before = dict(state)
         for c, src, dst, _, *add in sorted(step["sends"], key=len):
             state[c, dst] = before[c, src] | (state[c, dst] if add else 0)
-    return owned is not None and owned > last
+    return owned is not None and owned > last if border is None else owned is not None and owned <= border and last < border
 
 
 # ----------------------------------------------------------------------------------------------------------------------------- claims
@@ -1008,6 +1009,8 @@ def judge_point(p, machine, asked, space, kind, verdict):
         raise Fault(f"{method} is no way to do {name}")
     if method not in FOUND_BY + BY_HAND.get(name, ()) or (custom and method not in FOUND_BY):
         raise Fault(f"{method!r} is no way to do {name}")
+    if "reduce_scatter_steps" in p and not (method == "reduce_scatter+allgather" and 0 <= p["reduce_scatter_steps"] <= len(p["schedule"])):
+        raise Fault("states where an Allgather begins, and has none there")
     if method == "dual" and not (chunks.combining and chunks.one_destination()):
         raise Fault(f"{name} has no dual")
     if kind != "algorithm" and pieces % part:
@@ -1018,7 +1021,7 @@ def judge_point(p, machine, asked, space, kind, verdict):
     if p["steps"] != len(p["schedule"]) or p["rounds"] != sum(whole(step["rounds"], 1) for step in p["schedule"]):
         faults.append("the cost is not that of the schedule")
     faults += referee(machine, chunks, p["schedule"])
-    if method == "reduce_scatter+allgather" and not faults and not is_composition(machine, p["schedule"], pieces // part):
+    if method == "reduce_scatter+allgather" and not faults and not is_composition(machine, p["schedule"], pieces // part, p.get("reduce_scatter_steps")):
         faults.append("is no ReduceScatter followed by an Allgather")
     return faults
 

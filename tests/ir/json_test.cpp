@@ -1,11 +1,13 @@
 #include "ir/json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <regex>
 
 #include "construct/classic.h"
 #include "ir/block_program.h"
@@ -102,6 +104,44 @@ TEST(Json, EveryResultComesBack) {
   const Result switched = search_frontier(flatten(named_topology("dgx-a100:1")),
                                           make_collective("allgather", 8, 1), {.max_chunks = 2});
   EXPECT_EQ(result_from_json(to_json(switched), "test"), switched);
+}
+
+// Before results stated where the Allgather of an AllReduce begins, and which cable a limit was made of, both were found
+// from sends and from names. Files without the fields are read as if they had them.
+TEST(Json, OlderResultsHaveTheirBorderAndCables) {
+  const std::regex border(R"("reduce_scatter_steps": \d+, )"), cables(R"(,"cables":\[[^}]*\]\])");
+  const auto older = [&](const std::string& text) {
+    return std::regex_replace(std::regex_replace(text, border, ""), cables, "");
+  };
+  const std::string sums = to_json(
+      search_frontier(named_topology("ring:4"), make_collective("allreduce", 4, 1), {.max_chunks = 1}));
+  ASSERT_NE(older(sums), sums);
+  EXPECT_EQ(to_json(result_from_json(older(sums), "older")), sums);
+  for (const char* wrong : {"-1", "99999", "\"2\""})
+    EXPECT_THROW(result_from_json(
+                     std::regex_replace(sums, border, fmt::format(R"("reduce_scatter_steps": {}, )", wrong)),
+                     "changed"),
+                 InputError)
+        << wrong;
+
+  Topology machine{.name = "two leaves", .ranks = 4, .switches = 2};
+  for (const auto& [a, b] : {std::pair{0, 4}, {1, 4}, {2, 5}, {3, 5}, {4, 5}}) {
+    machine.links.push_back({.src = a, .dst = b});
+    machine.links.push_back({.src = b, .dst = a});
+  }
+  const Topology flat = flatten(machine);
+  const std::string text = to_json(flat);
+  ASSERT_NE(older(text), text);
+  EXPECT_EQ(topology_from_json(text, "new"), flat);
+  EXPECT_EQ(topology_from_json(older(text), "older"), flat);
+  // Each rank has a cable to its leaf and one back, and the leaves have one each way; each is a limit over its routes.
+  EXPECT_EQ(flat.limits.size(), 10U);
+  for (const SharedLimit& limit : flat.limits) ASSERT_EQ(limit.cables.size(), 1U);
+  for (const char* wrong : {"[[0]]", "[[0,1,2]]", "[[0,-1]]", "[0,1]", "{}"})
+    EXPECT_THROW(
+        topology_from_json(std::regex_replace(text, cables, fmt::format(R"(,"cables":{})", wrong)), "x"),
+        InputError)
+        << wrong;
 }
 
 // Whatever is cut off, the reader says so and nothing else happens.

@@ -132,15 +132,27 @@ TEST(CheckResult, LongCompositions) {
   // Steps without sends, before, between and after: it is still one after the other.
   std::vector<Step>& steps = composed->schedule.steps;
   const std::size_t whole = steps.size();
+  const int border = composed->reduce_scatter_steps;
   for (std::size_t at = 0; at <= whole; ++at) {
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at * 11), 10, Step{.rounds = 1});
+    if (std::cmp_less(at * 11, composed->reduce_scatter_steps)) composed->reduce_scatter_steps += 10;
     EXPECT_TRUE(method_faults().empty()) << at;
   }
   steps.insert(steps.begin(), 100'000, Step{.rounds = 1});
+  composed->reduce_scatter_steps += 100'000;
   EXPECT_TRUE(method_faults().empty());
   // The last sends of the ReduceScatter and the first of the Allgather in another order: no longer.
   std::erase_if(steps, [](const Step& s) { return s.sends.empty(); });
   ASSERT_EQ(steps.size(), whole);
+  // Where the Allgather begins is stated, and checked: a step earlier or later is wrong, and so is any other place.
+  composed->reduce_scatter_steps = border;
+  EXPECT_TRUE(method_faults().empty());
+  for (const int other :
+       {border - 1, border + 1, 0, static_cast<int>(whole), -1, static_cast<int>(whole) + 1}) {
+    composed->reduce_scatter_steps = other;
+    EXPECT_FALSE(method_faults().empty()) << other;
+  }
+  composed->reduce_scatter_steps = border;
   std::swap(steps.front(), steps.back());
   EXPECT_FALSE(method_faults().empty());
 }
