@@ -3,7 +3,7 @@
 // path in the file. Nothing is judged here but the form; whether the algorithm is right is the referee's.
 //
 // The form does not say which piece of its block an instruction moves, and where a block is not divisible
-// pieces differ in length. find_pieces() runs the program for that alone.
+// pieces differ in length: find_pieces() (codegen/passes/pieces.h) does.
 //
 // The only file that sees pugixml. It expands no entities of a document's own, and we give it no document
 // type.
@@ -11,12 +11,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <deque>
-#include <map>
 #include <pugixml.hpp>
-#include <tuple>
 
 #include "codegen/msccl_xml.h"
+#include "codegen/passes/pieces.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 
@@ -170,62 +168,6 @@ class Reader {
         block.instructions.push_back(std::move(i));
       }
       rank.blocks.push_back(std::move(block));
-    }
-  }
-
-  // Which piece of its block each instruction moves: a slot of input or output says it, and what lies in
-  // scratch has it from there, or from the message that brought it. So the program is run with pieces in
-  // place of data, each block as far as it goes, until none goes on. In which order blocks take turns does
-  // not matter in a right program: a queue has one sender and one receiver, and dependencies order the uses
-  // of scratch. Each instruction runs once. Those that can never run have what their own slots say; the
-  // referee will tell why they do not run.
-  static void find_pieces(BlockProgram& program) {
-    const int k = program.chunks_per_block;
-    std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;
-    std::vector<std::map<int, int>> scratch(program.ranks.size());
-    std::vector<std::vector<std::size_t>> next;
-    for (const BlockRank& rank : program.ranks) next.emplace_back(rank.blocks.size(), 0);
-    for_each_instruction(program, [k](Rank, int, int, BlockInstruction& i) {
-      for (const std::vector<DataPlace>* places : {&i.does.from, &i.does.to})
-        for (const DataPlace& place : *places)
-          if (place.slot.buffer != Buffer::Scratch) i.does.piece = place.slot.index % k;
-    });
-    const auto runs = [&](Rank n, std::size_t b) {
-      Block& block = program.ranks[n].blocks[b];
-      if (next[n][b] == block.instructions.size()) return false;
-      BlockInstruction& i = block.instructions[next[n][b]];
-      for (const BlockReference& before : i.after)
-        if (before.block < static_cast<int>(next[n].size()) &&
-            static_cast<int>(next[n][before.block]) <= before.instruction)
-          return false;
-      int piece = -1;
-      const auto look = [&](const Slot& slot) {
-        if (slot.buffer != Buffer::Scratch)
-          piece = slot.index % k;
-        else if (const auto at = scratch[n].find(slot.index); at != scratch[n].end() && piece < 0)
-          piece = at->second;
-      };
-      if (i.does.takes) {
-        auto& queue = queues[{block.recv_from, n, block.channel}];
-        if (queue.empty()) return false;
-        piece = queue.front();
-        queue.pop_front();
-      }
-      for (const std::vector<DataPlace>* places : {&i.does.to, &i.does.from})
-        for (const DataPlace& place : *places) look(place.slot);
-      i.does.piece = std::max(piece, 0);
-      for (const DataPlace& to : i.does.to)
-        for (int c = 0; c < i.does.count && to.slot.buffer == Buffer::Scratch; ++c)
-          scratch[n][to.slot.index + c] = (i.does.piece + c) % k;
-      if (i.does.sends) queues[{n, block.send_to, block.channel}].push_back(i.does.piece);
-      ++next[n][b];
-      return true;
-    };
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
-        for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b)
-          while (runs(n, b)) moved = true;
     }
   }
 

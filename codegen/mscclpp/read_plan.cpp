@@ -14,7 +14,7 @@
 
 #include "codegen/mscclpp/file.h"
 #include "codegen/mscclpp/pieces.h"
-#include "codegen/passes/peer_pieces.h"
+#include "codegen/passes/pieces.h"
 #include "ir/error.h"
 #include "ir/json_reader.h"
 #include "ir/sizes.h"
