@@ -70,11 +70,7 @@ const Printers& printers() {
   static const Printers all{
       .print = printed,
       .classic = [](const Topology& topology, const std::string& name, int chunks) -> std::optional<Result> {
-        try {
-          return classic(topology, {.name = name, .chunks = chunks});
-        } catch (const InputError&) {
-          return {};
-        }
+        return classic_if_possible(topology, value_in(methods(), name).value(), chunks);
       },
       .stem = file_stem};
   return all;

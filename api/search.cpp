@@ -88,6 +88,26 @@ class TimedStop {
   std::jthread clock_ = {};  // the last: it uses the others
 };
 
+// With the bounds of what it does.
+Result classic_result(const Topology& topology, const Point& point,
+                      const std::function<void(const Result&)>& found) {
+  const int chunks = point.cost.chunks;
+  const Collective one_chunk = of_kind(point.collective, point.collective.kind, 1);
+  Result result{.kind = ResultKind::Algorithm,
+                .topology = topology,
+                .collective = one_chunk,
+                .space = {.min_chunks = chunks, .max_chunks = chunks},
+                .points = {point}};
+  const Collective asked = with_chunks(one_chunk, chunks);
+  finish_result(result);
+  if (found) found(result);
+  LowerBounds bounds(topology, asked);
+  if (bounds.fewest_steps().steps > 0)
+    result.claims = with_rate(topology, asked, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
+  mark_verified(result);
+  return result;
+}
+
 }  // namespace
 
 void require_question(const Topology& topology, const Collective& collective) {
@@ -146,24 +166,16 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
   const Topology topology = flatten(machine);
   const Point point = classic_algorithm(
       question.name, topology, {.chunks = question.chunks, .order = {}, .root = question.root.value_or(0)});
-  const Collective& does = point.collective;
-  if (question.root && !is_rooted(does.kind))
-    throw InputError("--root", name_of(does) + " has no root", "leave it out");
-  const int chunks = point.cost.chunks;
-  const Collective one_chunk = of_kind(does, does.kind, 1);
-  Result result{.kind = ResultKind::Algorithm,
-                .topology = topology,
-                .collective = one_chunk,
-                .space = {.min_chunks = chunks, .max_chunks = chunks},
-                .points = {point}};
-  const Collective asked = with_chunks(one_chunk, chunks);
-  finish_result(result);
-  if (question.found) question.found(result);
-  LowerBounds bounds(topology, asked);
-  if (bounds.fewest_steps().steps > 0)
-    result.claims = with_rate(topology, asked, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
-  mark_verified(result);
-  return result;
+  if (question.root && !is_rooted(point.collective.kind))
+    throw InputError("--root", name_of(point.collective) + " has no root", "leave it out");
+  return classic_result(topology, point, question.found);
+}
+
+std::optional<Result> classic_if_possible(const Topology& machine, Method method, int chunks) {
+  const Topology topology = flatten(machine);
+  const std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks});
+  if (!point) return {};
+  return classic_result(topology, *point, {});
 }
 
 Bounds bounds(const Topology& machine, const Collective& one_chunk, const BoundsQuestion& question) {

@@ -42,6 +42,8 @@ struct ClassicQuestion {
   std::function<void(const Result&)> found = {};
 };
 Result classic(const Topology&, const ClassicQuestion&);
+// The same of so many chunks, 0 for the fewest; none where the machine is not one for it.
+std::optional<Result> classic_if_possible(const Topology&, Method, int chunks);
 
 // What no schedule can beat, with a certificate for each claim.
 struct Bounds {

@@ -207,19 +207,31 @@ Method known_method(const std::string& name) {
 
 // The order to use, turned until it starts at the root where there is one: that is where binary heaps and binomial
 // trees have theirs.
-std::vector<Rank> checked_order(const std::string& where, int ranks, const ClassicOptions& options,
-                                bool rooted) {
-  std::vector<Rank> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<Rank> order = options.order.empty() ? all : options.order;
-  if (!std::ranges::is_permutation(order, all))
-    throw InputError(where, "the order does not name every rank once",
-                     fmt::format("list the ranks 0 to {}, each once", ranks - 1));
-  if (options.root < 0 || options.root >= ranks)
-    throw InputError(where, fmt::format("root {} is not a rank", options.root),
-                     fmt::format("use 0 to {}", ranks - 1));
+std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool rooted) {
+  std::vector<Rank> order = options.order;
+  if (order.empty()) {
+    order.resize(ranks);
+    std::iota(order.begin(), order.end(), 0);
+  }
   if (rooted) std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
   return order;
+}
+
+// Why no machine of so many ranks is one for it.
+std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& options) {
+  if (row.power_of_two && (ranks & (ranks - 1)) != 0)
+    return Unsuited{fmt::format("{} ranks are not a power of two", ranks), "use another algorithm"};
+  if (options.chunks < 0 || options.chunks > 1'000'000)
+    return Unsuited{fmt::format("{} chunks", options.chunks), "use 1 to 1000000"};
+  std::vector<Rank> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  if (!options.order.empty() && !std::ranges::is_permutation(options.order, all))
+    return Unsuited{"the order does not name every rank once",
+                    fmt::format("list the ranks 0 to {}, each once", ranks - 1)};
+  if (options.root < 0 || options.root >= ranks)
+    return Unsuited{fmt::format("root {} is not a rank", options.root),
+                    fmt::format("use 0 to {}", ranks - 1)};
+  return {};
 }
 
 // Many rings are those of the machine, whatever the order. A single one is the order itself, or, where nobody
@@ -320,19 +332,24 @@ Point classic_algorithm(const std::string& name, const Topology& topology, const
 }
 
 Point classic_algorithm(Method method, const Topology& topology, const ClassicOptions& options) {
+  Unsuited why;
+  if (std::optional<Point> point = classic_if_possible(method, topology, options, &why))
+    return *std::move(point);
+  throw InputError(name_of(method) + " on " + topology.name, why.words, why.remedy);
+}
+
+std::optional<Point> classic_if_possible(Method method, const Topology& topology,
+                                         const ClassicOptions& options, Unsuited* why) {
   assert(topology.switches == 0);
   const Row& row = find_row(method);
-  const std::string where = name_of(method) + " on " + topology.name;
   const int ranks = topology.ranks;
-  if (row.power_of_two && (ranks & (ranks - 1)) != 0)
-    throw InputError(where, fmt::format("{} ranks are not a power of two", ranks), "use another algorithm");
-  if (options.chunks < 0 || options.chunks > 1'000'000)
-    throw InputError(where, fmt::format("{} chunks", options.chunks), "use 1 to 1000000");
-
-  const bool rooted = is_rooted(row.entry.collective);
+  if (const std::optional<Unsuited> wrong = misfit(row, ranks, options)) {
+    if (why != nullptr) *why = *wrong;
+    return {};
+  }
   // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
   // order.
-  Request request{.ranks = ranks, .order = checked_order(where, ranks, options, rooted)};
+  Request request{.ranks = ranks, .order = order_used(ranks, options, is_rooted(row.entry.collective))};
   request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
   request.trees = trees_for(row.trees, topology, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
@@ -340,9 +357,15 @@ Point classic_algorithm(Method method, const Topology& topology, const ClassicOp
   Point point{.method = method, .construction = name_of(method)};
   point.collective = make_collective(row.entry.collective, ranks,
                                      row.composed ? ranks * request.chunks : request.chunks, options.root);
-  point.schedule =
-      on_topology(row.plan(request), topology, where,
-                  "give an order whose neighbours are linked, or use another algorithm or machine");
+  std::pair<Rank, Rank> missing;
+  std::optional<Schedule> schedule = on_topology(row.plan(request), topology, &missing);
+  if (!schedule) {
+    if (why != nullptr)
+      *why = {fmt::format("there is no link {} -> {}", missing.first, missing.second),
+              "give an order whose neighbours are linked, or use another algorithm or machine"};
+    return {};
+  }
+  point.schedule = *std::move(schedule);
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),
                 .chunks = point.collective.chunks_per_block};

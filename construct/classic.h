@@ -1,6 +1,7 @@
 // The hand-written algorithms that every synthesized one is held against, as schedules on a given machine.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,12 @@ struct ClassicOptions {
 // where a link is missing, which it names. The caller verifies what it uses (semantics/ is not known here).
 Point classic_algorithm(Method, const Topology&, const ClassicOptions& = {});
 Point classic_algorithm(const std::string& name, const Topology&, const ClassicOptions& = {});
+
+// The same of a method; none where the machine or the options are not for it, and why.
+struct Unsuited {
+  std::string words = {}, remedy = {};
+};
+std::optional<Point> classic_if_possible(Method, const Topology&, const ClassicOptions& = {},
+                                         Unsuited* why = nullptr);
 
 }  // namespace chorale

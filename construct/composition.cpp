@@ -14,8 +14,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -37,10 +38,6 @@ namespace {
 constexpr long long kComposeEffort = 3'000'000;
 constexpr int kMostSlice = 8;  // chunks of a slice: parts of more take longer to make than they are better
 constexpr int kMostRanksOfPart = 256;
-constexpr std::size_t kMostNestings = 8;
-// Of links inside of groups beside links across. Where all are alike (tori, meshes, hypercubes) nothing is inside, and a machine
-// has many divisions, each of which would be tried for every chunk count.
-constexpr double kLeastContrast = 1.5;
 // Chunks times ranks: beyond, making and judging what nobody asked for takes seconds.
 constexpr long long kMostHeld = 1 << 18;
 
@@ -114,11 +111,6 @@ struct GroupWork {
   }
 };
 
-// What cannot be put together, in words; an outline of ours that is not one for this machine is dropped.
-struct Unfit {
-  std::string words = {};
-};
-
 class Composer {
  public:
   Composer(const Topology& topology, const Collective& collective, const Outline& outline,
@@ -134,7 +126,8 @@ class Composer {
         machines_[k].push_back(part_at(topology, group));
   }
 
-  Schedule sequential(const Policy& policy) {
+  // None where the stages cannot be put together: then why() has words for it.
+  std::optional<Schedule> sequential(const Policy& policy) {
     held_.assign(collective_.chunks.size(), std::vector<bool>(topology_.ranks, false));
     for (std::size_t c = 0; c < held_.size(); ++c)
       for (Rank n : collective_.chunks[c].pre) held_[c][n] = true;
@@ -146,17 +139,19 @@ class Composer {
         if (outline_[k].groups[g].size() > 1)
           for (GroupWork& work : works_of(k, outline_[k].groups[g]))
             if (work.longest() > 0) works.push_back({g, std::move(work)});
-      for (const auto& [g, work] : works) place(k, machines_[k][g], work, policy, steps);
+      for (const auto& [g, work] : works)
+        if (!place(k, machines_[k][g], work, policy, steps)) return {};
       for (const auto& [g, work] : works) after(work);
       whole.steps.insert(whole.steps.end(), steps.begin(), steps.end());
     }
     return tidy(topology_, collective_, std::move(whole));
   }
+  const std::string& why() const { return why_; }
 
  private:
-  [[noreturn]] void refuse(std::size_t k, const std::string& why) const {
-    throw Unfit{
-        fmt::format("stage {} ({} {}): {}", k + 1, name_of(outline_[k].kind), outline_[k].where, why)};
+  std::nullptr_t refuse(std::size_t k, const std::string& why) {
+    why_ = fmt::format("stage {} ({} {}): {}", k + 1, name_of(outline_[k].kind), outline_[k].where, why);
+    return nullptr;
   }
 
   // The place in the group from which a chunk leads on; the `number`-th of those that all want goes round.
@@ -219,10 +214,12 @@ class Composer {
     return works;
   }
 
-  // Its sends, all slices at once from the stage's first step on.
-  void place(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy,
+  // Its sends, all slices at once from the stage's first step on. False where it cannot be done.
+  bool place(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy,
              std::vector<Step>& steps) {
-    const Point& point = chosen(k, machine, work, policy);
+    const Point* const found = chosen(k, machine, work, policy);
+    if (found == nullptr) return false;
+    const Point& point = *found;
     const int slice = point.cost.chunks;
     std::vector<LinkId> links;  // of the part in the whole, as part_at numbers them
     std::vector<bool> inside(topology_.ranks, false);
@@ -236,14 +233,15 @@ class Composer {
         for (std::size_t at = send.chunk % slice; at < block.size(); at += slice)
           steps[s].sends.push_back({.chunk = block[at], .link = links[send.link], .reduce = send.reduce});
       }
+    return true;
   }
 
-  const Point& chosen(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy) {
+  const Point* chosen(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy) {
     const OutlineStage& stage = outline_[k];
     const auto longest = static_cast<int>(work.longest());
     const std::vector<Point>* points = &stage.points;
     if (points->empty()) {
-      if (machine.ranks > kMostRanksOfPart) refuse(k, "a group of over 256 ranks");
+      if (machine.ranks > kMostRanksOfPart) return refuse(k, "a group of over 256 ranks");
       int slice = policy.sliced ? 1 : std::min(longest, kMostSlice);
       while (longest % slice != 0) --slice;
       points = &parts_.points(machine, work.kind, slice, is_rooted(work.kind) ? work.root : 0);
@@ -261,13 +259,14 @@ class Composer {
       if (best == nullptr || price(point) < price(*best)) best = &point;
     }
     if (best == nullptr)
-      refuse(k, stage.points.empty() ? "the links of a group do not join it"
-                                     : "no schedule that was given is of this collective, ranks and root");
+      return refuse(k, stage.points.empty()
+                           ? "the links of a group do not join it"
+                           : "no schedule that was given is of this collective, ranks and root");
     for (const Step& step : best->schedule.steps)
       for (const Send& send : step.sends)
         if (send.link >= std::ssize(machine.links))
-          refuse(k, "the schedule that was given is for another machine");
-    return *best;
+          return refuse(k, "the schedule that was given is for another machine");
+    return best;
   }
 
   // Who has what then.
@@ -306,6 +305,7 @@ class Composer {
   const Collective& collective_;
   const Outline& outline_;
   PartSchedules& parts_;
+  std::string why_ = {};
   const LeadingRanks ways_;
   std::vector<std::vector<Topology>> machines_ = {};  // by stage and group
   std::vector<std::vector<bool>> held_ = {};          // by chunk and rank
@@ -354,26 +354,29 @@ class BestComposed {
   std::vector<ComposedPoint> points_ = {};
 };
 
-// Throws Unfit.
-void compose_into(BestComposed& best, const ComposeQuestion& question, const Outline& outline,
-                  PartSchedules& parts, Effort& effort) {
+// Why the outline is not one for this machine and collective, in words; empty if it is.
+std::string compose_into(BestComposed& best, const ComposeQuestion& question, const Outline& outline,
+                         PartSchedules& parts, Effort& effort) {
   Composer composer(question.topology, question.collective, outline, parts);
   std::vector<Schedule> tried;
   const std::string text = to_text(outline);
   for (const Policy& policy : kPolicies) {
-    if (!tried.empty() && !effort.affords(0)) return;
-    const Schedule flat = composer.sequential(policy);
+    if (!tried.empty() && !effort.affords(0)) return "";
+    const std::optional<Schedule> made = composer.sequential(policy);
+    if (!made) return composer.why();
+    const Schedule& flat = *made;
     effort.spend(total_sends(flat));
     if (std::ranges::find(tried, flat) != tried.end()) continue;
     tried.push_back(flat);
     if (const auto wrong = violations(question.topology, question.collective, flat, 1); !wrong.empty()) {
       if (wrong.front().kind == Fault::Kind::Order) continue;
-      throw Unfit{fmt::format("the stages do not make this {}: {}", name_of(question.collective),
-                              wrong.front().words)};
+      return fmt::format("the stages do not make this {}: {}", name_of(question.collective),
+                         wrong.front().words);
     }
     best.add(flat, text);
     for (Schedule& schedule : retimings(question.topology, flat, effort)) best.add(std::move(schedule), text);
   }
+  return "";
 }
 
 // Stages of a kind over these levels, one after the other.
@@ -383,85 +386,7 @@ void add_stages(Outline& outline, const Nesting& nesting, CollectiveKind kind,
     outline.push_back({.kind = kind, .where = nesting.names[j], .groups = groups_at(nesting, {j})});
 }
 
-// Blocks that follow each other are the same graph, and each of them connected.
-bool are_alike(const Topology& topology, int size) {
-  std::vector<Rank> ranks(size);
-  for (Rank n = 0; n < size; ++n) ranks[n] = n;
-  const Topology first = part_at(topology, ranks);
-  const auto connected = [](const Topology& t) {
-    return std::ranges::none_of(hops(t, {0}), [](int distance) { return distance < 0; });
-  };
-  if (!connected(first) || !connected(reversed(first))) return false;
-  const auto lines = [](const Topology& t) {
-    std::vector<std::tuple<Rank, Rank, int>> all;
-    for (const Link& link : t.links) all.push_back({link.src, link.dst, link.bandwidth});
-    std::ranges::sort(all);
-    return all;
-  };
-  for (Rank from = size; from < topology.ranks; from += size) {
-    for (Rank n = 0; n < size; ++n) ranks[n] = from + n;
-    if (lines(part_at(topology, ranks)) != lines(first)) return false;
-  }
-  return true;
-}
-
-// What each link has of the machine's bandwidth where all are used alike.
-std::vector<double> shares(const Topology& topology) {
-  std::vector<double> result;
-  for (const Link& link : topology.links) result.push_back(link.bandwidth);
-  for (const SharedLimit& limit : topology.limits)
-    for (LinkId l : limit.links)
-      result[l] =
-          std::min(result[l], static_cast<double>(limit.bandwidth) / static_cast<double>(limit.links.size()));
-  return result;
-}
-
-// How much more of it links inside of blocks of this size have than links across.
-double contrast(const Topology& topology, const std::vector<double>& shares, int size) {
-  double inside = 0, across = 0;
-  int insides = 0, crossings = 0;
-  for (std::size_t l = 0; l < shares.size(); ++l) {
-    const bool crosses = topology.links[l].src / size != topology.links[l].dst / size;
-    (crosses ? across : inside) += shares[l];
-    ++(crosses ? crossings : insides);
-  }
-  if (insides == 0 || crossings == 0) return 0;
-  return (inside / insides) / (across / crossings);
-}
-
 }  // namespace
-
-std::vector<Nesting> nestings(const Topology& topology) {
-  struct Rated {
-    double contrast = 0;
-    Nesting nesting = {};
-  };
-  std::vector<Rated> rated;
-  std::vector<int> sizes;
-  std::map<int, double> contrasts;
-  const std::vector<double> all = shares(topology);
-  for (int size = 2; size <= topology.ranks / 2; ++size)
-    if (topology.ranks % size == 0 && contrast(topology, all, size) >= kLeastContrast &&
-        are_alike(topology, size)) {
-      contrasts[size] = contrast(topology, all, size);
-      sizes.push_back(size);
-    }
-  static const std::vector<std::string> kNames = {"rank", "node", "rack"};
-  for (int inner : sizes) {
-    rated.push_back(
-        {contrasts[inner], {.names = {kNames[1], kNames[0]}, .fan_outs = {topology.ranks / inner, inner}}});
-    for (int outer : sizes)
-      if (outer > inner && outer % inner == 0)
-        rated.push_back({std::min(contrasts[inner], contrasts[outer]),
-                         {.names = {kNames[2], kNames[1], kNames[0]},
-                          .fan_outs = {topology.ranks / outer, outer / inner, inner}}});
-  }
-  std::ranges::stable_sort(rated, std::greater(), &Rated::contrast);
-  std::vector<Nesting> result;
-  for (Rated& each : rated)
-    if (result.size() < kMostNestings) result.push_back(std::move(each.nesting));
-  return result;
-}
 
 std::vector<Outline> outlines_for(const Collective& collective, const Nesting& nesting) {
   using Kind = CollectiveKind;
@@ -515,11 +440,8 @@ std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outlin
   PartSchedules parts(question.stop);
   Effort effort(kComposeEffort, question.stop);
   BestComposed best(question);
-  try {
-    compose_into(best, question, outline, parts, effort);
-  } catch (const Unfit& unfit) {
-    throw InputError(where, unfit.words, "see 'chorale compose --help' for what stages there are");
-  }
+  if (const std::string why = compose_into(best, question, outline, parts, effort); !why.empty())
+    throw InputError(where, why, "see 'chorale compose --help' for what stages there are");
   return std::move(best).points();
 }
 
@@ -531,10 +453,7 @@ std::vector<ComposedPoint> compose_on(const ComposeQuestion& question, const std
   for (const Nesting& nesting : nestings)
     for (const Outline& outline : outlines_for(question.collective, nesting)) {
       if (!effort.affords(0)) return std::move(best).points();
-      try {
-        compose_into(best, question, outline, parts, effort);
-      } catch (const Unfit&) {  // the links are not there
-      }
+      compose_into(best, question, outline, parts, effort);  // or the links are not there
     }
   return std::move(best).points();
 }

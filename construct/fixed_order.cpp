@@ -20,8 +20,8 @@
 #include <tuple>
 #include <utility>
 
-#include "construct/composition.h"
 #include "construct/load.h"
+#include "construct/nestings.h"
 #include "construct/rings.h"
 #include "construct/spreading.h"
 #include "ir/error.h"

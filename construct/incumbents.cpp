@@ -119,13 +119,11 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
     if (entry.collective != collective.kind) continue;
     for (int chunks : chunk_counts(collective)) {
       if (effort.stopped()) return points;
-      try {
-        Point point = classic_algorithm(entry.method, topology,
-                                        {.chunks = chunks, .order = {}, .root = collective.root});
-        point.collective.order = collective.order;
-        if (point.collective == collective) points.push_back(std::move(point));
-      } catch (const InputError&) {  // the machine is not one for it
-      }
+      std::optional<Point> point = classic_if_possible(
+          entry.method, topology, {.chunks = chunks, .order = {}, .root = collective.root});
+      if (!point) continue;
+      point->collective.order = collective.order;
+      if (point->collective == collective) points.push_back(*std::move(point));
     }
   }
   return points;

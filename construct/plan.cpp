@@ -3,13 +3,9 @@
 // the emptiest.
 #include "construct/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
-
-#include "ir/error.h"
 
 namespace chorale {
 namespace {
@@ -42,8 +38,8 @@ Plan operator+(Plan first, const Plan& second) {
   return first;
 }
 
-Schedule on_topology(const Plan& plan, const Topology& topology, const std::string& where,
-                     const std::string& remedy) {
+std::optional<Schedule> on_topology(const Plan& plan, const Topology& topology,
+                                    std::pair<Rank, Rank>* missing) {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links;
   for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
     links[{topology.links[l].src, topology.links[l].dst}].push_back(l);
@@ -67,8 +63,10 @@ Schedule on_topology(const Plan& plan, const Topology& topology, const std::stri
       LinkId link = t.link;
       if (link < 0) {
         const auto between = links.find({t.src, t.dst});
-        if (between == links.end())
-          throw InputError(where, fmt::format("there is no link {} -> {}", t.src, t.dst), remedy);
+        if (between == links.end()) {
+          if (missing != nullptr) *missing = {t.src, t.dst};
+          return {};
+        }
         link = *std::ranges::min_element(between->second, {}, price);
       }
       ++load[link];

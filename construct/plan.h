@@ -2,7 +2,8 @@
 // and rounds are known.
 #pragma once
 
-#include <string>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/collective.h"
@@ -32,8 +33,8 @@ Plan backwards(Plan, bool reduce);
 Plan operator+(Plan, const Plan&);
 
 // Finds the links where a transfer names none (parallel ones are filled evenly, the nearest first) and
-// gives each step the rounds that its fullest link or shared limit needs. Empty steps are dropped. Throws
-// InputError at `where` ("ring on dgx1") if two ranks are not linked.
-Schedule on_topology(const Plan&, const Topology&, const std::string& where, const std::string& remedy);
+// gives each step the rounds that its fullest link or shared limit needs. Empty steps are dropped. None if two
+// ranks are not linked, which `missing`, if given, then names.
+std::optional<Schedule> on_topology(const Plan&, const Topology&, std::pair<Rank, Rank>* missing = nullptr);
 
 }  // namespace chorale

@@ -284,7 +284,7 @@ class Phases {
       for (Rank to : plan_[c].exchanged_to)
         for (Rank root : plan_[c].gathers[0].roots)
           if (root != to) add(plan, 0, {.chunk = c, .src = root, .dst = to, .reduce = true});
-    return on_topology(plan, topology_, "exchange of sums", "");
+    return on_topology(plan, topology_).value();  // only ranks that are linked exchange
   }
 
   // From the ranks that have the whole sum by then: those of the exchange, or each gather's only root.

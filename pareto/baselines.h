@@ -3,7 +3,7 @@
 
 #include "construct/solved_question.h"
 #include "ir/instance.h"
-#include "pareto/synthesize.h"
+#include "pareto/answer.h"
 #include "solvers/deadline.h"
 
 namespace chorale {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/search_options.h"
-#include "pareto/synthesize.h"
+#include "pareto/answer.h"
 #include "solvers/deadline.h"
 
 namespace chorale {

@@ -10,8 +10,8 @@
 #include "construct/solved_question.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
+#include "pareto/answer.h"
 #include "pareto/formulas.h"
-#include "pareto/synthesize.h"
 #include "solvers/deadline.h"
 #include "solvers/proof.h"
 

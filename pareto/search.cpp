@@ -335,14 +335,11 @@ class FrontierSearch {
 
   void take_classic(Method method, int chunks) {
     if (clock_.over()) return;
-    try {
-      Point point =
-          classic_algorithm(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
-      point.collective.order = asked_.order;
-      put_inside(std::move(point));
-    } catch (const InputError&) {
-      // It wants a link that this machine lacks, or another number of ranks.
-    }
+    std::optional<Point> point =
+        classic_if_possible(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
+    if (!point) return;
+    point->collective.order = asked_.order;
+    put_inside(*std::move(point));
   }
 
   void put_inside(Point point) {

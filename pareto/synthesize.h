@@ -2,25 +2,11 @@
 // verified.
 #pragma once
 
-#include <optional>
-
-#include "ir/frontier.h"
 #include "ir/instance.h"
 #include "ir/search_options.h"
+#include "pareto/answer.h"
 
 namespace chorale {
-
-struct Answer {
-  Verdict verdict = Verdict::Unknown;
-  std::optional<Point> point = {};  // Sat: verified
-  std::optional<Claim> claim =
-      {};                  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
-  bool too_large = false;  // Unknown since no formula of that size is built, whatever the limits
-  bool elsewhere =
-      false;  // Unknown since it is cut, and its cubes are answered elsewhere (SynthesisOptions::hard)
-  std::int64_t conflicts = 0;
-  double cpu_seconds = 0;
-};
 
 // `collective` with its chunks, `budget` as limits from above.
 Answer synthesize(const Topology&, const Collective&, const Budget&, const SynthesisOptions& = {});

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/passes/events.h"
-#include "codegen/passes/relax.h"
+#include "codegen/passes/relax_options.h"
 #include "ir/block_program.h"
 #include "ir/collective.h"
 

@@ -10,7 +10,7 @@
 
 #include "codegen/passes/events.h"
 #include "codegen/passes/hops.h"
-#include "codegen/passes/peer_lowering.h"
+#include "codegen/passes/peer_options.h"
 #include "ir/peer_program.h"
 
 namespace chorale {

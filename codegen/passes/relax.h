@@ -2,31 +2,12 @@
 // order; each takes a whole program and leaves a whole program.
 #pragma once
 
-#include <functional>
-#include <optional>
-
+#include "codegen/passes/relax_options.h"
 #include "ir/block_program.h"
-#include "ir/fault.h"
 #include "ir/program.h"
 #include "semantics/verified.h"
 
 namespace chorale {
-
-struct RelaxOptions {
-  int channels = 1;       // messages of a connection are spread over so many, chains of one value together
-  bool in_place = false;  // right for input and output in one place
-  bool fuse = true;       // a value that is received and sent on stays in a register
-  bool merge = true;      // consecutive chunks that go the same way are one message
-  int queue_depth = 2;    // of the target's queues: 1, 2, 4 or 8
-  int most_instructions = 0;  // of a block: use more channels, up to 32, until none has more; 0: no limit
-  // Local sums go into the place of an operand: one that goes elsewhere is a copy, and additions to that.
-  bool sums_in_place = false;
-  // In place if that is right in both kinds of calls, as what writes no input is; else out of place.
-  bool for_both = false;
-  // What of the program the target cannot express or hold; none if it takes it. Blocks become shorter then,
-  // by a quarter each time, from most_instructions down to 4. Empty: it takes any.
-  std::function<std::optional<Fault>(const BlockProgram&)> excess = {};
-};
 
 // The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one
 // asked for), and in place where that was asked for. None where a limit cannot be kept (Limit), where queues

@@ -201,6 +201,20 @@ TEST(Classic, MissingLinksAreNamed) {
     EXPECT_THAT(error_of(name, line), HasSubstr("there is no link")) << name;
 }
 
+// Whether a machine is one for an algorithm is an answer, and no error: the same words, without one thrown.
+TEST(Classic, SaysWhyAMachineIsNotOneForIt) {
+  Topology line{.name = "line", .ranks = 3, .links = {{.src = 0, .dst = 1}, {.src = 1, .dst = 2}}};
+  for (const ClassicEntry& entry : classic_catalogue()) {
+    Unsuited why;
+    const std::optional<Point> point = classic_if_possible(entry.method, line, {}, &why);
+    const std::string said = error_of(name_of(entry.method), line);
+    EXPECT_EQ(point.has_value(), said == "no error") << said;
+    if (point) continue;
+    EXPECT_THAT(said, AllOf(HasSubstr(why.words), HasSubstr(why.remedy)));
+    EXPECT_EQ(classic_if_possible(entry.method, line), std::nullopt);
+  }
+}
+
 TEST(Classic, BadOptions) {
   const Topology topology = test::full(4);
   EXPECT_THAT(error_of("rign", topology), AllOf(HasSubstr("'rign'"), HasSubstr("ring_allgather")));

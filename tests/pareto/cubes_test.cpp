@@ -12,6 +12,7 @@
 #include "ir/json.h"
 #include "pareto/check.h"
 #include "pareto/search.h"
+#include "pareto/synthesize.h"
 #include "semantics/verify.h"
 #include "tests/construct/random_machines.h"
 #include "topology/builders.h"

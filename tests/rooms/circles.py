@@ -11,10 +11,6 @@ root = root if (root / "docs").is_dir() else root.parents[2]
 
 # Circles of units that are to go.
 KNOWN = [
-    "codegen/passes/block_passes codegen/passes/relax",
-    "codegen/passes/lanes codegen/passes/peer_lowering",
-    "construct/composition construct/fixed_order construct/incumbents",
-    "pareto/baselines pareto/cubes pareto/instance_solver pareto/synthesize",
     "runtime/peer_executor runtime/peer_machine",
     "runtime/rows runtime/run",
 ]
