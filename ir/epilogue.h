@@ -1,5 +1,5 @@
 // A function on every element of a complete sum: an expression over the element, tensors beside the data, and the
-// element's index. "select(mask < 1, 0, (x + bias) * scale)". The operations of a program that complete sums apply it
+// element's index. "Select(mask < 1, 0, (x + bias) * scale)". The operations of a program that complete sums apply it
 // (ir/data_operation.h), before the result is stored or sent.
 //
 // It is computed in float32 for float32 and halves, and in float64 for all else, operation by operation, and rounded
@@ -34,7 +34,7 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
-inline constexpr int kMostExpressionNodes = 256, kDeepestExpression = 16, kMostOperands = 16;
+inline constexpr int kMostOperands = 16;
 
 // What keeps an epilogue from being one: an operator that finds too few values, an operand that is not there, a limit.
 // Empty if nothing does.
@@ -42,8 +42,11 @@ std::string flaw(const Epilogue&);
 
 bool has_sliced_operand(const Epilogue&);
 
-// From text: numbers, x, index, names of operands, - (of one), + - * / < <= == (of two), sqrt exp (of one), min max (of
-// two), select (of three), parentheses. Throws InputError that names `where`.
+// Is it a name that an operand may have? Of letters, digits and _, without another meaning.
+bool is_operand_name(const std::string&);
+
+// From text, in the grammar of workloads (ir/expression_text.h): numbers, x, index, names of operands, operators, functions.
+// Older spellings are read, too ("max(x, 0)", "float16(x)"). Throws InputError that names `where`, line and column.
 Expression parse_expression(std::string_view text, const std::vector<EpilogueOperand>&,
                             const std::string& where);
 std::string to_string(const Expression&, const std::vector<EpilogueOperand>&);

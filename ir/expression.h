@@ -48,4 +48,7 @@ int arity(ExpressionOperator);
 // in the end there is one.
 using Expression = std::vector<ExpressionNode>;
 
+// Of an expression, and of values on the stack at once.
+inline constexpr int kMostExpressionNodes = 256, kDeepestExpression = 16;
+
 }  // namespace chorale

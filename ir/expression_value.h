@@ -1,8 +1,11 @@
-// What operators of expressions mean, of values that have been found: for whoever goes through an expression on a host.
+// What expressions mean, on a host: the one evaluator, of the verifier of workloads, of runs that check an epilogue and of job
+// templates. Executors have the arithmetic of device/epilogue.h.
 #pragma once
 
+#include <array>
 #include <cmath>
 
+#include "ir/elements.h"
 #include "ir/expression.h"
 
 namespace chorale {
@@ -23,7 +26,7 @@ R value_of(ExpressionOperator op, R a, R b, R c) {
     case Op::Tanh:
       return std::tanh(a);
     case Op::Abs:
-      return std::abs(a);
+      return a < R(0) ? -a : a;
     case Op::Add:
       return a + b;
     case Op::Subtract:
@@ -55,6 +58,23 @@ R value_of(ExpressionOperator op, R a, R b, R c) {
       break;
   }
   return R(0);
+}
+
+// Of an expression without a flaw (ir/epilogue.h). leaf(node) is what nodes without values stand for; converted(type, value)
+// is a value of R rounded to an element type. Throws std::out_of_range for one with flaws of form.
+template <typename R, typename Leaf, typename Converted>
+R value_of(const Expression& expression, Leaf leaf, Converted converted) {
+  std::array<R, kMostExpressionNodes> stack;
+  std::size_t size = 0;
+  for (const ExpressionNode& node : expression) {
+    std::array<R, 3> values = {};
+    for (int k = arity(node.op); k-- > 0;) values[k] = stack.at(--size);
+    stack.at(size++) = arity(node.op) == 0 ? R(leaf(node))
+                       : node.op == ExpressionOperator::Convert
+                           ? R(converted(static_cast<ElementType>(node.operand), values[0]))
+                           : value_of(node.op, values[0], values[1], values[2]);
+  }
+  return stack.at(size - 1);
 }
 
 }  // namespace chorale

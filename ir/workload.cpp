@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "ir/expression_words.h"
+
 namespace chorale {
 
 const Operation* find(const Workload& workload, std::string_view name) {
@@ -77,20 +79,7 @@ std::string to_string(OperationKind kind) {
 }
 
 std::string short_name(ElementType type) {
-  switch (type) {
-    case ElementType::Float64:
-      return "fp64";
-    case ElementType::Float32:
-      return "fp32";
-    case ElementType::Float16:
-      return "fp16";
-    case ElementType::Bfloat16:
-      return "bf16";
-    case ElementType::Int32:
-      return "int32";
-    default:
-      return to_string(type);
-  }
+  return word_for(kElementWords, type);
 }
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 // A function after sums, done and judged in two ways: executors go through it as a stack of operations over
-// tensors in memory, the judge goes down the expression from its end and asks what a tensor would have at an
+// tensors in memory, the judge evaluates it as the verifier does (ir/expression_value.h) and asks what a tensor would have at an
 // index. Test numbers are functions of operand and index (device/test_tensors.h), so it needs no tensors.
 // What both share is the noun, and in which type is computed and how it is rounded in the end.
 #include "runtime/epilogue.h"
@@ -13,44 +13,25 @@ namespace {
 
 static_assert(StackFunction::kDeepest == kDeepestExpression);
 
-// By the meaning of each node, from the last one back: the value of the expression that ends at node `at`, which is
-// then the end of the one before it. No stack, no tensors.
+// The value of the expression without tensors: what an operand has at an index is a function of both.
 template <typename R>
-struct Judge {
-  const Epilogue& epilogue;
-  R element;
-  std::int64_t index;
-
-  R value(int& at) const {
-    using Op = ExpressionOperator;
-    const ExpressionNode& node = epilogue.expression[at--];
-    R values[3] = {};
-    for (int k = arity(node.op) - 1; k >= 0; --k) values[k] = value(at);
-    const auto [a, b, c] = values;
-    switch (node.op) {
-      case Op::Constant:
-        return static_cast<R>(node.constant);
-      case Op::Element:
-        return element;
-      case Op::Index:
-        return static_cast<R>(index);
-      case Op::Operand:
-        return static_cast<R>(test_number(node.operand, index_in(node.operand)));
-      case Op::Random:
-        return random_at<R>(0, static_cast<std::uint32_t>(node.constant), index);
-      case Op::Convert:
-        return with_type(static_cast<ElementType>(node.operand),
-                         [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(a)); });
-      default:
-        return value_of(node.op, a, b, c);
-    }
-  }
-
-  std::int64_t index_in(int operand) const {
-    const std::int64_t period = epilogue.operands[operand].period;
-    return period > 0 ? index % period : index;
-  }
-};
+R judged(const Epilogue& epilogue, R element, std::int64_t index) {
+  return value_of<R>(
+      epilogue.expression,
+      [&](const ExpressionNode& node) -> R {
+        using Op = ExpressionOperator;
+        const std::int64_t period = node.op == Op::Operand ? epilogue.operands[node.operand].period : 0;
+        return node.op == Op::Constant  ? static_cast<R>(node.constant)
+               : node.op == Op::Element ? element
+               : node.op == Op::Index   ? static_cast<R>(index)
+               : node.op == Op::Random
+                   ? random_at<R>(0, static_cast<std::uint32_t>(node.constant), index)
+                   : static_cast<R>(test_number(node.operand, period > 0 ? index % period : index));
+      },
+      [](ElementType type, R value) {
+        return with_type(type, [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(value)); });
+      });
+}
 
 }  // namespace
 
@@ -95,11 +76,8 @@ EpilogueFunction EpilogueRun::judge() const {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       T* const values = reinterpret_cast<T*>(bytes);
-      for (std::int64_t i = 0; i < count; ++i) {
-        const Judge<Real<T>> judge{epilogue_, real<Real<T>>(values[i]), first_index + i};
-        int at = static_cast<int>(epilogue_.expression.size()) - 1;
-        values[i] = rounded_to<T>(judge.value(at));
-      }
+      for (std::int64_t i = 0; i < count; ++i)
+        values[i] = rounded_to<T>(judged(epilogue_, real<Real<T>>(values[i]), first_index + i));
     });
   };
 }

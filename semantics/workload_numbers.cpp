@@ -7,7 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <vector>
+
+#include "ir/expression_value.h"
 
 namespace chorale {
 namespace {
@@ -32,56 +33,6 @@ bool is_computed_in_float(ElementType type) {
   return type == ElementType::Float32 || is_half_type(type);
 }
 
-template <typename R>
-R of_one(const ExpressionNode& node, R a) {
-  switch (node.op) {
-    case ExpressionOperator::Negate:
-      return -a;
-    case ExpressionOperator::Sqrt:
-      return std::sqrt(a);
-    case ExpressionOperator::Exp:
-      return std::exp(a);
-    case ExpressionOperator::Log:
-      return std::log(a);
-    case ExpressionOperator::Tanh:
-      return std::tanh(a);
-    case ExpressionOperator::Abs:
-      return a < 0 ? -a : a;
-    case ExpressionOperator::Convert:
-      return static_cast<R>(rounded(static_cast<ElementType>(node.operand), static_cast<double>(a)));
-    default:
-      throw std::logic_error("an operator that is not of one value");
-  }
-}
-
-template <typename R>
-R of_two(ExpressionOperator op, R a, R b) {
-  switch (op) {
-    case ExpressionOperator::Add:
-      return a + b;
-    case ExpressionOperator::Subtract:
-      return a - b;
-    case ExpressionOperator::Multiply:
-      return a * b;
-    case ExpressionOperator::Divide:
-      return a / b;
-    case ExpressionOperator::Min:
-      return b < a ? b : a;
-    case ExpressionOperator::Max:
-      return a < b ? b : a;
-    case ExpressionOperator::Less:
-      return a < b ? R(1) : R(0);
-    case ExpressionOperator::LessEqual:
-      return a <= b ? R(1) : R(0);
-    case ExpressionOperator::Equal:
-      return a == b ? R(1) : R(0);
-    case ExpressionOperator::Pow:
-      return std::pow(a, b);
-    default:
-      throw std::logic_error("an operator that is not of two values");
-  }
-}
-
 double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
   const auto low = [](std::uint64_t words) { return static_cast<std::uint32_t>(words); };
   const auto high = [](std::uint64_t words) { return static_cast<std::uint32_t>(words >> 32); };
@@ -92,46 +43,23 @@ double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t inde
 template <typename R>
 R computed_in(const Expression& expression, std::int64_t index, std::uint64_t seed,
               const std::function<double(int)>& operand) {
-  std::vector<R> stack;
-  const auto taken = [&] {
-    if (stack.empty()) throw std::logic_error("an expression takes a value that is not there");
-    const R value = stack.back();
-    stack.pop_back();
-    return value;
-  };
-  for (const ExpressionNode& node : expression) {
-    switch (node.op) {
-      case ExpressionOperator::Constant:
-        stack.push_back(static_cast<R>(node.constant));
-        continue;
-      case ExpressionOperator::Element:
-        throw std::logic_error("an expression of a workload is of no element");
-      case ExpressionOperator::Index:
-        stack.push_back(static_cast<R>(index));
-        continue;
-      case ExpressionOperator::Operand:
-        stack.push_back(static_cast<R>(operand(node.operand)));
-        continue;
-      case ExpressionOperator::Random:
-        stack.push_back(
-            static_cast<R>(random_number(seed, static_cast<std::uint32_t>(node.constant), index)));
-        continue;
-      default:
-        break;
-    }
-    const R last = taken();
-    if (arity(node.op) == 1) {
-      stack.push_back(of_one(node, last));
-    } else if (arity(node.op) == 2) {
-      stack.push_back(of_two(node.op, taken(), last));
-    } else {
-      const R second = taken(), which = taken();
-      stack.push_back(which != 0 ? second : last);
-    }
-  }
-  const R value = taken();
-  if (!stack.empty()) throw std::logic_error("an expression leaves more than one value");
-  return value;
+  return value_of<R>(
+      expression,
+      [&](const ExpressionNode& node) -> R {
+        switch (node.op) {
+          case ExpressionOperator::Constant:
+            return static_cast<R>(node.constant);
+          case ExpressionOperator::Index:
+            return static_cast<R>(index);
+          case ExpressionOperator::Operand:
+            return static_cast<R>(operand(node.operand));
+          case ExpressionOperator::Random:
+            return static_cast<R>(random_number(seed, static_cast<std::uint32_t>(node.constant), index));
+          default:
+            throw std::logic_error("an expression of a workload is of no element");
+        }
+      },
+      [](ElementType type, R value) { return static_cast<R>(rounded(type, static_cast<double>(value))); });
 }
 
 }  // namespace

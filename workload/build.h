@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/term.h"
 #include "ir/workload.h"
 #include "workload/draft.h"
-#include "workload/term.h"
 
 namespace chorale {
 

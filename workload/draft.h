@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "ir/term.h"
 #include "ir/workload.h"
-#include "workload/term.h"
 
 namespace chorale {
 

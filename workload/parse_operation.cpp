@@ -16,7 +16,7 @@ std::string WorkloadParser::tensor_argument(const Token& token) {
   return draft_.named(term, name_, place(file_, token));
 }
 
-WorkloadParser::Value WorkloadParser::update(const Token& token) {
+ExpressionReader::Value WorkloadParser::update(const Token& token) {
   if (now().kind != Token::Kind::Name) fail("the name of a tensor that is updated");
   const std::string input = operand(take());
   expect(",", "and its new value");
@@ -32,13 +32,13 @@ WorkloadParser::Value WorkloadParser::update(const Token& token) {
   return made(std::move(operation), token);
 }
 
-WorkloadParser::Value WorkloadParser::made(Operation operation, const Token& token) {
+ExpressionReader::Value WorkloadParser::made(Operation operation, const Token& token) {
   const std::string name = operation.name;
   add(std::move(operation), token);
   return {operand_term(name), true};
 }
 
-WorkloadParser::Value WorkloadParser::operation_call(const Token& token, Kind kind) {
+ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind kind) {
   Operation operation{.kind = kind};
   if (kind == Kind::ReduceTensor || kind == Kind::AllReduce || kind == Kind::ReduceScatter ||
       kind == Kind::Reduce) {

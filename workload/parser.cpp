@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
@@ -36,35 +37,6 @@ Workload WorkloadParser::parse() {
   });
 }
 
-bool WorkloadParser::is(const Token& token, std::string_view text) {
-  return token.kind != Token::Kind::String && token.kind != Token::Kind::End && token.text == text;
-}
-
-Token WorkloadParser::take() {
-  const Token token = now();
-  if (!is_at_end()) ++at_;
-  return token;
-}
-
-bool WorkloadParser::takes(std::string_view text) {
-  if (!is_at(text)) return false;
-  ++at_;
-  return true;
-}
-
-void WorkloadParser::fail_at(const Token& token, const std::string& problem,
-                             const std::string& remedy) const {
-  throw InputError(place(file_, token), problem, remedy);
-}
-
-void WorkloadParser::fail(const std::string& expected, const std::string& remedy) const {
-  fail_at(now(), fmt::format("found {}, expected {}", shown_token(now()), expected), remedy);
-}
-
-void WorkloadParser::expect(std::string_view text, const std::string& after) {
-  if (!takes(text)) fail(fmt::format("'{}' {}", text, after));
-}
-
 std::string WorkloadParser::new_name(const std::string& what) {
   const Token token = now();
   const std::string name = private_name(what);
@@ -79,12 +51,6 @@ std::string WorkloadParser::private_name(const std::string& what) {
   if (const std::string flaw = name_flaw(name); !flaw.empty())
     fail_at(token, fmt::format("the name {} {}", shown_token(token), flaw), "choose another one");
   return name;
-}
-
-std::int64_t WorkloadParser::whole(const std::string& what, std::int64_t least, std::int64_t most) {
-  if (now().kind != Token::Kind::Number || now().whole < least || now().whole > most)
-    fail(fmt::format("{}, a whole number from {} to {}", what, least, most));
-  return take().whole;
 }
 
 void WorkloadParser::look_at_all_words() {
@@ -205,7 +171,8 @@ void WorkloadParser::declaration() {
 }
 
 ElementType WorkloadParser::element() {
-  const std::optional<ElementType> type = meaning(kElementWords, now().text);
+  const auto words = std::span<const Named<ElementType>>(kElementWords).first(kWorkloadElementWords);
+  const std::optional<ElementType> type = value_in(words, now().text);
   if (!type || now().kind != Token::Kind::Name) fail("an element type: fp64, fp32, fp16, bf16 or int32");
   take();
   return *type;

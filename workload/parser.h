@@ -1,5 +1,5 @@
-// The reader of the text form, in parts: statements (workload/parser.cpp), expressions (workload/parse_expression.cpp), and
-// calls of operations (workload/parse_operation.cpp).
+// The reader of the text form, in parts: statements (workload/parser.cpp), names and calls in expressions, whose grammar is in
+// ir/expression_text.h (workload/parse_expression.cpp), and calls of operations (workload/parse_operation.cpp).
 //
 // Recursive descent; docs/workloads.md has the grammar, and each function is a rule of it. Types are
 // inferred as operations come, since what is short for several may depend on them (Norm). Nothing separates statements: each
@@ -19,26 +19,21 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/expression_text.h"
 #include "workload/draft.h"
-#include "workload/term.h"
 #include "workload/text.h"
-#include "workload/tokens.h"
 
 namespace chorale {
 
-class WorkloadParser {
+class WorkloadParser : ExpressionReader {
  public:
   WorkloadParser(std::string_view text, const std::string& file, const WorkloadSettings& settings)
-      : file_(file), settings_(settings), tokens_(tokens(text, file)) {
+      : ExpressionReader(text, file, false), settings_(settings) {
     look_at_all_words();
   }
   Workload parse();
 
  private:
-  struct Value {
-    Term term = {};
-    bool made = false;  // the result of the operation that was added last, for this
-  };
   struct Operator {
     std::string name = {};
     int parameters = 0;
@@ -47,22 +42,9 @@ class WorkloadParser {
   };
 
   // Words.
-  const Token& now() const { return tokens_[at_]; }
-  const Token& ahead(std::size_t count) const { return tokens_[std::min(at_ + count, tokens_.size() - 1)]; }
-  static bool is(const Token& token, std::string_view text);
-  bool is_at(std::string_view text) const { return is(now(), text); }
-  bool is_at_end() const { return now().kind == Token::Kind::End; }
-  Token take();
-  bool takes(std::string_view text);
-  [[noreturn]] void fail_at(const Token& token, const std::string& problem, const std::string& remedy) const;
-  // Found is what is there now.
-  [[noreturn]] void fail(const std::string& expected,
-                         const std::string& remedy = "see docs/workloads.md, 'Grammar'") const;
-  void expect(std::string_view text, const std::string& after);
   std::string new_name(const std::string& what);
   // One that no error of the whole program is about.
   std::string private_name(const std::string& what);
-  std::int64_t whole(const std::string& what, std::int64_t least, std::int64_t most);
   // Names that temporary operations may not take, and streams of random numbers that dropouts may not.
   void look_at_all_words();
 
@@ -79,7 +61,7 @@ class WorkloadParser {
   std::int64_t size_value(const Token& token) const;
   // Tensor NAME(element, [sides], layout) and Scalar NAME(element) or (element, layout)
   void declaration();
-  ElementType element();
+  ElementType element() override;
   TensorShape shape();
   void layout(TensorType& type);
   void groups(TensorType& type);
@@ -97,26 +79,11 @@ class WorkloadParser {
   const Operator* find_operator(std::string_view name) const;
 
   // Expressions.
-  // sum [("<" | "<=" | "==" | ">" | ">=") sum]
-  Value expression();
-  // product {("+" | "-") product}
-  Value sum();
-  // unary {("*" | "/") unary}
-  Value multiplication();
-  // {"-"} value
-  Value unary();
-  Value value();
-  Value apply(const Token& token, ExpressionOperator op, const std::vector<Term>& values) const;
-  void require_room(const Token& token, std::size_t nodes) const;
-  Term name();
+  Term name() override;
   // The name of an operation that is there.
   std::string operand(const Token& token) const;
-  // After "NAME("; up to the ")".
-  Value call(const Token& token);
-  std::vector<std::string> call_names() const;
-  std::vector<Term> arguments(const Token& token, int count);
-  Value apply_room(const Token& token, Term term) const;
-  Value cast(const Token& token);
+  Value call(const Token& token) override;
+  std::vector<std::string> call_names() const override;
   Value dropout(const Token& token);
   Value apply_operator(const Token& token, const Operator& user);
 
@@ -131,11 +98,7 @@ class WorkloadParser {
   void windows(Operation& operation);
   int shift();
 
-  const std::string& file_;
   const WorkloadSettings& settings_;
-  std::vector<Token> tokens_;
-  std::size_t at_ = 0;
-  int depth_ = 0;
   Draft draft_ = {};
   std::string name_ = {};  // of the statement
   std::vector<Operator> operators_ = {};

@@ -1,71 +1,18 @@
-// The text form, written: a statement an operation, in the order of the list, with the parentheses that the grammar needs
-// so that the same expression is read.
+// The text form, written: a statement an operation, in the order of the list.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/expression_text.h"
 #include "workload/text.h"
 #include "workload/vocabulary.h"
 
 namespace chorale {
 namespace {
 
-using Op = ExpressionOperator;
 using Kind = OperationKind;
 
-// How much an expression binds: comparison, sum, product, minus, value.
-enum Binding { kComparison, kSum, kProduct, kMinus, kValue };
-
-struct Printed {
-  std::string text;
-  Binding binding = kValue;
-};
-
-std::string enclosed(const Printed& printed, Binding least) {
-  return printed.binding < least ? fmt::format("({})", printed.text) : printed.text;
-}
-
-// Between two values, the left one may be of the same binding; of a comparison, neither.
-Printed binary(Op op, const std::vector<Printed>& values) {
-  const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
-                       : op == Op::Multiply || op == Op::Divide ? kProduct
-                                                                : kComparison;
-  const auto above = [](Binding binding) { return static_cast<Binding>(binding + 1); };
-  return {fmt::format("{} {} {}", enclosed(values[0], mine == kComparison ? above(mine) : mine),
-                      word_for(kOperatorWords, op), enclosed(values[1], above(mine))),
-          mine};
-}
-
-Printed printed_node(const Operation& operation, const ExpressionNode& node,
-                     const std::vector<Printed>& values) {
-  if (has_word(kOperatorWords, node.op)) return binary(node.op, values);
-  switch (node.op) {
-    case Op::Constant:
-      return {fmt::format("{}", node.constant)};
-    case Op::Operand:
-      return {operation.operands[node.operand]};
-    case Op::Random:
-      return {fmt::format("Random({})", static_cast<std::int64_t>(node.constant))};
-    case Op::Negate:
-      return {fmt::format("-{}", enclosed(values[0], kMinus)), kMinus};
-    case Op::Convert:
-      return {
-          fmt::format("Cast({}, {})", short_name(static_cast<ElementType>(node.operand)), values[0].text)};
-    default:
-      break;
-  }
-  std::vector<std::string> texts;
-  for (const Printed& value : values) texts.push_back(value.text);
-  return {fmt::format("{}({})", word_for(kFunctionWords, node.op), fmt::join(texts, ", "))};
-}
-
 std::string printed_expression(const Operation& operation) {
-  std::vector<Printed> stack;
-  for (const ExpressionNode& node : operation.expression) {
-    const std::vector<Printed> values(stack.end() - arity(node.op), stack.end());
-    stack.resize(stack.size() - values.size());
-    stack.push_back(printed_node(operation, node, values));
-  }
-  const std::string text = stack.back().text;
+  const std::string text = to_string(operation.expression, operation.operands);
   return operation.casts ? fmt::format("Cast({}, {})", short_name(operation.type.element), text) : text;
 }
 

@@ -91,7 +91,7 @@ run(chorale, "emit", results["scatter"], "--target", "json", "--epilogue", examp
 program = next((work / "json").iterdir())
 text = run(chorale, "program", program, "--bytes", "4,4000")
 assert len(re.findall(r" 0$", text, re.M)) == 2, text
-assert json.loads(program.read_text())["epilogue"] == "select((mask < 1), 0, ((x + bias) * scale))"
+assert json.loads(program.read_text())["epilogue"] == "Select(mask < 1, 0, (x + bias) * scale)"
 run(chorale, "emit", results["scatter"], "--target", "dot", "--epilogue", "-o", "dot")
 
 # Who cannot.
@@ -104,7 +104,7 @@ run(chorale, "frontier", "ring:3", "allgather", "--max-chunks", "1", "--json", "
 assert "no sums" in run(chorale, "run", "gather.json", "--epilogue", example, code=2)
 (work / "bad.json").write_text('{"epilogue": "x + bias", "operands": []}')
 text = run(chorale, "run", results["ring"], "--epilogue", "bad.json", code=2)
-assert "names 'bias', which is no operand" in text and len(text.splitlines()) == 1, text
+assert "bad.json, expression:1:5: 'bias' is not an operand" in text and len(text.splitlines()) == 1, text
 assert "cannot" in run(chorale, "run", results["ring"], "--epilogue", "absent.json", code=2)
 
 print("the function of examples/epilogue.json: threads, kernel, MPI; mpi, cuda, json; 0 wrong, changed ones noticed")

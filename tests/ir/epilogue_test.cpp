@@ -15,7 +15,7 @@ namespace chorale {
 namespace {
 
 using Op = ExpressionOperator;
-using testing::HasSubstr;
+using testing::HasSubstr, testing::Not, testing::StartsWith;
 
 const std::vector<EpilogueOperand> kOperands = {
     {.name = "bias"},
@@ -31,20 +31,39 @@ std::string read(const std::string& text) {
 
 TEST(Epilogue, OperatorsBindAsUsual) {
   EXPECT_EQ(read("x"), "x");
-  EXPECT_EQ(read("1 + 2 * x - index"), "((1 + (2 * x)) - index)");
-  EXPECT_EQ(read("8 / 4 / 2"), "((8 / 4) / 2)");
-  EXPECT_EQ(read("8 / (4 / 2)"), "(8 / (4 / 2))");
-  EXPECT_EQ(read("-x * -bias"), "((-x) * (-bias))");
-  EXPECT_EQ(read("- - x"), "(-(-x))");
-  EXPECT_EQ(read("1 - -x"), "(1 - (-x))");
-  EXPECT_EQ(read("x + 1 < bias * 2"), "((x + 1) < (bias * 2))");
-  EXPECT_EQ(read("x <= 1 == int"), "((x <= 1) == int)");
-  EXPECT_EQ(read("select(int < 1, 0, (x + bias) * scale)"), "select((int < 1), 0, ((x + bias) * scale))");
-  EXPECT_EQ(read("max(min(x, 1e3), -.5)+sqrt(exp(x))"), "(max(min(x, 1000), (-0.5)) + sqrt(exp(x)))");
-  EXPECT_EQ(read(" ( ( x ) ) "), "x");
-  EXPECT_EQ(read("select(random( 7 ) < 0.1, 0, float16(tanh(x)))"),
-            "select((random(7) < 0.1), 0, float16(tanh(x)))");
-  EXPECT_EQ(read("pow(abs(x), 2) + log(bias)"), "(pow(abs(x), 2) + log(bias))");
+  EXPECT_EQ(read("(1 + (2 * x)) - index"), "1 + 2 * x - index");
+  EXPECT_EQ(read("(8 / 4) / 2"), "8 / 4 / 2");
+  EXPECT_EQ(read("8 / (4 / 2)"), "8 / (4 / 2)");
+  EXPECT_EQ(read("-x * -bias"), "-x * -bias");
+  EXPECT_EQ(read("-(x * bias)"), "-(x * bias)");
+  EXPECT_EQ(read("- - x"), "--x");
+  EXPECT_EQ(read("1 - -x"), "1 - -x");
+  EXPECT_EQ(read("(x + 1) < (bias * 2)"), "x + 1 < bias * 2");
+  EXPECT_EQ(read("x > 1"), "1 < x");
+  EXPECT_EQ(read("x >= bias"), "bias <= x");
+  EXPECT_EQ(read("x <= 1 == int"), "(x <= 1) == int");  // from left to right, as it was read before
+  EXPECT_EQ(read("Select(int < 1, 0, (x + bias) * scale)"), "Select(int < 1, 0, (x + bias) * scale)");
+  EXPECT_EQ(read("Max(Min(x, 1e3), -.5)+Sqrt(Exp(x))"), "Max(Min(x, 1000), -0.5) + Sqrt(Exp(x))");
+  EXPECT_EQ(read(" ( ( x ) ) \t# a comment"), "x");
+  EXPECT_EQ(read("Select(Random( 7 ) < 0.1, 0, Cast(fp16, Tanh(x)))"),
+            "Select(Random(7) < 0.1, 0, Cast(fp16, Tanh(x)))");
+  EXPECT_EQ(read("ReLU(x)"), "Max(x, 0)");
+  EXPECT_EQ(read("Pow(Abs(x), 2) + Log(bias)"), "Pow(Abs(x), 2) + Log(bias)");
+}
+
+// Files of before epilogues were written as workloads are.
+TEST(Epilogue, OlderSpellingsAreRead) {
+  EXPECT_EQ(read("select((int < 1), 0, ((x + bias) * scale))"), "Select(int < 1, 0, (x + bias) * scale)");
+  EXPECT_EQ(read("(max(min(x, 1000), (-0.5)) + sqrt(exp(x)))"), "Max(Min(x, 1000), -0.5) + Sqrt(Exp(x))");
+  EXPECT_EQ(read("select((random(7) < 0.1), 0, float16(tanh(x)))"),
+            "Select(Random(7) < 0.1, 0, Cast(fp16, Tanh(x)))");
+  EXPECT_EQ(read("(pow(abs(x), 2) + log(bias))"), "Pow(Abs(x), 2) + Log(bias)");
+  EXPECT_EQ(read("float32(float64(int32(int64(x)))) + int8(uint8(uint32(uint64(bfloat16(x)))))"),
+            "Cast(fp32, Cast(fp64, Cast(int32, Cast(int64, x)))) + "
+            "Cast(int8, Cast(uint8, Cast(uint32, Cast(uint64, Cast(bf16, x)))))");
+  std::string sum = "x";  // 127 parentheses deep, as it was written
+  for (int i = 0; i < 127; ++i) sum = "(" + sum + " + x)";
+  EXPECT_EQ(parse_expression(sum, {}, "").size(), 255U);
 }
 
 // A tree of nodes at random, as a stack machine has them.
@@ -74,34 +93,41 @@ TEST(Epilogue, TextIsReadBack) {
 
 TEST(Epilogue, BadTextIsRefusedWithItsPlace) {
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"", "ends where a value is awaited, at character 1"},
-      {"x +", "ends where a value is awaited"},
-      {"random(x)", "random without the number of a stream"},
-      {"random", "random without the number of a stream"},
-      {"random(1, 2)", "random with more than the number of a stream"},
-      {"random(4294967296)", "random without the number of a stream"},
-      {"float16 x", "a conversion without its value"},
-      {"float16(x, x)", "a function with another number of values"},
-      {"x x", "something else where an operator is awaited, at character 3"},
-      {"(x", "a parenthesis that is not closed"},
-      {"x)", "closes what is not open"},
-      {"x, 1", "closes what is not open"},
-      {"(x, 1)", "a comma outside of a function"},
-      {"min(x)", "another number of values"},
-      {"select(x, 1)", "another number of values"},
-      {"sqrt", "a function without its values"},
-      {"mask + 1", "names 'mask', which is no operand"},
-      {"x % 2", "something else where an operator is awaited"},
-      {"* x", "something else where a value is awaited"},
-      {"1e999", "no number"},
-      {".", "no number"},
-      {"1 + \xff", "something else where a value is awaited"},
+      {"", "1:1: found the end of the text, expected a value"},
+      {"x +", "1:4: found the end of the text, expected a value"},
+      {"x +\n  * 2", "2:3: found '*', expected a value"},
+      {"random(x)", "1:8: found 'x', expected the number of a stream"},
+      {"random", "1:1: 'random' is not an operand"},
+      {"Random(1, 2)", "1:9: found ',', expected ')'"},
+      {"Random(4294967296)", "1:8: found '4294967296', expected the number of a stream"},
+      {"float16 x", "1:1: 'float16' is not an operand"},
+      {"float16(x, x)", "1:1: 'float16' takes 1 value"},
+      {"Cast(float16, x)", "1:6: found 'float16', expected an element type: fp64, fp32"},
+      {"Cast(fp16)", "1:10: found ')', expected ','"},
+      {"x x", "1:3: found 'x', expected an operator or the end"},
+      {"(x", "1:3: found the end of the text, expected ')'"},
+      {"x)", "1:2: found ')', expected an operator or the end"},
+      {"x, 1", "1:2: found ','"},
+      {"(x, 1)", "1:3: found ',', expected ')'"},
+      {"min(x)", "1:1: 'min' takes 2 values"},
+      {"Select(x, 1)", "1:1: 'Select' takes 3 values"},
+      {"Sqroot(x)", "1:1: there is no operation 'Sqroot'"},
+      {"Dropout(x, 0.1)", "1:1: there is no operation 'Dropout'"},
+      {"sqrt", "1:1: 'sqrt' is not an operand"},
+      {"mask + 1", "1:1: 'mask' is not an operand"},
+      {"x % 2", "1:3: found '%', which begins no word"},
+      {"* x", "1:1: found '*', expected a value"},
+      {"\"x\"", "1:1: found 'x', expected a value"},
+      {"1e999", "1:1: found the number 1e999, too large"},
+      {".", "1:1: found '.', which begins no word"},
+      {"1 + \xff", "1:5: found"},
   };
   for (const auto& [text, why] : bad) try {
       parse_expression(text, kOperands, "FILE");
       ADD_FAILURE() << text;
     } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("FILE")) << text;
+      EXPECT_THAT(error.what(), StartsWith("FILE, expression:")) << text;
+      EXPECT_THAT(std::string(error.what()), Not(HasSubstr("\n"))) << text;
       EXPECT_THAT(error.what(), HasSubstr(why)) << text;
     }
   std::string wide = "x", deep = "x";

@@ -74,8 +74,8 @@ TEST(JobTemplate, RefusesWhatIsNone) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {changed(R"("name": "data"})", R"("name": "max"})"), "is no name"},
       {changed(R"("name": "tensor")", R"("name": "data")"), "has a meaning already"},
-      {changed(R"("is": 6)", R"("is": "held")"), "names 'held'"},
-      {changed("100 / tensor", "100 / tensor +"), "ends where a value is awaited"},
+      {changed(R"("is": 6)", R"("is": "held")"), "'held' is not an operand"},
+      {changed("100 / tensor", "100 / tensor +"), "expected a value"},
       {changed("100 / tensor", "x / tensor"), "mean nothing here"},
       {changed(R"("most": 4)", R"("most": 4, "size": 5)"), "is more than the most"},
       {changed(R"("memory_bytes": "held + 1",)", ""), "without memory_bytes"},

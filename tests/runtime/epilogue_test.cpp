@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -12,6 +15,7 @@
 #include "codegen/epilogue_source.h"
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "ir/expression_value.h"
 #include "ir/files.h"
 #include "runtime/block_executor.h"
 #include "runtime/element_types.h"
@@ -19,6 +23,7 @@
 #include "runtime/run.h"
 #include "semantics/verify_blocks.h"
 #include "semantics/verify_program.h"
+#include "semantics/workload_numbers.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/runtime/everything.h"
 #include "topology/builders.h"
@@ -110,6 +115,186 @@ TEST(Epilogue, AllExecutorsDoTheSame) {
       EXPECT_EQ(wrong(run_blocks_on_threads(blocks, given.collective, how, {.in_place = one_memory})), 0)
           << words;
     }
+  }
+}
+
+// An expression as a tree, which writes itself with parentheses around everything, in words of now or of before, and has its
+// value by recursion: slow, obvious, and without the parser, the printer, the evaluator and the stack machine.
+struct Tree {
+  Op op = Op::Constant;
+  int number = 0;  // of a constant in quarters, an operand, a stream, a type
+  std::vector<Tree> of = {};
+};
+
+Tree random_tree(int depth, std::mt19937& random) {
+  Tree tree{.op = static_cast<Op>(below(depth == 0 ? 5 : kExpressionOperators, random))};
+  tree.number = below(tree.op == Op::Convert ? kElementTypes : 3, random);
+  for (int k = 0; k < arity(tree.op); ++k) tree.of.push_back(random_tree(depth - 1, random));
+  return tree;
+}
+
+std::string written(const Tree& tree, bool older) {
+  constexpr const char* kWords[] = {"",    "x",    "index", "",   "Random", "-",   "Sqrt",  "Exp",
+                                    "Log", "Tanh", "Abs",   "",   "+",      "-",   "*",     "/",
+                                    "Min", "Max",  "<",     "<=", "==",     "Pow", "Select"};
+  constexpr const char* kCasts[] = {"fp32",  "fp64",   "int32",  "int64", "int8",
+                                    "uint8", "uint32", "uint64", "fp16",  "bf16"};
+  std::string word = kWords[static_cast<int>(tree.op)];
+  if (older && !word.empty()) word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));
+  std::vector<std::string> of;
+  for (const Tree& each : tree.of) of.push_back(written(each, older));
+  switch (tree.op) {
+    case Op::Constant:
+      return std::to_string(tree.number * 0.25);
+    case Op::Element:
+    case Op::Index:
+      return word;
+    case Op::Operand:
+      return std::string(1, static_cast<char>('a' + tree.number));
+    case Op::Random:
+      return word + "(" + std::to_string(tree.number) + ")";
+    case Op::Negate:
+      return "(-" + of[0] + ")";
+    case Op::Convert:
+      return older ? to_string(static_cast<ElementType>(tree.number)) + "(" + of[0] + ")"
+                   : std::string("Cast(") + kCasts[tree.number] + ", " + of[0] + ")";
+    default:
+      break;
+  }
+  if (std::isalpha(static_cast<unsigned char>(word[0])) == 0)
+    return "(" + of[0] + " " + word + " " + of[1] + ")";
+  return word + "(" +
+         (of.size() == 1   ? of[0]
+          : of.size() == 2 ? of[0] + ", " + of[1]
+                           : of[0] + ", " + of[1] + ", " + of[2]) +
+         ")";
+}
+
+template <typename R>
+struct Leaves {
+  R x;
+  std::int64_t index;
+  R tensors[3];
+};
+
+template <typename R>
+R slowly(const Tree& tree, const Leaves<R>& leaves) {
+  const auto of = [&](std::size_t k) { return slowly(tree.of.at(k), leaves); };
+  switch (tree.op) {
+    case Op::Constant:
+      return static_cast<R>(tree.number * 0.25);
+    case Op::Element:
+      return leaves.x;
+    case Op::Index:
+      return static_cast<R>(leaves.index);
+    case Op::Operand:
+      return leaves.tensors[tree.number];
+    case Op::Random:  // Philox is tested against its published numbers
+      return static_cast<R>(std::ldexp(
+          philox({static_cast<std::uint32_t>(leaves.index), 0, static_cast<std::uint32_t>(tree.number), 0},
+                 {0, 0})[0] >>
+              8,
+          -24));
+    case Op::Negate:
+      return -of(0);
+    case Op::Sqrt:
+      return std::sqrt(of(0));
+    case Op::Exp:
+      return std::exp(of(0));
+    case Op::Log:
+      return std::log(of(0));
+    case Op::Tanh:
+      return std::tanh(of(0));
+    case Op::Abs: {
+      const R a = of(0);
+      return a < 0 ? -a : a;
+    }
+    case Op::Convert:
+      return with_type(static_cast<ElementType>(tree.number),
+                       [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(of(0))); });
+    case Op::Add:
+      return of(0) + of(1);
+    case Op::Subtract:
+      return of(0) - of(1);
+    case Op::Multiply:
+      return of(0) * of(1);
+    case Op::Divide:
+      return of(0) / of(1);
+    case Op::Min: {
+      const R a = of(0), b = of(1);
+      return b < a ? b : a;
+    }
+    case Op::Max: {
+      const R a = of(0), b = of(1);
+      return a < b ? b : a;
+    }
+    case Op::Less:
+      return of(0) < of(1) ? 1 : 0;
+    case Op::LessEqual:
+      return of(0) <= of(1) ? 1 : 0;
+    case Op::Equal:
+      return of(0) == of(1) ? 1 : 0;
+    case Op::Pow:
+      return std::pow(of(0), of(1));
+    case Op::Select:
+      return of(0) != 0 ? of(1) : of(2);
+  }
+  return 0;
+}
+
+template <typename R>
+bool same(R a, R b) {
+  return std::memcmp(&a, &b, sizeof(R)) == 0 || (std::isnan(a) && std::isnan(b));
+}
+
+// From text and back, and then what each evaluator makes of it: the stack machine of executors, and the evaluator of the
+// verifier and of runs that check themselves.
+template <typename R>
+void expect_one_value(const Tree& tree, const Expression& expression, const Leaves<R>& leaves,
+                      const std::string& text) {
+  std::vector<ExpressionRow> rows;
+  for (const ExpressionNode& node : expression)
+    rows.push_back({static_cast<int>(node.op), node.operand, node.constant});
+  const int type = static_cast<int>(sizeof(R) == 4 ? ElementType::Float32 : ElementType::Float64);
+  const std::vector<OperandRow> operands(3, OperandRow{type, 0, 1});
+  const void* tensors[] = {&leaves.tensors[0], &leaves.tensors[1], &leaves.tensors[2]};
+  const StackFunction stack{rows.data(), static_cast<int>(rows.size()), operands.data()};
+  const R wanted = slowly(tree, leaves);
+  EXPECT_TRUE(same(stack.value<R>(leaves.x, leaves.index, RankTensors{tensors, 0}), wanted)) << text;
+  const R verified = value_of<R>(
+      expression,
+      [&](const ExpressionNode& node) {
+        return slowly<R>({.op = node.op,
+                          .number = static_cast<int>(node.op == Op::Operand    ? node.operand
+                                                     : node.op == Op::Constant ? node.constant * 4
+                                                                               : node.constant)},
+                         leaves);
+      },
+      [](ElementType to, R value) {
+        return with_type(to, [&](auto zero) { return real<R>(rounded_to<decltype(zero)>(value)); });
+      });
+  EXPECT_TRUE(same(verified, wanted)) << text;
+}
+
+TEST(Epilogue, TextsAndEvaluatorsSayTheSame) {
+  std::mt19937 random(20);
+  const std::vector<EpilogueOperand> operands = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  for (int i = 0; i < 4000; ++i) {
+    const Tree tree = random_tree(i % 5, random);
+    const std::string text = written(tree, i % 2 == 1);
+    const Expression expression = parse_expression(text, operands, "test");
+    const std::string back = to_string(expression, operands);
+    ASSERT_EQ(parse_expression(back, operands, "test"), expression) << text << " | " << back;
+    ASSERT_LE(back.size(), written(tree, false).size()) << text;
+    const auto number = [&] { return (below(65, random) - 32) / 8.0; };
+    const Leaves<double> wide{number(), below(1000, random), {number(), number(), number()}};
+    expect_one_value<double>(tree, expression, wide, text);
+    const auto narrow = [](double value) { return static_cast<float>(value); };
+    expect_one_value<float>(tree, expression,
+                            {narrow(wide.x),
+                             wide.index,
+                             {narrow(wide.tensors[0]), narrow(wide.tensors[1]), narrow(wide.tensors[2])}},
+                            text);
   }
 }
 
@@ -263,7 +448,7 @@ TEST(Epilogue, SlicedTensorsWantSumsCompletedWhereTheyAreWanted) {
 TEST(Epilogue, TheShippedExampleIsRight) {
   const std::string file = std::string(CHORALE_SOURCE) + "/examples/epilogue.json";
   const Epilogue epilogue = epilogue_from_json(read_file(file), file);
-  EXPECT_EQ(to_string(epilogue.expression, epilogue.operands), "select((mask < 1), 0, ((x + bias) * scale))");
+  EXPECT_EQ(to_string(epilogue.expression, epilogue.operands), "Select(mask < 1, 0, (x + bias) * scale)");
   EXPECT_TRUE(has_sliced_operand(epilogue));
 }
 

@@ -434,7 +434,7 @@ TEST(Invalid, TextsWithoutAnEnd) {
   std::string nested = "workload w x = ";
   for (int depth = 0; depth < 100000; ++depth) nested += "(";
   EXPECT_EQ(said_of(nested),
-            "w:1:80: found '(', expected less nesting; the deepest is 64: make several statements of it");
+            "w:1:272: found '(', expected less nesting; the deepest is 256: make several statements of it");
   EXPECT_EQ(said_of("workload w x = " + std::string(100000, '-') + "1"),
             "w:1:272: found '-', expected a value; that is too long");
   EXPECT_EQ(said_of(std::string(2 << 20, ' ')),

@@ -1,4 +1,4 @@
-// Expressions over operations as they grow, in texts and in C++: what pointwise operations are made of.
+// Expressions over named values as they grow, in texts and in C++.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace chorale {
 
-// Names are of operations, each once; Operand k of the expression is operands[k].
+// Names are of operations, tensors or numbers, each once; Operand k of the expression is operands[k].
 struct Term {
   Expression expression = {};
   std::vector<std::string> operands = {};

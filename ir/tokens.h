@@ -1,4 +1,4 @@
-// The words of the text form (docs/workloads.md), each with its place.
+// The words of workloads and expressions in texts (docs/workloads.md), each with its place.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "workload/tokens.h"
+#include "ir/tokens.h"
 
 #include <fmt/format.h>
 

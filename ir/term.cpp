@@ -1,4 +1,4 @@
-#include "workload/term.h"
+#include "ir/term.h"
 
 #include <algorithm>
 

@@ -1,0 +1,249 @@
+// Values are Terms, whose operands are names, so an expression grows from its values, whatever they are of. What is read
+// has at most kMostExpressionNodes nodes, and so has everything on the way; nesting is bounded apart, since parentheses
+// leave nothing in the result.
+#include "ir/expression_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/error.h"
+#include "ir/expression_words.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+using Op = ExpressionOperator;
+
+constexpr int kDeepestNesting = kMostExpressionNodes;
+constexpr std::string_view kComparisons[] = {"<", "<=", "==", ">", ">="};
+
+// How much an expression binds: comparison, sum, product, minus, value.
+enum Binding { kComparison, kSum, kProduct, kMinus, kValue };
+
+struct Printed {
+  std::string text;
+  Binding binding = kValue;
+};
+
+std::string enclosed(const Printed& printed, Binding least) {
+  return printed.binding < least ? fmt::format("({})", printed.text) : printed.text;
+}
+
+// Between two values, the left one may be of the same binding; of a comparison, neither.
+Printed binary(Op op, const std::vector<Printed>& values) {
+  const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
+                       : op == Op::Multiply || op == Op::Divide ? kProduct
+                                                                : kComparison;
+  const auto above = [](Binding binding) { return static_cast<Binding>(binding + 1); };
+  return {fmt::format("{} {} {}", enclosed(values[0], mine == kComparison ? above(mine) : mine),
+                      word_for(kOperatorWords, op), enclosed(values[1], above(mine))),
+          mine};
+}
+
+Printed printed_node(const ExpressionNode& node, const std::vector<Printed>& values,
+                     const std::vector<std::string>& operands) {
+  if (has_word(kOperatorWords, node.op)) return binary(node.op, values);
+  switch (node.op) {
+    case Op::Constant:
+      return {fmt::format("{}", node.constant)};
+    case Op::Element:
+      return {"x"};
+    case Op::Index:
+      return {"index"};
+    case Op::Operand:
+      return {operands[node.operand]};
+    case Op::Random:
+      return {fmt::format("Random({})", static_cast<std::int64_t>(node.constant))};
+    case Op::Negate:
+      return {fmt::format("-{}", enclosed(values[0], kMinus)), kMinus};
+    case Op::Convert:
+      return {fmt::format("Cast({}, {})", word_for(kElementWords, static_cast<ElementType>(node.operand)),
+                          values[0].text)};
+    default:
+      break;
+  }
+  std::vector<std::string> texts;
+  for (const Printed& value : values) texts.push_back(value.text);
+  return {fmt::format("{}({})", word_for(kFunctionWords, node.op), fmt::join(texts, ", "))};
+}
+
+}  // namespace
+
+bool ExpressionReader::is(const Token& token, std::string_view text) {
+  return token.kind != Token::Kind::String && token.kind != Token::Kind::End && token.text == text;
+}
+
+Token ExpressionReader::take() {
+  const Token token = now();
+  if (!is_at_end()) ++at_;
+  return token;
+}
+
+bool ExpressionReader::takes(std::string_view text) {
+  if (!is_at(text)) return false;
+  ++at_;
+  return true;
+}
+
+void ExpressionReader::fail_at(const Token& token, const std::string& problem,
+                               const std::string& remedy) const {
+  throw InputError(place(file_, token), problem, remedy);
+}
+
+void ExpressionReader::fail(const std::string& expected, const std::string& remedy) const {
+  fail_at(now(), fmt::format("found {}, expected {}", shown_token(now()), expected), remedy);
+}
+
+void ExpressionReader::expect(std::string_view text, const std::string& after) {
+  if (!takes(text)) fail(fmt::format("'{}' {}", text, after));
+}
+
+std::int64_t ExpressionReader::whole(const std::string& what, std::int64_t least, std::int64_t most) {
+  if (now().kind != Token::Kind::Number || now().whole < least || now().whole > most)
+    fail(fmt::format("{}, a whole number from {} to {}", what, least, most));
+  return take().whole;
+}
+
+ExpressionReader::Value ExpressionReader::expression() {
+  if (++depth_ > kDeepestNesting)
+    fail("less nesting", fmt::format("the deepest is {}: make several statements of it", kDeepestNesting));
+  const auto at_comparison = [&] {
+    return std::ranges::any_of(kComparisons, [&](std::string_view each) { return is_at(each); });
+  };
+  Value left = sum();
+  while (at_comparison()) {
+    const Token token = take();
+    const Value right = sum();
+    const bool swapped = token.text[0] == '>';
+    const Op op = token.text == "==" ? Op::Equal : token.text.size() == 2 ? Op::LessEqual : Op::Less;
+    left = swapped ? apply(token, op, {right.term, left.term}) : apply(token, op, {left.term, right.term});
+    if (!chained_ && at_comparison()) fail("no second comparison", "put one of them in parentheses");
+  }
+  --depth_;
+  return left;
+}
+
+ExpressionReader::Value ExpressionReader::sum() {
+  Value left = multiplication();
+  while (is_at("+") || is_at("-")) {
+    const Token token = take();
+    const Value right = multiplication();
+    left = apply(token, token.text == "+" ? Op::Add : Op::Subtract, {left.term, right.term});
+  }
+  return left;
+}
+
+ExpressionReader::Value ExpressionReader::multiplication() {
+  Value left = unary();
+  while (is_at("*") || is_at("/")) {
+    const Token token = take();
+    const Value right = unary();
+    left = apply(token, token.text == "*" ? Op::Multiply : Op::Divide, {left.term, right.term});
+  }
+  return left;
+}
+
+ExpressionReader::Value ExpressionReader::unary() {
+  std::vector<Token> signs;
+  while (is_at("-")) {
+    if (signs.size() >= kMostExpressionNodes) fail("a value", "that is too long");
+    signs.push_back(take());
+  }
+  Value result = value();
+  for (; !signs.empty(); signs.pop_back()) result = apply(signs.back(), Op::Negate, {result.term});
+  return result;
+}
+
+ExpressionReader::Value ExpressionReader::value() {
+  const Token token = now();
+  if (takes("(")) {
+    Value result = expression();
+    expect(")", "or an operator");
+    return result;
+  }
+  if (token.kind == Token::Kind::Number) return {number_term(take().value)};
+  if (token.kind != Token::Kind::Name) fail("a value: a number, a name, a call or '('");
+  if (!is(ahead(1), "(")) return {name()};
+  take();
+  take();
+  Value result = call(token);
+  expect(")", fmt::format("or ',' in the call of {}", shown_token(token)));
+  return result;
+}
+
+ExpressionReader::Value ExpressionReader::apply(const Token& token, Op op,
+                                                const std::vector<Term>& values) const {
+  std::size_t nodes = 1;
+  for (const Term& each : values) nodes += each.expression.size();
+  require_room(token, nodes);
+  return {applied(op, values)};
+}
+
+ExpressionReader::Value ExpressionReader::apply_room(const Token& token, Term term) const {
+  require_room(token, term.expression.size());
+  return {std::move(term)};
+}
+
+void ExpressionReader::require_room(const Token& token, std::size_t nodes) const {
+  if (nodes > kMostExpressionNodes)
+    fail_at(token, "the expression is too long",
+            fmt::format("{} operators and values are the most: make several statements of it",
+                        kMostExpressionNodes));
+}
+
+ExpressionReader::Value ExpressionReader::call(const Token& token) {
+  if (const std::optional<Op> function = meaning(kFunctionWords, token.text))
+    return apply(token, *function, arguments(token, arity(*function)));
+  if (token.text == "ReLU") return apply_room(token, relu_term(arguments(token, 1)[0]));
+  if (token.text == "Random")
+    return {random_term(static_cast<double>(whole("the number of a stream", 0, 4294967295)))};
+  if (token.text == "Cast") {
+    const ElementType type = element();
+    expect(",", "and what is cast");
+    return apply_room(token, converted(type, expression().term));
+  }
+  fail_at(token, fmt::format("there is no operation {}", shown_token(token)),
+          did_you_mean(std::string(token.text), call_names(), "docs/workloads.md lists them"));
+}
+
+std::vector<std::string> ExpressionReader::call_names() const {
+  std::vector<std::string> names = {"ReLU", "Cast", "Random"};
+  for (const auto& row : kFunctionWords) names.emplace_back(row.name);
+  return names;
+}
+
+ElementType ExpressionReader::element() {
+  const std::optional<ElementType> type = meaning(kElementWords, now().text);
+  if (!type || now().kind != Token::Kind::Name) {
+    std::vector<std::string> known;
+    for (const auto& row : kElementWords) known.emplace_back(row.name);
+    fail("an element type: " + joined(known));
+  }
+  take();
+  return *type;
+}
+
+std::vector<Term> ExpressionReader::arguments(const Token& token, int count) {
+  std::vector<Term> result;
+  while (!is_at(")") || !result.empty()) {
+    result.push_back(expression().term);
+    if (static_cast<int>(result.size()) > count || !takes(",")) break;
+  }
+  if (static_cast<int>(result.size()) != count || !is_at(")"))
+    fail_at(token, fmt::format("{} takes {}", shown_token(token), counted(count, "value")),
+            fmt::format("give it {}, with ',' between them", count));
+  return result;
+}
+
+std::string to_string(const Expression& expression, const std::vector<std::string>& operands) {
+  std::vector<Printed> stack;
+  for (const ExpressionNode& node : expression) {
+    const std::vector<Printed> values(stack.end() - arity(node.op), stack.end());
+    stack.resize(stack.size() - values.size());
+    stack.push_back(printed_node(node, values, operands));
+  }
+  return stack.back().text;
+}
+
+}  // namespace chorale

@@ -1,0 +1,87 @@
+// The grammar of expressions, of workloads, epilogues and job templates alike (docs/workloads.md, 'Grammar'): one reader, by
+// recursive descent, each function a rule; and one printer.
+//
+//   expression      = sum [("<" | "<=" | "==" | ">" | ">=") sum]
+//   sum             = multiplication {("+" | "-") multiplication}
+//   multiplication  = unary {("*" | "/") unary}
+//   unary           = {"-"} value
+//   value           = NUMBER | NAME | NAME "(" [expression {"," expression}] ")" | "(" expression ")"
+//
+// What a name is, and which calls there are beside functions, differs between these texts: who reads one derives from the
+// reader.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/term.h"
+#include "ir/tokens.h"
+
+namespace chorale {
+
+class ExpressionReader {
+ public:
+  // Errors name `file`. With `chained`, comparisons follow each other, from left to right; otherwise a second one is refused.
+  ExpressionReader(std::string_view text, const std::string& file, bool chained)
+      : file_(file), tokens_(tokens(text, file)), chained_(chained) {}
+  ExpressionReader(const ExpressionReader&) = delete;
+  ExpressionReader& operator=(const ExpressionReader&) = delete;
+
+ protected:
+  struct Value {
+    Term term = {};
+    bool made = false;  // of workloads: the result of the operation that was added last, for this
+  };
+  ~ExpressionReader() = default;
+
+  // Words.
+  const Token& now() const { return tokens_[at_]; }
+  const Token& ahead(std::size_t count) const { return tokens_[std::min(at_ + count, tokens_.size() - 1)]; }
+  static bool is(const Token& token, std::string_view text);
+  bool is_at(std::string_view text) const { return is(now(), text); }
+  bool is_at_end() const { return now().kind == Token::Kind::End; }
+  Token take();
+  bool takes(std::string_view text);
+  [[noreturn]] void fail_at(const Token& token, const std::string& problem, const std::string& remedy) const;
+  // Found is what is there now.
+  [[noreturn]] void fail(const std::string& expected,
+                         const std::string& remedy = "see docs/workloads.md, 'Grammar'") const;
+  void expect(std::string_view text, const std::string& after);
+  std::int64_t whole(const std::string& what, std::int64_t least, std::int64_t most);
+
+  // Rules.
+  Value expression();
+  // A name that no "(" follows.
+  virtual Term name() = 0;
+  // After "NAME("; up to the ")". Here: functions, ReLU, Cast and Random.
+  virtual Value call(const Token& token);
+  virtual std::vector<std::string> call_names() const;
+  virtual ElementType element();
+
+  std::vector<Term> arguments(const Token& token, int count);
+  Value apply(const Token& token, ExpressionOperator op, const std::vector<Term>& values) const;
+  Value apply_room(const Token& token, Term term) const;
+  void require_room(const Token& token, std::size_t nodes) const;
+
+  const std::string file_;
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+
+ private:
+  Value sum();
+  Value multiplication();
+  Value unary();
+  Value value();
+
+  const bool chained_;
+  int depth_ = 0;
+};
+
+// With the parentheses that the grammar needs for the same expression to be read; operands by their names. Requires one
+// without a flaw (ir/epilogue.h) that is not empty.
+std::string to_string(const Expression&, const std::vector<std::string>& operands);
+
+}  // namespace chorale
