@@ -7,9 +7,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "construct/more_steps.h"
 #include "ir/json_report.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
+#include "semantics/verify.h"
 #include "solvers/proof.h"
 #include "tests/faults.h"
 #include "topology/builders.h"
@@ -155,6 +157,26 @@ TEST(CheckResult, LongCompositions) {
   composed->reduce_scatter_steps = border;
   std::swap(steps.front(), steps.back());
   EXPECT_FALSE(method_faults().empty());
+}
+
+// Steps that are split are counted on their side of the border: both phases are still what they were.
+TEST(CheckResult, TheBorderMovesWithStepsThatAreSplit) {
+  const Topology machine = named_topology("dgx1");
+  const Result result =
+      search_frontier(machine, make_collective("allreduce", 8, 1),
+                      {.min_chunks = 8, .max_chunks = 16, .synthesis = {.limits = {.conflicts = 0}}});
+  int moved = 0;
+  for (const Point& point : result.points) {
+    if (point.method != Method::Composed) continue;
+    for (int extra = 0; extra < 4; ++extra) {
+      Point split = point;
+      if (!fit_in_more_steps(machine, split, extra)) continue;
+      moved += split.reduce_scatter_steps != point.reduce_scatter_steps;
+      for (const Phase& phase : phases(split))
+        EXPECT_EQ(violations(machine, phase.collective, phase.schedule), std::vector<Fault>{}) << extra;
+    }
+  }
+  EXPECT_GT(moved, 0);
 }
 
 TEST(CheckResult, FindsFalseMarks) {
