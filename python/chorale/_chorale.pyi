@@ -2,7 +2,7 @@
 
 import os
 from fractions import Fraction
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict, Union
 
 from chorale.calls import Compiled as _Compiled
 
@@ -286,10 +286,32 @@ class Progress:
     @property
     def seconds(self) -> float: ...
 
+class _SearchOptions(TypedDict, total=False):
+    use_bounds: bool
+    use_symmetry: bool
+    conflicts: Optional[int]
+    cubes: Optional[int]
+    jobs: int
+    seed: int
+    proofs: Union[str, os.PathLike[str]]
+    time_limit: Optional[float]
+
+class _FrontierOptions(_SearchOptions, total=False):
+    max_chunks: Optional[int]
+    min_chunks: int
+    k: Optional[int]
+    max_steps: Optional[int]
+
+class _SynthesisOptions(_SearchOptions, total=False):
+    chunks: int
+    steps: Optional[int]
+    rounds: Optional[int]
+
 # The package's calls are in chorale.calls, with their defaults; these take everything.
 _Texts = Sequence[Tuple[str, str]]
 _Listener = Optional[Callable[[Progress], Any]]
 
+def options(call: str) -> List[Tuple[str, Any, str]]: ...
 def machine(name: str, **changes: List[str]) -> Topology: ...
 def hierarchy(name: str, **changes: List[str]) -> Hierarchy: ...
 def communication(name: str, topology: Topology, root: Optional[int], order: str, group: str, groups: str, counts: str,
