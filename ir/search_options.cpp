@@ -14,6 +14,12 @@ std::span<const Named<Engine>> engines() {
   return kEngines;
 }
 
+std::span<const Named<Verdict>> verdicts() {
+  static constexpr Named<Verdict> kVerdicts[] = {
+      {Verdict::Sat, "sat"}, {Verdict::Unsat, "unsat"}, {Verdict::Unknown, "unknown"}};
+  return kVerdicts;
+}
+
 std::string name_of(Engine engine) {
   return name_in(engines(), engine);
 }

@@ -25,6 +25,7 @@ enum class Engine {
 };
 
 std::span<const Named<Engine>> engines();
+std::span<const Named<Verdict>> verdicts();
 std::string name_of(Engine);
 
 struct SolveLimits {

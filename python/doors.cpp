@@ -83,10 +83,7 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
                &options = options] { return synthesize(topology, collective, question, options); },
               stop, telling(latest, listener));
   raise_again(done, py::cast(done.value.result));
-  const char* const verdict = done.value.verdict == Verdict::Sat     ? "sat"
-                              : done.value.verdict == Verdict::Unsat ? "unsat"
-                                                                     : "unknown";
-  return py::make_tuple(verdict, done.value.result, done.value.conflicts);
+  return py::make_tuple(name_in(verdicts(), done.value.verdict), done.value.result, done.value.conflicts);
 }
 
 CheckReport checked(const Result& result, const std::string& proofs, std::optional<std::int64_t> conflicts,

@@ -39,13 +39,8 @@ py::dict job_of(const LibraryQuestion& question) {
   return job;
 }
 
-std::string word_of(Verdict verdict) {
-  return verdict == Verdict::Sat ? "sat" : verdict == Verdict::Unsat ? "unsat" : "unknown";
-}
-
 Verdict verdict_of(const std::string& word) {
-  for (const Verdict verdict : {Verdict::Sat, Verdict::Unsat, Verdict::Unknown})
-    if (word_of(verdict) == word) return verdict;
+  if (const std::optional<Verdict> verdict = value_in(verdicts(), word)) return *verdict;
   throw InputError("the answer to a cube", "'" + word + "' is no verdict", "use sat, unsat or unknown");
 }
 
@@ -138,7 +133,7 @@ PlainAnswer cube_answered(const Topology& topology, const Collective& collective
                                             : make_collective(question.collective, topology.ranks, 1),
                           .space = {.min_chunks = question.chunks, .max_chunks = question.chunks},
                           .points = {*answer.point}});
-  return {word_of(answer.verdict), text, answer.conflicts};
+  return {name_in(verdicts(), answer.verdict), text, answer.conflicts};
 }
 
 std::string words_of(const LibraryQuestion& question) {

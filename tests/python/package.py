@@ -548,6 +548,20 @@ class Stubs(unittest.TestCase):
                 members = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and each.name != "__init__"}
                 self.assertEqual(members, public(getattr(chorale, name)), name)
 
+    def test_fields_are_said_once(self):
+        stub = {node.name: {each.name: ast.unparse(each.returns) for each in node.body if isinstance(each, ast.FunctionDef) and each.returns}
+                for node in ast.parse((pathlib.Path(chorale.__file__).parent / "_chorale.pyi").read_text()).body if isinstance(node, ast.ClassDef)}
+        self.assertLess({"Claim", "Link", "Opening", "Point", "SearchLimits", "SharedLimit", "SizeRow"}, set(chorale._chorale._fields))
+        for name, annotations in chorale._chorale._fields.items():
+            for field, annotation in annotations.items():
+                with self.subTest(name + "." + field):
+                    self.assertEqual(stub[name][field], annotation)
+        open_result = chorale.frontier("dgx1", "allgather", max_chunks=1, conflicts=0, use_bounds=False)
+        told = json.loads(open_result.to_json())
+        self.assertEqual({**told["space"], **told["limits"]}, {
+            key: getattr(value, key) for value in (open_result.space, open_result.limits) for key in chorale._chorale._fields[type(value).__name__]})
+        self.assertEqual([opening["steps"] for opening in told["openings"]], [opening.steps for opening in open_result.openings])
+
     def test_options_are_said_once(self):
         """Signatures and help are by the rows of the options; the stub has the same names, and None where there is a default of none."""
         folder = pathlib.Path(chorale.__file__).parent
